@@ -12,16 +12,15 @@ and has no deadlock and no race; and all of them, one after another on one memor
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topodesign.base.arguments import as_path
+from topodesign.base.compiled import Ints
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import uncollected
 from topodesign.base.wording import counted
@@ -30,14 +29,11 @@ from topodesign.runtime.chakra.check import check_job
 from topodesign.runtime.chakra.traces import PHASE, Trace, find_traces, read_trace
 from topodesign.runtime.manifest import MANIFEST, Manifest, read_manifest
 from topodesign.runtime.memory import Layout
-from topodesign.runtime.msccl.check import unsettled
-from topodesign.runtime.msccl.execute import analyse, interleave
-from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.msccl.check import decide
 from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
-from topodesign.runtime.msccl.operations import NUMBER, Operation, Table, Thread, Threads, load
+from topodesign.runtime.msccl.operations import Table, load, starts
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
-from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.mscclpp.check import Prepared, names
 from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
 from topodesign.runtime.mscclpp.limits import illegal
@@ -206,75 +202,72 @@ def _not_one(manifest: Manifest, number: int, found: tuple[object, ...]) -> list
 
 def _of_msccl(manifest: Manifest, programs: Sequence[Program], seeds: range) -> list[Finding]:
     profile, layout = get_profile(manifest.runtime), _Workspace(manifest)
-    rows: dict[int, list[Thread]] = defaultdict(list)
+    tables = []
     for number, program in enumerate(programs):
         about = program.collective, program.inplace, program.nchunksperloop, program.ngpus
         findings = first(limits(program, profile)) or _not_one(manifest, number, about)
         if not findings:
             loaded = load(program, profile)
-            findings = loaded.findings or first(mismatches(loaded.threads))
-            pairs = {one.send[:2] for one in loaded.threads if one.send is not None and one.operations}
-            findings = findings or _strangers(manifest, number, pairs) or first(out_of_bounds(loaded.threads, layout))
+            table = loaded.table
+            tables.append(table)
+            sends = np.flatnonzero((table.send >= 0) & (np.diff(table.first) > 0))
+            pairs = set(zip(table.rank[sends].tolist(), table.send[sends].tolist(), strict=True))
+            findings = loaded.findings or first(mismatches(table)) or _strangers(manifest, number, pairs)
+            findings = findings or first(out_of_bounds(table, layout))
         if findings:
             return findings
-        for rank in range(manifest.ranks):
-            _after(rows[rank], [one for one in loaded.threads if one.rank == rank], number)
-    threads = _threads([one for rank in range(manifest.ranks) for one in rows[rank]])
-    slots, first_one = profile.slots[programs[0].proto], programs[0]
-    most = profile.largest_call(first_one.max_bytes)
-    piece = profile.smallest_piece(first_one.proto, most, first_one.nchunksperloop)
-    flat = Flat(threads, layout)
-    late = unsettled(first_one, profile)
-    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=late, flat=flat)
-    return analysis.findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds)
+    return decide(programs[0], profile, _in_a_row(tables), layout, seeds)[0]
 
 
-def _after(row: list[Thread], threads: list[Thread], number: int) -> None:
-    """Add the threadblocks of a rank in a phase, which begin when all of the phase before are over."""
-    shift, gap = len(row), _CHANNELS * number
-    before = tuple((one.id, one.operations[-1].position) for one in row if one.operations)
-    for at, one in enumerate(row):
-        if one.operations:
-            row[at] = replace(one, operations=(*one.operations[:-1], replace(one.operations[-1], announces=True)))
-    for one in threads:
+def _in_a_row(tables: Sequence[Table]) -> Table:
+    """Return the threadblocks of all phases: on each rank those of a phase begin when all before them are over."""
+    blocks = np.cumsum([0, *(len(one.rank) for one in tables)])
+    operations = np.cumsum([0, *(len(one.type) for one in tables)])
 
-        def moved(operation: Operation, start: int = shift) -> Operation:
-            waits = tuple((start + other, at) for other, at in operation.waits)
-            return replace(operation, threadblock=start + operation.threadblock, waits=waits)
+    def joined(name: str, shifts: Iterable[int] | None = None) -> Ints:
+        columns = [getattr(one, name) for one in tables]
+        return np.concatenate(
+            columns if shifts is None else [one + by for one, by in zip(columns, shifts, strict=False)]
+        )
 
-        operations = [moved(operation) for operation in one.operations]
-        if operations:
-            operations[0] = replace(operations[0], waits=(*operations[0].waits, *before))
-        send, receive = (None if end is None else (end[0], end[1], end[2] + gap) for end in (one.send, one.receive))
-        row.append(Thread(one.rank, shift + one.id, send, receive, tuple(operations)))
-
-
-def _threads(row: Sequence[Thread]) -> Threads:
-    """Return threadblocks by rank and id as the analysis takes them."""
-    number = {(one.rank, one.id): at for at, one in enumerate(row)}
-    ones = [(at, one) for at, thread in enumerate(row) for one in thread.operations]
-    ends = [one.send or one.receive or (0, 0, 0) for one in row]
-    reads = [(at, BUFFERS.index(name), place) for at, (_, one) in enumerate(ones) for name, place in one.sources]
-    waits = [(at, number[one.rank, to], when) for at, (_, one) in enumerate(ones) for to, when in one.waits]
-    targets = [(-1, 0) if one.target is None else (BUFFERS.index(one.target[0]), one.target[1]) for _, one in ones]
-    columns: tuple[list[Any], ...] = (
-        [one.rank for one in row],
-        [one.id for one in row],
-        [one.send[1] if one.send else -1 for one in row],
-        [one.receive[0] if one.receive else -1 for one in row],
-        [channel for _, _, channel in ends],
-        [0, *accumulate(len(one.operations) for one in row)],
-        [at for at, _ in ones],
-        [one.step for _, one in ones],
-        [NUMBER[one.type] for _, one in ones],
-        [one.count for _, one in ones],
-        [one.position for _, one in ones],
-        [one.announces for _, one in ones],
-        *([one[place] for one in targets] for place in range(2)),
-        *([one[place] for one in reads] for place in range(3)),
-        *([one[place] for one in waits] for place in range(3)),
+    order = np.argsort(joined("rank"), kind="stable")
+    new = np.argsort(order)  # the number of each threadblock, and of each operation
+    thread = new[joined("thread", blocks)]
+    row = np.argsort(thread, kind="stable")
+    to = np.argsort(row)
+    rank, phase = joined("rank")[order], np.repeat(np.arange(len(tables)), np.diff(blocks))[order]
+    first, position, announces = starts(thread[row], len(rank)), joined("position")[row], joined("announces")[row]
+    busy = np.flatnonzero(np.diff(first))
+    turn = rank[busy] * len(tables) + phase[busy]
+    begin, end = np.searchsorted(rank[busy], rank[busy]), np.searchsorted(turn, turn)
+    late = np.repeat(busy, end - begin)
+    before = busy[np.arange(len(late)) + np.repeat(end - np.cumsum(end - begin), end - begin)]
+    last = first[before + 1] - 1
+    announces[last] = 1
+    reads, waits = to[joined("reads", operations)], np.concatenate((to[joined("waits", operations)], first[late]))
+    by, after = np.argsort(reads, kind="stable"), np.argsort(waits, kind="stable")
+    return Table(
+        rank=rank,
+        id=np.arange(len(rank)) - np.searchsorted(rank, rank),
+        send=joined("send")[order],
+        receive=joined("receive")[order],
+        channel=joined("channel", range(0, _CHANNELS * len(tables), _CHANNELS))[order],
+        first=first,
+        thread=thread[row],
+        step=joined("step")[row],
+        type=joined("type")[row],
+        chunks=joined("chunks")[row],
+        position=position,
+        announces=announces,
+        target=joined("target")[row],
+        target_at=joined("target_at")[row],
+        reads=reads[by],
+        source=joined("source")[by],
+        source_at=joined("source_at")[by],
+        waits=waits[after],
+        other=np.concatenate((new[joined("other", blocks)], before))[after],
+        awaited=np.concatenate((joined("awaited"), position[last]))[after],
     )
-    return Threads(Table(*(np.array(column, dtype=np.int64) for column in columns)))
 
 
 @dataclass

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.runtime.msccl.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.check import check_program
-from topodesign.runtime.msccl.execute import Network, analyse, interleave
+from topodesign.runtime.msccl.execute import analyse, interleave
 from topodesign.runtime.msccl.flat import Flat
-from topodesign.runtime.msccl.operations import Operation, Threads, load
+from topodesign.runtime.msccl.operations import Table, load
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor-256"]
 
 
-def threads_of(program: P) -> tuple[Threads, Layout]:
+def table_of(program: P) -> tuple[Table, Layout]:
     parsed = parse_xml(write(program), EXECUTOR)
     root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
-    return load(parsed, EXECUTOR).threads, Layout.of(parsed, inplace=program.inplace, root=root)
-
-
-def nothing(_thread: int, _operation: Operation, _lo: int, _hi: int, _received: Any) -> None:
-    return None
-
-
-def always(number: int) -> Callable[[object], int]:
-    return lambda _: number
+    return load(parsed, EXECUTOR).table, Layout.of(parsed, inplace=program.inplace, root=root)
 
 
 def talkative(rng: random.Random) -> P:
@@ -59,55 +49,52 @@ def test_short_pieces_and_few_slots_are_the_worst_case() -> None:
     seen: Counter[bool] = Counter()
     rescued = 0
     for _ in range(300):
-        threads, _ = threads_of(talkative(rng))
+        flat = Flat(*table_of(talkative(rng)))
         for slots in (1, 2, 3):
-            stuck = [bool(Network(threads, always(slots), piece).run(nothing)) for piece in range(1, 6)]
+            stuck = [not flat.moves(slots, piece)[1] for piece in range(1, 6)]
             assert stuck == sorted(stuck, reverse=True)
             seen[stuck[0]] += 1
             rescued += stuck[0] and not stuck[-1]
             for piece, worst in enumerate(stuck, start=1):
-                assert worst or not Network(threads, always(slots + rng.randrange(1, 3)), piece).run(nothing)
+                assert worst or flat.moves(slots + rng.randrange(1, 3), piece)[1]
     assert min(seen.values()) > 50
     assert rescued > 20
 
 
 def test_all_orders_get_stuck_in_the_same_place() -> None:
-    """One run decides: every random order ends with the same threadblocks at the same obstacles."""
+    """One run decides: every random order makes the same moves."""
     rng = random.Random(2)  # noqa: S311
     deadlocks = 0
     for _ in range(200):
-        threads, _ = threads_of(talkative(rng))
-        first = Network(threads, always(2))
-        stuck = first.run(nothing)
-        deadlocks += bool(stuck)
-        for seed in range(5):
-            other = Network(threads, always(2))
-            assert other.run(nothing, random.Random(seed)) == stuck  # noqa: S311
-            assert {k: len(q) for k, q in other.queues.items() if q} == {
-                k: len(q) for k, q in first.queues.items() if q
-            }
+        flat = Flat(*table_of(talkative(rng)))
+        moves, ended = flat.moves(2, 1)
+        deadlocks += not ended
+        for seed in range(1, 6):
+            others, other_ended = flat.moves(2, 1, seed)
+            assert sorted(others.tolist()) == sorted(moves.tolist())
+            assert other_ended == ended
     assert 20 < deadlocks < 180
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_both_ways_find_correct_programs_correct(name: str) -> None:
-    threads, layout = threads_of(FAMILIES[name])
-    assert not analyse(threads, layout, 8).findings
+    table, layout = table_of(FAMILIES[name])
+    assert not analyse(Flat(table, layout), 8)[0]
     for seed in range(10):
-        assert interleave(Flat(threads, layout), 8, seed) is None
+        assert interleave(Flat(table, layout), 8, seed) is None
 
 
 def test_both_ways_find_a_wrong_result() -> None:
     program = ring_allgather(4)
     swapped = write(program).replace('dstoff="1"', 'dstoff="9"').replace('dstoff="2"', 'dstoff="1"')
     parsed = parse_xml(swapped.replace('dstoff="9"', 'dstoff="2"'), EXECUTOR)
-    threads, layout = load(parsed, EXECUTOR).threads, Layout.of(parsed, inplace=False)
-    assert {finding.verdict for finding in analyse(threads, layout, 2).findings} & {
+    table, layout = load(parsed, EXECUTOR).table, Layout.of(parsed, inplace=False)
+    assert {finding.verdict for finding in analyse(Flat(table, layout), 2)[0]} & {
         "wrong result",
         "uninitialised read",
     }
     for seed in range(10):
-        finding = interleave(Flat(threads, layout), 2, seed)
+        finding = interleave(Flat(table, layout), 2, seed)
         assert finding is not None
         assert finding.verdict == "wrong result"
 
@@ -115,18 +102,18 @@ def test_both_ways_find_a_wrong_result() -> None:
 def test_random_orders_show_a_race() -> None:
     one = T((S("cpy", "i0", "s0"), S("cpy", "s0", "o0")))
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
-    threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
-    assert analyse(threads, layout, 2).findings[0].verdict == "race"
-    outcomes = {interleave(Flat(threads, layout), 2, seed) is None for seed in range(60)}
+    table, layout = table_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
+    assert analyse(Flat(table, layout), 2)[0][0].verdict == "race"
+    outcomes = {interleave(Flat(table, layout), 2, seed) is None for seed in range(60)}
     assert outcomes == {True, False}
 
 
 def test_random_orders_are_repeatable() -> None:
     one = T((S("cpy", "i0", "s0"), S("cpy", "s0", "o0")))
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
-    threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
+    table, layout = table_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
     for seed in range(10):
-        assert interleave(Flat(threads, layout), 2, seed) == interleave(Flat(threads, layout), 2, seed)
+        assert interleave(Flat(table, layout), 2, seed) == interleave(Flat(table, layout), 2, seed)
 
 
 def test_sixty_four_ranks() -> None:

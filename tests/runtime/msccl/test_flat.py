@@ -1,4 +1,4 @@
-"""The columns that decide that a program is right, against the execution object by object that explains what is not."""
+"""The columns that decide that a program is right, against the execution move by move that explains what is not."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ def agree(program: P, rng: random.Random) -> None:
     if any(limits(parsed, EXECUTOR)):
         return
     loaded = load(parsed, EXECUTOR)
-    if loaded.findings or any(mismatches(loaded.threads)):
+    if loaded.findings or any(mismatches(loaded.table)):
         return
     for inplace in (True, False):
         root = 0 if parsed.collective.rooted else None
         layout = Layout.of(parsed, inplace=inplace, root=root)
-        if any(out_of_bounds(loaded.threads, layout)):
+        if any(out_of_bounds(loaded.table, layout)):
             continue
         slots, piece, unsettled = rng.choice([1, 2, 8]), rng.choice([1, 1, 2]), rng.random() < 0.3
-        slow = explained(loaded.threads, layout, slots, piece=piece, unsettled_sends=unsettled)
-        fast = Flat(loaded.threads, layout).chain(slots, piece, unsettled=unsettled)
-        assert fast == (None if slow.findings else slow.longest_chain), (slow, write(program))
-        reached("wrong" if slow.findings else "right")
+        flat = Flat(loaded.table, layout)
+        findings, longest = explained(flat, slots, piece=piece, unsettled=unsettled)
+        fast = flat.chain(slots, piece, unsettled=unsettled)
+        assert fast == (None if findings else longest), (findings, write(program))
+        reached("wrong" if findings else "right")
 
 
 @pytest.mark.floor(right=10, wrong=0)

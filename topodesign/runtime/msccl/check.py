@@ -15,7 +15,7 @@ from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.execute import analyse, find_root, interleave, shortest_piece
 from topodesign.runtime.msccl.flat import Flat
 from topodesign.runtime.msccl.legal import limits, links, mismatches, out_of_bounds, xml_nodes
-from topodesign.runtime.msccl.operations import Table, Threads, is_one_of, load
+from topodesign.runtime.msccl.operations import Table, is_one_of, load
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import SCRATCH_COMFORT, RuntimeProfile
 from topodesign.runtime.report import Finding, ProgramReport, Sizes, first, first_wrong, require_run
@@ -138,22 +138,22 @@ def check_program(
     if findings:
         return CheckReport("illegal", tuple(findings), program.warnings, title, runtime=profile.name)
     modes: list[str] = []
-    findings = first(mismatches(loaded.threads))
+    findings = first(mismatches(loaded.table))
     longest = 0
     for mode, inplace, claimed in (("in place", True, program.inplace), ("out of place", False, program.outofplace)):
         if findings or not claimed:
             continue
         modes.append(mode)
         if program.collective.rooted and root is None:
-            root = _root(program, loaded.threads, inplace=inplace)
+            root = _root(program, loaded.table, inplace=inplace)
         layout = Layout.of(program, inplace=inplace, root=root)
-        findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
-    usage = _usage(program, loaded.threads.table, longest)
+        findings, longest = decide(program, profile, loaded.table, layout, range(seed, seed + interleavings))
+    usage = _usage(program, loaded.table, longest)
     calls = _calls(program, profile, usage)
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
         findings=tuple(findings),
-        warnings=(*program.warnings, *first(loaded.warnings), *_advice(program, profile, loaded.threads, calls, root)),
+        warnings=(*program.warnings, *first(loaded.warnings), *_advice(program, profile, loaded.table, calls, root)),
         runtime=profile.name,
         program=title,
         modes=tuple(modes),
@@ -162,54 +162,50 @@ def check_program(
         seed=seed,
         usage=usage,
         calls=calls,
-        safe_bytes=_safe(program, profile, loaded.threads, root)
+        safe_bytes=_safe(program, profile, loaded.table, root)
         if findings and findings[0].verdict == "deadlock"
         else None,
     )
 
 
-def _root(program: Program, threads: Threads, *, inplace: bool) -> int:
+def _root(program: Program, table: Table, *, inplace: bool) -> int:
     layout = Layout.of(program, inplace=inplace)
-    if any(out_of_bounds(threads, layout)):
+    if any(out_of_bounds(table, layout)):
         return 0
-    return find_root(threads, layout)
+    return find_root(table, layout)
 
 
-def _run(
-    program: Program, profile: RuntimeProfile, threads: Threads, layout: Layout, seeds: range
+def decide(
+    program: Program, profile: RuntimeProfile, table: Table, layout: Layout, seeds: range
 ) -> tuple[list[Finding], int]:
-    """Return what is wrong with one layout, and the longest chain of messages."""
-    findings = first(out_of_bounds(threads, layout))
+    """Return what is wrong with one layout, and the longest chain of messages; seeds are of random orders."""
+    findings = first(out_of_bounds(table, layout))
     if findings:
         return findings, 0
     slots = profile.slots[program.proto]
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
-    flat = Flat(threads, layout)
-    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled(program, profile), flat=flat)
-    findings = analysis.findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds)
-    return findings, analysis.longest_chain
+    flat = Flat(table, layout)
+    findings, longest = analyse(flat, slots, piece=piece, unsettled=_unsettled(program, profile))
+    return findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds), longest
 
 
-def unsettled(program: Program, profile: RuntimeProfile) -> bool:
+def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
     """Return whether what is sent may be read still when its threadblock goes on."""
     return program.proto == "LL" and not profile.ll_send_barrier
 
 
-def _safe(program: Program, profile: RuntimeProfile, threads: Threads, root: int | None) -> int:
+def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | None) -> int:
     """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none."""
     slots = profile.slots[program.proto]
-    longest = max((operation.count for thread in threads for operation in thread.operations), default=1)
-    piece = shortest_piece(threads, slots, max(1, min(longest, profile.chunks_per_step)))
-    if piece is None:
+    claimed = ((True, program.inplace), (False, program.outofplace))
+    layouts = [Layout.of(program, inplace=inplace, root=root) for inplace, serves in claimed if serves]
+    if any(any(out_of_bounds(table, layout)) for layout in layouts):
         return 0
-    late = unsettled(program, profile)
-    for inplace, claimed in ((True, program.inplace), (False, program.outofplace)):
-        layout = Layout.of(program, inplace=inplace, root=root)
-        if claimed and (
-            any(out_of_bounds(threads, layout))
-            or analyse(threads, layout, slots, piece=piece, unsettled_sends=late).findings
-        ):
-            return 0
+    flats, late = [Flat(table, layout) for layout in layouts], _unsettled(program, profile)
+    longest = int(table.chunks.max(initial=1))
+    piece = shortest_piece(flats[0], slots, max(1, min(longest, profile.chunks_per_step)))
+    if piece is None or any(analyse(flat, slots, piece=piece, unsettled=late)[0] for flat in flats):
+        return 0
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 
 
@@ -248,9 +244,7 @@ def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
     )
 
 
-def _advice(
-    program: Program, profile: RuntimeProfile, threads: Threads, calls: Calls, root: int | None
-) -> Iterator[str]:
+def _advice(program: Program, profile: RuntimeProfile, table: Table, calls: Calls, root: int | None) -> Iterator[str]:
     """Yield what works but is likely not meant."""
     if program.collective.rooted:
         yield (
@@ -264,7 +258,6 @@ def _advice(
             "come; a smaller maxBytes (--max-size of compile) takes less"
         )
     used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
-    table = threads.table
     known = table.send >= 0
     parallel = np.unique(np.column_stack((table.rank, table.send))[known], axis=0, return_counts=True)[1]
     needed = int(parallel.max(initial=1))

@@ -24,137 +24,20 @@ the one run if there is one in any.
 
 from __future__ import annotations
 
-import bisect
 import random
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
 from itertools import islice
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.compiled import Ints
 from topodesign.runtime.memory import Expected, Layout, likely_root
 from topodesign.runtime.msccl.flat import Flat
-from topodesign.runtime.msccl.operations import RECEIVES, SENDS, Connection, Operation, Thread, Threads
+from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS
+from topodesign.runtime.msccl.operations import Table
+from topodesign.runtime.msccl.steps import BUFFERS
 from topodesign.runtime.report import MAX_FINDINGS, Finding
-
-Perform = Callable[[int, Operation, int, int, Any], Any]
-"""``perform(thread, operation, lo, hi, received)`` does the chunks lo to hi of an operation, returns what is sent."""
-
-_NEVER = -1
-
-
-class Wait(NamedTuple):
-    """Why a threadblock cannot move: ``flag``, ``data`` or ``slot``; of which threadblock (its index) or connection."""
-
-    kind: str
-    of: Hashable
-
-
-class Network:
-    """Threadblocks, queues and flags; what happens to memory is the caller's.
-
-    Every connection has exactly one sending and one receiving threadblock; ``slots`` says how many pieces it holds.
-    """
-
-    def __init__(self, threads: Sequence[Thread], slots: Callable[[Connection], int], piece: int = 1) -> None:
-        self.threads = threads
-        self.piece = piece
-        self.queues: dict[Connection, deque[Any]] = defaultdict(deque)
-        self._slots = {thread.send: slots(thread.send) for thread in threads if thread.send}
-        self._index = {(thread.rank, thread.id): number for number, thread in enumerate(threads)}
-        self._announced = [[op.position for op in thread.operations if op.announces] for thread in threads]
-        self._next = [0] * len(threads)  # operation
-        self._done = [0] * len(threads)  # chunks of it
-        self._flags = [_NEVER] * len(threads)
-        self._waiting: dict[Wait, list[int]] = defaultdict(list)
-
-    def target(self, operation: Operation, wait: tuple[int, int]) -> tuple[int, int | None]:
-        """Return the thread waited for and the first position it announces that ends the wait, None for never."""
-        thread = self._index[operation.rank, wait[0]]
-        positions = self._announced[thread]  # ascending
-        found = bisect.bisect_left(positions, wait[1])
-        return thread, positions[found] if found < len(positions) else None
-
-    def unmet(self, operation: Operation) -> tuple[int, int] | None:
-        """Return the first wait of an operation whose flag is not high enough, as in ``Operation.waits``."""
-        for wait in operation.waits:
-            if self._flags[self._index[operation.rank, wait[0]]] < wait[1]:
-                return wait
-        return None
-
-    def operation(self, thread: int) -> Operation | None:
-        """Return the operation a threadblock is at, None if it has finished."""
-        operations = self.threads[thread].operations
-        return operations[self._next[thread]] if self._next[thread] < len(operations) else None
-
-    def obstacle(self, thread: int, operation: Operation) -> Wait | None:
-        """Return what a threadblock waits for, None if it can move."""
-        if not self._done[thread] and (wait := self.unmet(operation)):
-            return Wait("flag", self._index[operation.rank, wait[0]])
-        if operation.count == 0:
-            return None
-        if operation.type in RECEIVES and not self.queues[self.threads[thread].receive]:  # type: ignore[index]
-            return Wait("data", self.threads[thread].receive)
-        if operation.type in SENDS:
-            connection = self.threads[thread].send
-            if len(self.queues[connection]) >= self._slots[connection]:  # type: ignore[index]
-                return Wait("slot", connection)
-        return None
-
-    def move(self, thread: int, operation: Operation, perform: Perform) -> list[int]:
-        """Do one piece of an operation that has no obstacle; return the threadblocks that may now move."""
-        woken: list[int] = []
-        here = self.threads[thread]
-        lo = self._done[thread]
-        hi = min(lo + self.piece, operation.count)
-        received = None
-        if operation.type in RECEIVES and hi > lo and here.receive:
-            received = self.queues[here.receive].popleft()
-            woken += self._waiting.pop(Wait("slot", here.receive), [])
-        sent = perform(thread, operation, lo, hi, received)
-        if operation.type in SENDS and hi > lo and here.send:
-            self.queues[here.send].append(sent)
-            woken += self._waiting.pop(Wait("data", here.send), [])
-        self._done[thread] = hi
-        if hi == operation.count:
-            self._next[thread] += 1
-            self._done[thread] = 0
-            if operation.announces:
-                self._flags[thread] = operation.position
-                woken += self._waiting.pop(Wait("flag", thread), [])
-        return woken
-
-    def run(self, perform: Perform, rng: random.Random | None = None) -> dict[int, Wait]:
-        """Run until nothing can move.
-
-        ``rng`` chooses who moves next and for how long; None is a fixed order. Returned is the obstacle of every
-        threadblock that did not finish, by index: none unless there is a deadlock.
-        """
-        ready = list(range(len(self.threads) - 1, -1, -1))
-        stuck: dict[int, Wait] = {}
-        while ready:
-            if rng is not None:
-                chosen = rng.randrange(len(ready))
-                ready[chosen], ready[-1] = ready[-1], ready[chosen]
-            thread = ready.pop()
-            stuck.pop(thread, None)
-            budget = rng.choice((1, 1, 2, 5, 50)) if rng is not None else -1
-            while (operation := self.operation(thread)) is not None:
-                obstacle = self.obstacle(thread, operation)
-                if obstacle is not None:
-                    stuck[thread] = obstacle
-                    self._waiting[obstacle].append(thread)
-                    break
-                if budget == 0:
-                    ready.append(thread)
-                    break
-                budget -= 1
-                ready += self.move(thread, operation, perform)
-        return stuck
-
 
 Sum = tuple[tuple[int, int, int], ...]
 """A sum of input chunks, exact as far as it matters: for every chunk number that occurs, in ascending order, the chunk
@@ -176,177 +59,132 @@ def add_sums(left: Sum, right: Sum) -> Sum:
     return tuple(sorted(merged.values()))
 
 
-class _Access(NamedTuple):
-    """Chunk ``piece`` of a thread's ``step``-th operation touched a cell."""
-
-    thread: int
-    step: int
-    piece: int
-    operation: Operation
-
-
-class _Cell:
-    """A chunk of memory: its value, the last write, and by thread and piece the last read since."""
-
-    __slots__ = ("reads", "value", "write")
-
-    def __init__(self, value: Sum | None) -> None:
-        self.value = value
-        self.write: _Access | None = None
-        self.reads: dict[tuple[int, int], _Access] = {}
-
-
-class _Message(NamedTuple):
-    values: list[Sum | None]  # by chunk
-    clock: NDArray[np.int32]
-    length: int
-
-
-@dataclass
-class Analysis:
-    """What the exact run found.
-
-    * ``findings``: races, then uninitialised reads, then (if there are neither) wrong results; or a deadlock alone.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    longest_chain: int = 0  # messages on the longest chain in which each depends on the one before
-
-
 class _Tracker:
-    """Memory for the exact run: values as sums of inputs, and vector clocks of who touched what when.
+    """Memory for the exact run, move by move: values as sums of inputs, and vector clocks of who touched what when.
 
     Entry t of a clock says what is known to be over of thread t: 2k for its first k operations, 2k + 1 for these and,
     of the next, the chunk at hand alone.
     """
 
-    def __init__(self, network: Network, layout: Layout, *, unsettled_sends: bool) -> None:
-        count = len(network.threads)
-        self.layout = layout
+    def __init__(self, flat: Flat, *, unsettled: bool) -> None:
         self.races: list[Finding] = []
         self.uninitialised: list[Finding] = []
-        self._network = network
-        self._unsettled_sends = unsettled_sends
-        self._cells: list[dict[int, _Cell]] = [{} for _ in range(layout.ranks)]
+        self._flat, self._unsettled = flat, unsettled
+        self._first, self._kinds, self._counts, self._thread, _, _, *rest = (one.tolist() for one in flat.columns)
+        self._wait_start, self._waits, self._source_start, self._sources, self._targets, _, self._match = rest
+        given = zip(*(one.tolist() for one in flat.given), strict=True)
+        self._values: list[Sum | None] = [None if chunk < 0 else ((chunk, 1 << rank, 0),) for chunk, rank in given]
+        self._writes: dict[int, tuple[int, int]] = {}  # by cell, the operation that wrote it last, and its chunk
+        self._reads: dict[int, dict[tuple[int, int], int]] = {}  # the last reads since, by thread and chunk
+        count = len(self._first) - 1
         self._clocks = np.zeros((count, count), dtype=np.int32)
-        self._steps = [0] * count
         self._lengths = [0] * count  # longest chain of messages that ends here
-        self._outgoing = list(self._clocks)  # by thread, the clock that its current step sends
-        self._releases: dict[tuple[int, int | None], tuple[NDArray[np.int32], int]] = {}
-        self._waiters = Counter(
-            network.target(operation, wait)
-            for thread in network.threads
-            for operation in thread.operations
-            for wait in operation.waits
-        )
+        self._done = [0] * len(self._kinds)  # chunks
+        self._sent: dict[int, list[Sum | None]] = {}  # by send, what is under way, and the clock that goes with it
+        self._outgoing: dict[int, tuple[NDArray[np.int32], int]] = {}
+        self._over: dict[int, tuple[NDArray[np.int32], int]] = {}  # by operation that others wait for
+        self._waiters = Counter(self._waits)
 
     @property
     def longest_chain(self) -> int:
         return max(self._lengths, default=0)
 
-    def perform(self, thread: int, operation: Operation, lo: int, hi: int, received: _Message | None) -> Any:
-        """Do the chunks lo to hi of an operation (none if its cnt is 0); return the message if it sends."""
-        if lo == 0:
-            self._begin(thread, operation, received)
-        values = received.values if received is not None else [()] * (hi - lo)
-        values = [
-            self._one_chunk(thread, operation, chunk, value) for chunk, value in zip(range(lo, hi), values, strict=True)
-        ]
-        message = _Message(values, self._outgoing[thread], self._lengths[thread] + 1)
-        if hi == operation.count:
-            self._end(thread, operation)
-        return message
+    def follow(self, moves: Ints, piece: int) -> None:
+        """Do all moves, of as many chunks; an operation may have none."""
+        for move in moves.tolist():
+            one = max(move, ~move)
+            if move >= 0:
+                self._begin(one)
+            low, count = self._done[one], self._counts[one]
+            high = self._done[one] = min(low + piece, count)
+            came = self._sent[self._match[one]] if self._kinds[one] & RECEIVES and count else None
+            values = [self._one_chunk(one, chunk, () if came is None else came[chunk]) for chunk in range(low, high)]
+            if self._kinds[one] & SENDS:
+                self._sent.setdefault(one, []).extend(values)
+            if high == count:
+                self._end(one)
 
-    def _begin(self, thread: int, operation: Operation, received: _Message | None) -> None:
-        clock = self._clocks[thread]
-        step = self._steps[thread]
-        if operation.type in SENDS or operation.waits:
+    def _begin(self, one: int) -> None:
+        thread, kind = self._thread[one], self._kinds[one]
+        clock, step = self._clocks[thread], one - self._first[thread]
+        waits = self._waits[self._wait_start[one] : self._wait_start[one + 1]]
+        if kind & SENDS or waits:
             clock[thread] = 2 * step  # the threads of the block meet before a send and after a wait
-        for wait in operation.waits:
-            target = self._network.target(operation, wait)
-            released, length = self._releases[target]
-            np.maximum(clock, released, out=clock)
+        known = [self._over[other] for other in waits]
+        for other in waits:
+            self._waiters[other] -= 1
+            if not self._waiters[other]:
+                del self._over[other]
+        if kind & RECEIVES and self._counts[one]:
+            known.append(self._outgoing.pop(self._match[one]))  # the same for all chunks of a step
+        for told, length in known:
+            np.maximum(clock, told, out=clock)
             self._lengths[thread] = max(self._lengths[thread], length)
-            self._waiters[target] -= 1
-            if not self._waiters[target]:
-                del self._releases[target]
-        if received is not None:
-            np.maximum(clock, received.clock, out=clock)  # the same for all chunks of a step
-            self._lengths[thread] = max(self._lengths[thread], received.length)
-        if operation.type in SENDS:
-            self._outgoing[thread] = clock.copy()
-            self._outgoing[thread][thread] = 2 * step + 1
+        if kind & SENDS:
+            told = clock.copy()
+            told[thread] = 2 * step + 1
+            self._outgoing[one] = told, self._lengths[thread] + 1
 
-    def _end(self, thread: int, operation: Operation) -> None:
+    def _end(self, one: int) -> None:
+        thread, kind = self._thread[one], self._kinds[one]
         clock = self._clocks[thread]
         clock += clock & 1
-        self._steps[thread] += 1
-        if not (self._unsettled_sends and operation.type == "s"):
-            clock[thread] = 2 * self._steps[thread]
-        if operation.announces and (thread, operation.position) in self._waiters:
-            self._releases[thread, operation.position] = (clock.copy(), self._lengths[thread])
+        if not (self._unsettled and kind & PLAIN_SEND):
+            clock[thread] = 2 * (one - self._first[thread] + 1)
+        if one in self._waiters:
+            self._over[one] = clock.copy(), self._lengths[thread]
+        if kind & RECEIVES and self._counts[one]:
+            del self._sent[self._match[one]]
 
-    def _one_chunk(self, thread: int, operation: Operation, chunk: int, value: Sum | None) -> Sum | None:
+    def _one_chunk(self, one: int, chunk: int, value: Sum | None) -> Sum | None:
         """Return what is sent or written, given what is received (the empty sum if nothing)."""
-        for read in [self._read(thread, operation, chunk, place) for place in operation.reads]:
+        sources = range(self._source_start[one], self._source_start[one + 1])
+        for read in [self._read(one, number, self._sources[at] + chunk, chunk) for number, at in enumerate(sources)]:
             value = None if value is None or read is None else add_sums(value, read)
-        if operation.target is not None:
-            target = self.layout.address(operation.rank, operation.target)
-            # A copy onto itself, as there is in place, writes what is there: it only reads.
-            if operation.type != "cpy" or self.layout.address(operation.rank, operation.sources[0]) != target:
-                self._write(thread, operation, chunk, value)
+        if self._targets[one] >= 0:
+            self._write(one, self._targets[one] + chunk, chunk, value)
         return value
 
-    def _cell(self, rank: int, address: int) -> _Cell:
-        cells = self._cells[rank]
-        cell = cells.get(address)
-        if cell is None:
-            chunk = self.layout.input_chunk(rank, address)
-            cell = cells[address] = _Cell(None if chunk is None else ((chunk, 1 << rank, 0),))
-        return cell
+    def _follows(self, access: tuple[int, int], thread: int, piece: int) -> bool:
+        """Return whether an access, an operation and its chunk, happened before the chunk that a thread is at."""
+        other = self._thread[access[0]]
+        known, least = self._clocks[thread, other], 2 * (access[0] - self._first[other]) + 1
+        return bool(known > least or (known == least and access[1] == piece))
 
-    def _follows(self, access: _Access, thread: int, piece: int) -> bool:
-        """Return whether an access happened before the chunk that a thread is at."""
-        known = self._clocks[thread, access.thread]
-        return bool(known >= 2 * access.step + 2 or (known == 2 * access.step + 1 and access.piece == piece))
+    def _read(self, one: int, number: int, cell: int, chunk: int) -> Sum | None:
+        thread = self._thread[one]
+        if cell in self._writes and not self._follows(self._writes[cell], thread, chunk):
+            self._report_race(one, "reads", number, chunk, ("written", self._writes[cell][0]))
+        if self._values[cell] is None and len(self.uninitialised) < MAX_FINDINGS:
+            operation = self._flat.table.operation(one)
+            message = f"{operation.type} reads {_name(operation.reads[number], chunk)}, which nothing has written"
+            self.uninitialised.append(operation.finding("uninitialised read", message))
+        self._reads.setdefault(cell, {})[thread, chunk] = one
+        return self._values[cell]
 
-    def _read(self, thread: int, operation: Operation, chunk: int, place: tuple[str, int]) -> Sum | None:
-        cell = self._cell(operation.rank, self.layout.address(operation.rank, place) + chunk)
-        name = f"{place[0]}[{place[1] + chunk}]"
-        if cell.write is not None and not self._follows(cell.write, thread, chunk):
-            self._report_race(operation, "reads", name, "written", cell.write.operation)
-        if cell.value is None and len(self.uninitialised) < MAX_FINDINGS:
-            message = f"{operation.type} reads {name}, which nothing has written"
-            self.uninitialised.append(
-                Finding("uninitialised read", message, operation.rank, operation.threadblock, operation.step)
-            )
-        cell.reads[thread, chunk] = _Access(thread, self._steps[thread], chunk, operation)
-        return cell.value
+    def _write(self, one: int, cell: int, chunk: int, value: Sum | None) -> None:
+        thread = self._thread[one]
+        if cell in self._writes and not self._follows(self._writes[cell], thread, chunk):
+            self._report_race(one, "writes", None, chunk, ("written", self._writes[cell][0]))
+        for (_, piece), other in self._reads.pop(cell, {}).items():
+            if (other, piece) != (one, chunk) and not self._follows((other, piece), thread, chunk):
+                self._report_race(one, "writes", None, chunk, ("read", other))
+        self._values[cell] = value
+        self._writes[cell] = one, chunk
 
-    def _write(self, thread: int, operation: Operation, chunk: int, value: Sum | None) -> None:
-        place = operation.target or ("", 0)
-        cell = self._cell(operation.rank, self.layout.address(operation.rank, place) + chunk)
-        name = f"{place[0]}[{place[1] + chunk}]"
-        if cell.write is not None and not self._follows(cell.write, thread, chunk):
-            self._report_race(operation, "writes", name, "written", cell.write.operation)
-        for read in cell.reads.values():
-            itself = read.operation is operation and read.piece == chunk
-            if not itself and not self._follows(read, thread, chunk):
-                self._report_race(operation, "writes", name, "read", read.operation)
-        cell.value = value
-        cell.write = _Access(thread, self._steps[thread], chunk, operation)
-        cell.reads = {}
-
-    def _report_race(self, operation: Operation, verb: str, name: str, done: str, other: Operation) -> None:
+    def _report_race(self, one: int, verb: str, number: int | None, chunk: int, before: tuple[str, int]) -> None:
+        """Note that an operation touches its source of a number, or its target, without an order."""
         if len(self.races) < MAX_FINDINGS:
-            message = f"{operation.type} {verb} {name}, which is {done} by {other} in no fixed order"
-            self.races.append(Finding("race", message, operation.rank, operation.threadblock, operation.step))
+            operation, (done, other) = self._flat.table.operation(one), before
+            place = (operation.target or ("", 0)) if number is None else operation.reads[number]
+            which = f"{_name(place, chunk)}, which is {done} by {self._flat.table.operation(other)}"
+            self.races.append(operation.finding("race", f"{operation.type} {verb} {which} in no fixed order"))
 
     def results(self) -> list[Finding]:
         """Compare memory with what the collective promises."""
-        everyone = (1 << self.layout.ranks) - 1
+        everyone = (1 << self._flat.layout.ranks) - 1
         findings = []
-        for expected in self.layout.results():
+        for expected in self._flat.layout.results():
             value, right = self.found(expected), self.wanted(expected)
             if value != right:
                 message = (
@@ -360,12 +198,18 @@ class _Tracker:
 
     def found(self, expected: Expected) -> Sum | None:
         """Return what is at a place of the result."""
-        return self._cell(expected.rank, expected.address).value
+        buffer = expected.name[0]
+        start = self._flat.base[expected.rank, BUFFERS.index(buffer)]
+        return self._values[start + expected.address - self._flat.layout.segment(expected.rank, buffer)[0]]
 
     def wanted(self, expected: Expected) -> Sum:
         """Return what must be there."""
-        ranks = (1 << self.layout.ranks) - 1 if expected.source is None else 1 << expected.source
+        ranks = (1 << self._flat.layout.ranks) - 1 if expected.source is None else 1 << expected.source
         return ((expected.chunk, ranks, 0),)
+
+
+def _name(place: tuple[str, int], chunk: int) -> str:
+    return f"{place[0]}[{place[1] + chunk}]"
 
 
 def describe_sum(value: Sum | None, everyone: int) -> str:
@@ -388,63 +232,47 @@ def _list_bits(mask: int) -> str:
     return ", ".join(map(str, bits[:8])) + (", ..." if len(bits) > 8 else "")
 
 
-def analyse(
-    threads: Threads,
-    layout: Layout,
-    slots: int,
-    *,
-    piece: int = 1,
-    unsettled_sends: bool = False,
-    flat: Flat | None = None,
-) -> Analysis:
-    """Run once and decide deadlock, races, uninitialised reads and the result.
+def analyse(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False) -> tuple[list[Finding], int]:
+    """Run once; return deadlocks, races, uninitialised reads and wrong results, and the longest chain of messages.
 
-    Connections match, and every access is within bounds. ``slots`` are the fewest pieces that a connection holds,
-    ``piece`` the fewest chunks of a full one. Sends are unsettled where the threads of a block do not meet after a
-    plain send (LL on some runtimes), so that its reading may go on until they next meet.
+    ``slots`` are the fewest pieces that a connection holds, ``piece`` the fewest chunks of a full one. Sends are
+    unsettled where the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may
+    go on until they next meet. What is found are races, then uninitialised reads, then (if there are neither) wrong
+    results; or a deadlock alone.
     """
-    flat = Flat(threads, layout) if flat is None else flat
-    chain = flat.chain(slots, piece, unsettled=unsettled_sends)
-    if chain is not None:
-        return Analysis([], chain)
-    return explained(threads, layout, slots, piece=piece, unsettled_sends=unsettled_sends)
+    chain = flat.chain(slots, piece, unsettled=unsettled)
+    return explained(flat, slots, piece=piece, unsettled=unsettled) if chain is None else ([], chain)
 
 
-def explained(
-    threads: Sequence[Thread], layout: Layout, slots: int, *, piece: int = 1, unsettled_sends: bool = False
-) -> Analysis:
-    """Return the same as :func:`analyse`, by executing object by object, which can say what is wrong."""
-    network = Network(threads, lambda _: slots, piece)
-    tracker = _Tracker(network, layout, unsettled_sends=unsettled_sends)
-    stuck = network.run(tracker.perform)
-    if stuck:
-        return Analysis([explain_deadlock(network, stuck, slots)], tracker.longest_chain)
-    findings = tracker.races + tracker.uninitialised
-    return Analysis(findings or tracker.results(), tracker.longest_chain)
+def explained(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False) -> tuple[list[Finding], int]:
+    """Return the same as :func:`analyse`, by following every move, which can say what is wrong."""
+    moves, ended = flat.moves(slots, piece)
+    tracker = _Tracker(flat, unsettled=unsettled)
+    tracker.follow(moves, piece)
+    if not ended:
+        return [explain_deadlock(flat, moves, slots, piece)], tracker.longest_chain
+    return tracker.races + tracker.uninitialised or tracker.results(), tracker.longest_chain
 
 
-def shortest_piece(threads: Sequence[Thread], slots: int, longest: int) -> int | None:
+def shortest_piece(flat: Flat, slots: int, longest: int) -> int | None:
     """Return the fewest chunks of a full piece, up to ``longest``, with which every run ends; None if none will do.
 
     Longer pieces never make a run hang that ends with shorter ones, so that halving finds it.
     """
-
-    def hangs(piece: int) -> bool:
-        return bool(Network(threads, lambda _: slots, piece).run(lambda *_: None))
-
-    if hangs(longest):
+    if not flat.moves(slots, longest)[1]:
         return None
     low, high = 1, longest
     while low < high:
         middle = (low + high) // 2
-        low, high = (middle + 1, high) if hangs(middle) else (low, middle)
+        low, high = (low, middle) if flat.moves(slots, middle)[1] else (middle + 1, high)
     return low
 
 
-def find_root(threads: Sequence[Thread], layout: Layout) -> int:
+def find_root(table: Table, layout: Layout) -> int:
     """Return the root of a collective that has one, of which ``layout`` has none, by what every rank ends up with."""
-    tracker = _Tracker(network := Network(threads, lambda _: 2**30), layout, unsettled_sends=False)
-    network.run(tracker.perform)
+    flat = Flat(table, layout)
+    tracker = _Tracker(flat, unsettled=False)
+    tracker.follow(flat.moves(2**30, 1)[0], 1)
 
     def from_whom(rank: int) -> list[int]:
         value = tracker.found(next(layout.output(rank)))
@@ -455,43 +283,46 @@ def find_root(threads: Sequence[Thread], layout: Layout) -> int:
     )
 
 
-def explain_deadlock(network: Network, stuck: dict[int, Wait], slots: int) -> Finding:
-    """Return who waits for whom, starting on a cycle if there is one."""
-    senders = {thread.send: number for number, thread in enumerate(network.threads) if thread.send}
-    receivers = {thread.receive: number for number, thread in enumerate(network.threads) if thread.receive}
+def explain_deadlock(flat: Flat, moves: Ints, slots: int, piece: int) -> Finding:
+    """Return who waits for whom after all moves that there are, starting on a cycle if there is one."""
+    own, table = flat.columns, flat.table
+    done = np.bincount(np.maximum(moves, ~moves), minlength=len(own.kinds))
+    over = np.add.reduceat(np.append(done >= np.maximum(1, -(-own.counts // piece)), 0), own.first[:-1])
+    at = own.first[:-1] + np.where(np.diff(own.first) > 0, over, 0)
+    stuck = set(np.flatnonzero(at < own.first[1:]).tolist())
+    sends = "sends" if piece == 1 else f"sends of up to {piece} chunks"
 
-    sends = "sends" if network.piece == 1 else f"sends of up to {network.piece} chunks"
-
-    def awaited(wait: Wait) -> Any:
-        return {"flag": wait.of, "data": senders.get(wait.of), "slot": receivers.get(wait.of)}[wait.kind]  # type: ignore[call-overload]
-
-    def line(number: int) -> str:
-        operation = network.operation(number)
-        wait = stuck[number]
-        if operation is None:  # not reached: who is stuck has not finished
-            return ""
-        if wait.kind == "data":
-            return f"{operation} waits for data from rank {wait.of[0]} on channel {wait.of[2]}"  # type: ignore[index]
-        if wait.kind == "slot":
-            return f"{operation} waits for rank {wait.of[1]} to receive: {slots} {sends} are in flight"  # type: ignore[index]
-        other, deps = network.unmet(operation) or (-1, -1)
-        never = network.target(operation, (other, deps))[1] is None
-        tail = ', but no step from there on has hasdep="1"' if never else ""
-        return f"{operation} waits for step {deps} of threadblock {other}{tail}"
+    def waiting(number: int) -> tuple[str, int]:
+        """Return what a threadblock waits for, and which other one would end that."""
+        one = int(at[number])
+        operation = table.operation(one)
+        for wait in range(own.wait_start[one], own.wait_start[one + 1]) if not done[one] else ():
+            other, awaited = int(table.other[wait]), own.waits[wait]
+            if awaited < 0 or at[other] <= awaited:
+                tail = ', but no step from there on has hasdep="1"' if awaited < 0 else ""
+                where = f"step {table.awaited[wait]} of threadblock {table.id[other]}"
+                return f"{operation} waits for {where}{tail}", other
+        if own.kinds[one] & RECEIVES and done[own.match[one]] <= done[one]:
+            sender = int(own.thread_of[own.match[one]])
+            return (
+                f"{operation} waits for data from rank {table.rank[sender]} on channel {table.channel[number]}",
+                sender,
+            )
+        (receiver,) = np.flatnonzero(own.receives == own.sends[number]).tolist()
+        return f"{operation} waits for rank {table.rank[receiver]} to receive: {slots} {sends} are in flight", receiver
 
     path: list[int] = []
-    number: Any = min(stuck)
+    number = min(stuck)
     while number in stuck and number not in path:
         path.append(number)
-        number = awaited(stuck[number])
+        number = waiting(number)[1]
     cycle = path[path.index(number) :] if number in path else path
-    lines = [line(member) for member in cycle[:MAX_FINDINGS]]
+    lines = [waiting(member)[0] for member in cycle[:MAX_FINDINGS]]
     if len(cycle) > MAX_FINDINGS:
         lines.append(f"and {len(cycle) - MAX_FINDINGS} more")
-    first = network.operation(cycle[0])
     what = "these threadblocks wait for each other" if number in path else "a threadblock waits for ever"
-    message = f"{len(stuck)} of {len(network.threads)} threadblocks never finish; {what}:\n    " + "\n    ".join(lines)
-    return Finding("deadlock", message, first.rank if first else None)
+    message = f"{len(stuck)} of {len(at)} threadblocks never finish; {what}:\n    " + "\n    ".join(lines)
+    return Finding("deadlock", message, int(table.rank[cycle[0]]))
 
 
 def interleave(flat: Flat, slots: int, seed: int, *, piece: int = 1) -> Finding | None:

@@ -1,7 +1,7 @@
 """Programs as columns: what is executed once to decide that all is right, and again with numbers in random orders.
 
 Only that a program is right is decided here. Whatever else is found is found again, and put into words, by
-:mod:`topodesign.runtime.msccl.execute`, which executes object by object.
+:mod:`topodesign.runtime.msccl.execute`, which follows it move by move.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from topodesign.base.compiled import Ints
 from topodesign.base.memory import check_memory
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.flat_kernels import PLAIN_SEND, RECEIVES, SENDS, Columns, clocks, doubtful, run, sums
-from topodesign.runtime.msccl.operations import NUMBER, Connection, Table, Threads, is_one_of, starts
+from topodesign.runtime.msccl.operations import NUMBER, Connection, Table, is_one_of, starts
 from topodesign.runtime.msccl.operations import RECEIVES as RECEIVING
 from topodesign.runtime.msccl.operations import SENDS as SENDING
 from topodesign.runtime.msccl.steps import BUFFERS
@@ -36,9 +36,8 @@ class Flat:
     Threads of a rank are next to each other; sends and receives match, and every access is within bounds.
     """
 
-    def __init__(self, threads: Threads, layout: Layout) -> None:
-        own = threads.table
-        self.layout = layout
+    def __init__(self, own: Table, layout: Layout) -> None:
+        self.table, self.layout = own, layout
         self.base, self.cells = _cells(layout, own)
         check_memory(64 * self.cells, f"{self.cells} chunks of memory")
         self.rank_of_thread = own.rank
@@ -62,12 +61,21 @@ class Flat:
         )
         self.stream = int(own.chunks[kinds & SENDS > 0].sum())
 
-    def _run(self, slots: Ints, piece: int, state: int, numbers: tuple[Words, NDArray[np.uint8]]) -> Ints | None:
-        """Run in an order that a state seeds, 0 for a fixed one; return the operations as they began, if it ends."""
-        order = np.full(len(self.columns.kinds), -1)
-        stream = np.zeros(self.stream, dtype=np.uint64), np.zeros(self.stream, dtype=np.uint8)
-        ended = run(self.columns, slots, piece, np.array([state], dtype=np.uint64), *numbers, *stream, order)
-        return order if ended else None
+    def moves(
+        self, slots: int | Ints, piece: int, state: int = 0, numbers: tuple[Words, NDArray[np.uint8]] | None = None
+    ) -> tuple[Ints, bool]:
+        """Run in an order that a state seeds, 0 for a fixed one; return the operations move by move, and if all end.
+
+        ``~x`` is where operation x goes on. ``slots`` are those of all connections, or of each.
+        """
+        last = int(np.maximum(1, -(-self.columns.counts // piece)).sum())
+        found = np.full(last, len(self.columns.kinds))
+        memory, stream = (
+            (np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)) for size in (self.cells, self.stream)
+        )
+        holds, seed = np.full(len(self.connections), slots), np.array([state], dtype=np.uint64)
+        ended = run(self.columns, holds, piece, seed, *(numbers or memory), *stream, found)
+        return found[found < len(self.columns.kinds)], ended
 
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
         """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
@@ -77,12 +85,12 @@ class Flat:
         words = -(-self.layout.ranks // 64)
         if (self.cells + self.stream) * (words + 1) * 8 > _MEMORY:
             return None
-        nothing = np.zeros(self.cells, dtype=np.uint64), np.zeros(self.cells, dtype=np.uint8)
-        order = self._run(np.full(len(self.connections), slots), piece, 0, nothing)
-        if order is None:
+        order, ended = self.moves(slots, piece)
+        if not ended:
             return None
+        order = order[order >= 0]
         pairs = self._doubtful(order, unsettled=unsettled)
-        chunk, owner = self._given
+        chunk, owner = self.given
         ranks = np.zeros((self.cells, words), dtype=np.uint64)
         filled = np.flatnonzero(chunk >= 0)
         ranks[filled, owner[filled] // 64] = _bit(owner[filled] % 64)
@@ -135,7 +143,7 @@ class Flat:
         return np.int16 if 2 * int(np.diff(self.columns.first).max(initial=0)) + 2 < 2**15 else np.int32
 
     @cached_property
-    def _given(self) -> tuple[Ints, Ints]:
+    def given(self) -> tuple[Ints, Ints]:
         """The input chunk that each cell holds before the start, -1 for none, and whose it is."""
         chunk, owner = np.full(self.cells, -1), np.zeros(self.cells, dtype=np.int64)
         for rank in range(self.layout.ranks):
@@ -161,11 +169,11 @@ class Flat:
         ``slots`` says how many pieces each connection holds, ``seed`` the numbers, ``state`` (not 0) the order.
         Returned are whether every thread finished, and the place among the results of the first chunk that is wrong.
         """
-        chunk, owner = self._given
+        chunk, owner = self.given
         memory = _mixed(seed, owner, chunk)
         numbers = memory * (chunk >= 0), (chunk >= 0).astype(np.uint8)
         holds = np.array([slots(connection) for connection in self.connections], dtype=np.int64)
-        if self._run(holds, piece, state, numbers) is None:
+        if not self.moves(holds, piece, state, numbers)[1]:
             return False, None
         cells, wanted, source = self._expected
         right = _mixed(seed, source, wanted)

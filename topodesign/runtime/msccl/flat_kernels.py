@@ -48,13 +48,13 @@ def run(
     valid: Bits,
     stream: Masks,
     stream_valid: Bits,
-    order: Ints,
+    moves: Ints,
 ) -> bool:
     """Run until nothing moves; return whether every thread has finished.
 
     ``slots`` and ``piece`` are what connections hold, and chunks of a step that move at once; ``state`` seeds a random
     order, and with 0 the order is fixed. ``memory`` holds a number in each cell that is ``valid``, and ``stream`` what
-    connections carry. ``order`` becomes the operations by when they began.
+    connections carry. ``moves`` becomes the operations move by move: ``~x`` where operation x goes on.
     """
     first, kinds, counts, thread_of, sends, receives = columns[:6]
     wait_start, waits, source_start, sources, targets, stream_at, match = columns[6:]
@@ -71,7 +71,7 @@ def run(
         stack[thread] = threads - 1 - thread
     height = threads
     finished = 0
-    begun = 0
+    moved = 0
     random = state[0] != 0
     while height > 0:
         budget = -1
@@ -113,9 +113,8 @@ def run(
                 break
             budget -= 1
             low = done[thread]
-            if low == 0:
-                order[begun] = one
-                begun += 1
+            moves[moved] = one if low == 0 else ~one
+            moved += 1
             high = min(low + piece, counts[one])
             target = targets[one]
             for k in range(low, high):
@@ -154,10 +153,12 @@ def run(
                 done[thread] = 0
                 woken = sleepers[thread]
                 sleepers[thread] = -1
+                base = height
                 while woken >= 0:
                     stack[height] = woken
                     height += 1
                     woken = following[woken]
+                stack[base:height] = stack[base:height][::-1].copy()  # who came last goes first
     return finished == threads
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from topodesign.runtime.msccl.operations import (
     Connection,
     Operation,
     Table,
-    Threads,
     is_one_of,
 )
 from topodesign.runtime.msccl.parse import Gpu, Program, Threadblock
@@ -196,17 +195,19 @@ def xml_nodes(program: Program, gpu: Gpu) -> int:
     return 1 + len(program.gpus) + len(gpu.threadblocks) + sum(len(tb.steps) for tb in gpu.threadblocks)
 
 
-def mismatches(threads: Threads) -> Iterator[Finding]:
+def mismatches(table: Table) -> Iterator[Finding]:
     """Yield connections that only one end knows, and sends and receives that differ in number or size."""
-    if _match(threads.table):
+    if _match(table):
         return
     sends: dict[Connection, list[Operation]] = {}
     receives: dict[Connection, list[Operation]] = {}
-    for thread in threads:
-        if thread.send:
-            sends[thread.send] = [op for op in thread.operations if op.type in SENDS]
-        if thread.receive:
-            receives[thread.receive] = [op for op in thread.operations if op.type in RECEIVES]
+    threads = zip(*(column.tolist() for column in table[:5]), pairwise(table.first.tolist()), strict=True)
+    for rank, _, send, receive, channel, (low, high) in threads:
+        operations = [table.operation(number) for number in range(low, high)]
+        if send >= 0:
+            sends[rank, send, channel] = [op for op in operations if op.type in SENDS]
+        if receive >= 0:
+            receives[receive, rank, channel] = [op for op in operations if op.type in RECEIVES]
     for connection in sorted(sends.keys() | receives.keys()):
         sender, receiver, channel = connection
         if connection not in receives:
@@ -251,9 +252,8 @@ def _unequal(send: Operation | None, receive: Operation | None) -> Finding:
     return Finding("mismatch", message, rank, tb, step)
 
 
-def out_of_bounds(threads: Threads, layout: Layout) -> Iterator[Finding]:
+def out_of_bounds(table: Table, layout: Layout) -> Iterator[Finding]:
     """Yield accesses outside a buffer."""
-    table = threads.table
     sizes = np.array([[layout.segment(rank, name)[1] for name in BUFFERS] for rank in range(layout.ranks)])
     accesses = (
         (table.reads, table.source, table.source_at),
@@ -266,14 +266,13 @@ def out_of_bounds(threads: Threads, layout: Layout) -> Iterator[Finding]:
         for one, name, at in accesses
     ]
     for one in distinct(np.concatenate(wrong)).tolist():
-        thread = int(table.thread[one])
-        operation = threads[thread].operations[one - int(table.first[thread])]
+        operation = table.operation(one)
         for buffer, offset in (*operation.sources, *([operation.target] if operation.target else [])):
             size = layout.segment(operation.rank, buffer)[1]
             if not 0 <= offset <= size - operation.count:
                 last = offset + operation.count - 1
                 message = f"{operation.type} touches {buffer}[{offset}] to {buffer}[{last}] of {size} chunks"
-                yield Finding("out-of-bounds", message, operation.rank, operation.threadblock, operation.step)
+                yield operation.finding("out-of-bounds", message)
 
 
 def links(table: Table) -> tuple[Ints, Ints, Ints]:

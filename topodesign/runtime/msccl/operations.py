@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from topodesign.base.compiled import Ints
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.runtime.msccl.steps import BUFFERS, STEP_TYPES
-from topodesign.runtime.report import Finding, place
+from topodesign.runtime.report import Finding, Verdict, place
 
 Connection = tuple[int, int, int]  # sender, receiver, channel: one FIFO
 
@@ -44,33 +42,23 @@ class Operation:
     count: int
     sources: tuple[tuple[str, int], ...]  # buffer and offset of what is read; several for fused ``re``
     target: tuple[str, int] | None  # buffer and offset of what is written (and for ``re`` read first), if anything
-    waits: tuple[tuple[int, int], ...]  # pairs (threadblock of the same rank, position to be reached)
-    position: int  # the number that the interpreter writes to the threadblock's flag afterwards, if ``announces``
-    announces: bool
 
     @property
     def reads(self) -> tuple[tuple[str, int], ...]:
         """What is read: the sources, and for ``re`` the target too."""
         return (*self.sources, self.target) if self.type == "re" and self.target else self.sources
 
+    def finding(self, verdict: Verdict, message: str) -> Finding:
+        """Return what is wrong with it."""
+        return Finding(verdict, message, self.rank, self.threadblock, self.step)
+
     def __str__(self) -> str:
         """Return place and type."""
         return f"rank {self.rank}, threadblock {self.threadblock}, step {self.step} ({self.type})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Thread:
-    """One threadblock of one rank, ready to execute; a connection is None where there is no peer."""
-
-    rank: int
-    id: int
-    send: Connection | None
-    receive: Connection | None
-    operations: tuple[Operation, ...]
-
-
 class Table(NamedTuple):
-    """The same as columns: threads by rank and id, their operations in order, what these read and wait for."""
+    """All threadblocks as columns: by rank and id, their operations in order, what these read and wait for."""
 
     rank: Ints  # of every thread; its id, peers (-1 for none) and channel
     id: Ints
@@ -93,62 +81,20 @@ class Table(NamedTuple):
     other: Ints
     awaited: Ints
 
-
-class Threads(Sequence[Thread]):
-    """All threadblocks, made from columns when somebody looks at one."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self.table.rank)
-
-    @overload
-    def __getitem__(self, at: int) -> Thread: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Thread]: ...
-    def __getitem__(self, at: int | slice) -> Thread | Sequence[Thread]:
-        """Return a threadblock, or some."""
-        return self._made[at]
-
-    @cached_property
-    def _made(self) -> tuple[Thread, ...]:
-        own = self.table
-        places = [(BUFFERS[buffer], at) for buffer, at in zip(own.source.tolist(), own.source_at.tolist(), strict=True)]
-        waits = list(zip(own.id[own.other].tolist(), own.awaited.tolist(), strict=True))
-        sources, awaited = (
-            [tuple(rows[low:high]) for low, high in pairwise(starts(column, len(own.type)).tolist())]
-            for rows, column in ((places, own.reads), (waits, own.waits))
-        )
-        targets = [
-            None if buffer < 0 else (BUFFERS[buffer], at)
-            for buffer, at in zip(own.target.tolist(), own.target_at.tolist(), strict=True)
-        ]
-        columns = (
-            own.rank[own.thread],
-            own.id[own.thread],
-            own.step,
-            own.type,
-            own.chunks,
-            own.position,
-            own.announces,
-        )
-        rows = zip(*(column.tolist() for column in columns), sources, targets, awaited, strict=True)
-        ones = [
-            Operation(rank, block, step, STEP_TYPES[kind], count, reads, target, after, position, bool(announces))
-            for rank, block, step, kind, count, position, announces, reads, target, after in rows
-        ]
-        ends = zip(*(column.tolist() for column in own[:5]), pairwise(own.first.tolist()), strict=True)
-        return tuple(
-            Thread(
-                rank=rank,
-                id=block,
-                send=(rank, send, channel) if send >= 0 else None,
-                receive=(receive, rank, channel) if receive >= 0 else None,
-                operations=tuple(ones[low:high]),
-            )
-            for rank, block, send, receive, channel, (low, high) in ends
+    def operation(self, number: int) -> Operation:
+        """Return an operation as people see it."""
+        thread = self.thread[number]
+        low, high = np.searchsorted(self.reads, (number, number + 1))
+        places = zip(self.source[low:high].tolist(), self.source_at[low:high].tolist(), strict=True)
+        target = int(self.target[number])
+        return Operation(
+            int(self.rank[thread]),
+            int(self.id[thread]),
+            int(self.step[number]),
+            STEP_TYPES[self.type[number]],
+            int(self.chunks[number]),
+            tuple((BUFFERS[buffer], at) for buffer, at in places),
+            None if target < 0 else (BUFFERS[target], int(self.target_at[number])),
         )
 
 
@@ -161,7 +107,7 @@ def starts(column: Ints, number: int) -> Ints:
 class Loaded:
     """All threadblocks of a program, and what the parser would object to or silently change."""
 
-    threads: Threads
+    table: Table
     findings: list[Finding]
     warnings: list[str]
 
@@ -257,7 +203,7 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
         (one, place(*about[one, :2].tolist()) + "a nop after the last step does nothing") for one in idle.tolist()
     ]
     return Loaded(
-        Threads(table),
+        table,
         [Finding("illegal", message, *where(at)) for at, message in sorted(wrong())],
         [message for _, message in sorted(warnings, key=lambda pair: pair[0])],
     )
