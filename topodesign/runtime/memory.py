@@ -34,16 +34,18 @@ def buffer_chunks(collective: Collective, ranks: int, chunks: int) -> tuple[int,
 
 @dataclass(frozen=True)
 class Expected:
-    """A chunk of the result: at this address of this rank, input chunk ``chunk`` of rank ``source``, or of all, added.
-
-    ``name`` is how the user knows the place: ``o[3]``.
-    """
+    """A chunk of the result: at this place of this rank, input chunk ``chunk`` of rank ``source``, or of all, added."""
 
     rank: int
-    address: int
-    name: str
+    buffer: str
+    offset: int
     chunk: int
     source: int | None
+
+    @property
+    def name(self) -> str:
+        """How the user knows the place: ``o[3]``."""
+        return f"{self.buffer}[{self.offset}]"
 
 
 class Layout:
@@ -66,10 +68,10 @@ class Layout:
         self._scratch = scratch
         blocks = distinct_blocks(self.collective, self.ranks)
         self._one = blocks == 1
-        self._part = self.chunks // blocks
+        self.part = self.chunks // blocks  # chunks of a block
         self._segments = [self._place(rank) for rank in range(self.ranks)]
         self._places: dict[int, dict[int, int]] = {}
-        self._given = [len(self._inputs(rank)) * self._part for rank in range(self.ranks)]
+        self.given = [len(self._inputs(rank)) * self.part for rank in range(self.ranks)]  # input chunks of every rank
 
     @classmethod
     def of(cls, program: Program, *, inplace: bool, root: int | None = None) -> Layout:
@@ -88,47 +90,22 @@ class Layout:
 
     def _place(self, rank: int) -> dict[str, tuple[int, int]]:
         """Return address and size of each buffer of a rank."""
-        inputs, outputs = len(self._inputs(rank)) * self._part, len(self._outputs(rank)) * self._part
+        inputs, outputs = len(self._inputs(rank)) * self.part, len(self._outputs(rank)) * self.part
         scratch = (2 * _SEGMENT, self._scratch[rank])
         if not self.inplace:
             return {"i": (0, inputs), "o": (_SEGMENT, outputs), "s": scratch}
-        first, other = (at * self._part for at in self.collective.in_place(rank, self.ranks))
+        first, other = (at * self.part for at in self.collective.in_place(rank, self.ranks))
         return {"i": (first, inputs or outputs), "o": (other, outputs or inputs), "s": scratch}
 
     def segment(self, rank: int, buffer: str) -> tuple[int, int]:
         """Return address and size in chunks of a buffer."""
         return self._segments[rank][buffer]
 
-    def address(self, rank: int, place: tuple[str, int]) -> int:
-        """Return the address of a chunk, given as buffer and offset."""
-        return self._segments[rank][place[0]][0] + place[1]
-
-    def gives(self, rank: int) -> bool:
-        """Return whether a rank has an input."""
-        return self._given[rank] > 0
-
-    def input_chunk(self, rank: int, address: int) -> int | None:
-        """Return which chunk of the rank's input is at an address before the start, or None."""
-        chunk = address - self._segments[rank]["i"][0]
-        return chunk if 0 <= chunk < self._given[rank] else None
-
     def results(self) -> Iterator[Expected]:
         """Yield what must be in memory at the end; out of place, that includes the unchanged input."""
-        for rank in range(self.ranks):
-            yield from self.output(rank)
-            if not self.inplace:
-                start, size = self._segments[rank]["i"]
-                for index in range(size):
-                    yield Expected(rank, start + index, f"i[{index}]", index, rank)
-
-    def given(self, rank: int) -> int:
-        """Return how many input chunks a rank has."""
-        return self._given[rank]
-
-    @property
-    def part(self) -> int:
-        """Chunks of a block."""
-        return self._part
+        for rank, buffer, at, chunk, source in self.goals():
+            for more in range(self.part):
+                yield Expected(rank, buffer, at + more, chunk + more, source)
 
     def goals(self) -> Iterator[tuple[int, str, int, int, int | None]]:
         """Yield rank, buffer, offset, input chunk and its rank (None for all) of every block of :meth:`results`."""
@@ -136,7 +113,7 @@ class Layout:
             for at, chunk, source in self._output(rank):
                 yield rank, "o", at, chunk, source
             if not self.inplace:
-                for at in range(0, self._segments[rank]["i"][1], self._part):
+                for at in range(0, self._segments[rank]["i"][1], self.part):
                     yield rank, "i", at, at, rank
 
     def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
@@ -146,7 +123,7 @@ class Layout:
         sources, _ = self.collective.places(first, np.array(blocks, dtype=np.int64), self.ranks)
         for at, (block, place) in enumerate(zip(blocks, sources.tolist(), strict=True)):
             source = None if first.adds else place
-            yield at * self._part, self._place_of(source or 0)[block] * self._part, source
+            yield at * self.part, self._place_of(source or 0)[block] * self.part, source
 
     def _place_of(self, rank: int) -> dict[int, int]:
         """Return the number of each block among the inputs of a rank."""
@@ -156,11 +133,9 @@ class Layout:
 
     def output(self, rank: int) -> Iterator[Expected]:
         """Yield what must be in the output of a rank at the end."""
-        start = self._segments[rank]["o"][0]
-        for first, chunk, source in self._output(rank):
-            for offset in range(self._part):
-                index = first + offset
-                yield Expected(rank, start + index, f"o[{index}]", chunk + offset, source)
+        for at, chunk, source in self._output(rank):
+            for more in range(self.part):
+                yield Expected(rank, "o", at + more, chunk + more, source)
 
 
 def likely_root(layout: Layout, complete: Callable[[int], bool], from_whom: Callable[[int], Iterable[int]]) -> int:

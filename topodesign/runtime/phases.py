@@ -154,7 +154,7 @@ class _Workspace(Layout):
         ranks, self._at = manifest.ranks, manifest.outputs
         super().__init__(manifest.collective, manifest.chunks, scratch or [0] * ranks, inplace=True)
         for rank, segments in enumerate(self._segments):
-            segments["i"] = manifest.inputs[rank], self.given(rank)
+            segments["i"] = manifest.inputs[rank], self.given[rank]
             segments["o"] = 0, manifest.workspace
 
     def ends(self) -> Iterator[tuple[int, int]]:

@@ -337,7 +337,7 @@ class Bytewise:
         rng = random.Random(0)  # noqa: S311
         for launch in range(self.launches):
             for rank in range(self.ranks):
-                size = self._buffers(rank)["i"][1] // PAYLOAD if self.layout.gives(rank) else 0
+                size = self._buffers(rank)["i"][1] // PAYLOAD if self.layout.given[rank] else 0
                 given[launch, rank] = [rng.randrange(2**60) for _ in range(size)]
         for node in order:
             rank = node.actor[0]
@@ -358,11 +358,12 @@ class Bytewise:
 
     def _compare(self, memory: dict[Byte, int], inputs: list[list[int]], end: Node) -> None:
         rank = end.actor[0]
+        start = self.layout.segment(rank, "o")[0]
         for one in self.layout.output(rank):
             rows = inputs if one.source is None else [inputs[one.source]]
             for at in range(CHUNK // PAYLOAD):
                 right = sum(row[one.chunk * CHUNK // PAYLOAD + at] for row in rows)
-                if memory.get((rank, "d", one.address * CHUNK + at * PAYLOAD)) != right:
+                if memory.get((rank, "d", (start + one.offset) * CHUNK + at * PAYLOAD)) != right:
                     self.wrong.append(f"{one.name} of rank {rank} is wrong after launch {end.launch}")
 
     # -- what packets carry -------------------------------------------------------------------------------------------

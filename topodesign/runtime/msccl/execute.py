@@ -198,9 +198,7 @@ class _Tracker:
 
     def found(self, expected: Expected) -> Sum | None:
         """Return what is at a place of the result."""
-        buffer = expected.name[0]
-        start = self._flat.base[expected.rank, BUFFERS.index(buffer)]
-        return self._values[start + expected.address - self._flat.layout.segment(expected.rank, buffer)[0]]
+        return self._values[self._flat.base[expected.rank, BUFFERS.index(expected.buffer)] + expected.offset]
 
     def wanted(self, expected: Expected) -> Sum:
         """Return what must be there."""

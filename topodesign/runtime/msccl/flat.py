@@ -147,7 +147,7 @@ class Flat:
         """The input chunk that each cell holds before the start, -1 for none, and whose it is."""
         chunk, owner = np.full(self.cells, -1), np.zeros(self.cells, dtype=np.int64)
         for rank in range(self.layout.ranks):
-            start, size = self.base[rank, BUFFERS.index("i")], self.layout.given(rank)
+            start, size = self.base[rank, BUFFERS.index("i")], self.layout.given[rank]
             chunk[start : start + size] = np.arange(size)
             owner[start : start + size] = rank
         return chunk, owner

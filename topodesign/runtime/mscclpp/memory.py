@@ -178,7 +178,7 @@ class Memory:
         """Return the numbers in the input of a rank for a launch."""
         if launch not in self._inputs:
             random = np.random.default_rng([self._seed, launch])
-            sizes = [self.base[one]["i"][1] if self.layout.gives(one) else 0 for one in range(self.ranks)]
+            sizes = [self.base[one]["i"][1] if self.layout.given[one] else 0 for one in range(self.ranks)]
             self._inputs[launch] = [random.integers(2**64, size=size, dtype=np.uint64) for size in sizes]
         return self._inputs[launch][rank]
 
@@ -188,7 +188,7 @@ class Memory:
             self.known[rank][span] = False
             self.flags[rank][span] = 0
         base, size = self.base[rank]["i"]
-        if self.layout.gives(rank):
+        if self.layout.given[rank]:
             self.values[rank][base : base + size] = self.input(rank, launch)
             self.known[rank][base : base + size] = True
 
@@ -308,9 +308,8 @@ class Memory:
     def _results(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return chunk by chunk of the result: its place from the start of memory, and which chunk it is of whom."""
         base = self.base[rank]["o"][0]
-        start = self.layout.segment(rank, "o")[0]
         rows = [
-            (base + (one.address - start) * self.cells, one.chunk, _NOBODY if one.source is None else one.source)
+            (base + one.offset * self.cells, one.chunk, _NOBODY if one.source is None else one.source)
             for one in self.layout.output(rank)
         ]
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
@@ -341,7 +340,7 @@ class Memory:
                 if len(found) == MAX_FINDINGS:
                     return found
         base, size = self.base[rank]["i"]
-        if not self.layout.inplace and self.layout.gives(rank):
+        if not self.layout.inplace and self.layout.given[rank]:
             changed = np.flatnonzero(self.values[rank][base : base + size] != self.input(rank, launch))
             if len(changed):
                 name = self.name(rank, base + int(changed[0]))
