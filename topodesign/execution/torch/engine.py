@@ -99,94 +99,65 @@ class Engine:
     def allreduce(self, data: torch.Tensor, op: Op = Op.SUM) -> bool:
         """Put into data, on all ranks, the sum of theirs, or what else an operation makes of them."""
         count = -(-data.numel() // len(self))
-        kept = self._runner("allreduce", count, data, len(self), op=op)
-        if kept is None:
-            return False
 
         def own(piece: Piece) -> torch.Tensor:
-            if kept.whole:
-                return data
             place = self._place[piece.block]
             return data[place * count : (place + 1) * count]
 
-        kept.run(own, own, whole=data)
-        if op == Op.AVG:
-            data.div_(len(self))
-        return True
+        return self._do("allreduce", (count, len(self)), data, own, own, whole=data, op=op)
 
     def reduce_scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], op: Op = Op.SUM) -> bool:
         """Put into one tensor the sum of the parts that all ranks have for this one; parts may differ in size."""
-        kept = self._runner("reduce-scatter", max(map(torch.Tensor.numel, parts)), into, len(self), op=op)
-        if kept is None:
-            return False
-        kept.run(lambda piece: parts[self._place[piece.block]], lambda _: into)
-        if op == Op.AVG:
-            into.div_(len(self))
-        return True
+        blocks = max(map(torch.Tensor.numel, parts)), len(self)
+        return self._do(
+            "reduce-scatter", blocks, into, lambda piece: parts[self._place[piece.block]], lambda _: into, op=op
+        )
 
     def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, whole: torch.Tensor | None = None) -> bool:
         """Put into the parts what every rank has; parts may differ in size. ``whole`` is what they are parts of."""
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
-        kept = self._runner("allgather", max(map(torch.Tensor.numel, raw)), mine, len(self))
-        if kept is None:
-            return False
-        all_of_it = None if whole is None else as_bytes(whole)
-        kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]], whole=all_of_it)
-        return True
+        blocks, all_of_it = (max(map(torch.Tensor.numel, raw)), len(self)), None if whole is None else as_bytes(whole)
+        return self._do(
+            "allgather", blocks, mine, lambda _: mine, lambda piece: raw[self._place[piece.block]], whole=all_of_it
+        )
 
     def broadcast(self, data: torch.Tensor, root: int) -> bool:
         """Put into data, on all ranks, what the rank of this number in the group has."""
         raw = as_bytes(data)
-        kept = self._runner("broadcast", len(raw), raw, 1, root=root, detail=f"from rank {root}")
-        if kept is None:
-            return False
-        kept.run(lambda _: raw, lambda _: raw, whole=raw)
-        return True
+        return self._do("broadcast", (len(raw), 1), raw, lambda _: raw, lambda _: raw, whole=raw, root=root)
 
     def reduce(self, data: torch.Tensor, root: int, op: Op = Op.SUM) -> bool:
         """Put into data, on the rank of this number in the group, the sum of what all have, or what else."""
-        kept = self._runner("reduce", data.numel(), data, 1, root=root, op=op, detail=f"to rank {root}")
-        if kept is None:
-            return False
-        kept.run(lambda _: data, lambda _: data)
-        if op == Op.AVG and self.rank == root:
-            data.div_(len(self))
-        return True
+        return self._do("reduce", (data.numel(), 1), data, lambda _: data, lambda _: data, root=root, op=op)
 
     def gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, root: int) -> bool:
         """Put into the parts, on the rank of this number in the group, what every rank has; others have no parts."""
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
-        kept = self._runner("gather", len(mine), mine, len(self), root=root, detail=f"to rank {root}")
-        if kept is None:
-            return False
-        kept.run(lambda _: mine, lambda piece: raw[self._place[piece.block]])
-        return True
+        blocks = len(mine), len(self)
+        return self._do("gather", blocks, mine, lambda _: mine, lambda piece: raw[self._place[piece.block]], root=root)
 
     def scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], root: int) -> bool:
         """Put into a tensor the part for this rank that the rank of this number in the group has."""
         mine, raw = as_bytes(into), [as_bytes(one) for one in parts]
-        kept = self._runner("scatter", len(mine), mine, len(self), root=root, detail=f"from rank {root}")
-        if kept is None:
-            return False
-        kept.run(lambda piece: raw[self._place[piece.block]], lambda _: mine)
-        return True
+        blocks = len(mine), len(self)
+        return self._do("scatter", blocks, mine, lambda piece: raw[self._place[piece.block]], lambda _: mine, root=root)
 
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
         """Send part i to rank i, and put into tensor i what it has for this one; ``most``: bytes of the largest."""
         raw, out = ([as_bytes(one) for one in some] for some in (into, parts))
-        kept = self._runner("all-to-all", most, raw[0], len(self))
-        if kept is None:
-            return False
         nodes = dist.get_world_size()
-        kept.run(
-            lambda piece: out[self._place[piece.block % nodes]], lambda piece: raw[self._place[piece.block // nodes]]
+        return self._do(
+            "all-to-all",
+            (most, len(self)),
+            raw[0],
+            lambda piece: out[self._place[piece.block % nodes]],
+            lambda piece: raw[self._place[piece.block // nodes]],
         )
-        return True
 
     # -- plans --------------------------------------------------------------------------------------------------------
 
-    def _refuse(self, what: str, size: int, detail: str) -> None:
-        """Say once, on the first rank of the group, that no plan does this."""
+    def _refuse(self, what: str, size: int, detail: str) -> bool:
+        """Say once, on the first rank of the group, that no plan does this; return False."""
         name = f"{what} {detail}".strip()
         self.used[f"without a plan: {name}"] += 1
         if name not in self._said:
@@ -199,47 +170,60 @@ class Engine:
                     file=sys.stderr,
                     flush=True,
                 )
+        return False
 
-    def _runner(
+    def _do(
         self,
         collective: str,
-        count: int,
+        blocks: tuple[int, int],
         like: torch.Tensor,
-        shards: int,
+        given: Given,
+        results: Given,
         *,
+        whole: torch.Tensor | None = None,
         root: int | None = None,
         op: Op = Op.SUM,
-        detail: str = "",
-    ) -> _Kept | None:
-        """Return what does a collective with blocks of so many elements; None, which is said, if there is no plan."""
+    ) -> bool:
+        """Do a collective on tensors like one, in blocks of so many elements, so many; tell whether there is a plan."""
+        count, shards = blocks
         size = count * shards * like.element_size()
         asked = like.nbytes if collective == "allreduce" else size  # its data are not padded to whole blocks
         by = reduction_of(op, like.dtype)
         if by is None:
-            self._refuse(collective, asked, f"{op} of {like.dtype}")
-            return None
+            return self._refuse(collective, asked, f"{op} of {like.dtype}")
         entry = self.plans.choose(collective, size, self.ranks, None if root is None else self.ranks[root])
         if entry is not None and entry.plan not in self._lowered:
             self._lowered[entry.plan] = self._lower(entry)
         lowered = None if entry is None else self._lowered[entry.plan]
         if entry is None or lowered is None:
-            self._refuse(collective, asked, detail)
-            return None
+            way = "to" if collective in {"reduce", "gather"} else "from"
+            return self._refuse(collective, asked, "" if root is None else f"{way} rank {root}")
         key = (entry.plan, count, like.dtype, like.device, by)
-        found = self._runners.get(key)
-        if found is None:
-            each = count * shards if lowered.program.sums else count
-            layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
-            runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
-            found = self._runners[key] = _Kept(runner, like, by.nothing)
-            if len(self._runners) > MOST_KEPT:
-                self._runners.popitem(last=False)
-            if like.device not in self._greeted:
-                self._greeted.add(like.device)
-                greet(self.group, like.device, self._links)
+        kept = self._runners.get(key) or self._make(
+            key, lowered, count * shards if lowered.program.sums else count, like
+        )
         self._runners.move_to_end(key)
         self.used[entry.plan] += 1
-        return found
+        if whole is not None and lowered.program.sums:  # blocks are as large as all data
+            all_of_it = whole
+            given = results = lambda _: all_of_it
+        kept.run(given, results, whole=whole)
+        if op == Op.AVG and root in {None, self.rank}:
+            like.div_(len(self))
+        return True
+
+    def _make(self, key: tuple[Any, ...], lowered: _Lowered, each: int, like: torch.Tensor) -> _Kept:
+        """Return what does a plan with blocks of so many elements, kept from now on."""
+        by = key[-1]
+        layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
+        runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
+        kept = self._runners[key] = _Kept(runner, like, by.nothing)
+        if len(self._runners) > MOST_KEPT:
+            self._runners.popitem(last=False)
+        if like.device not in self._greeted:
+            self._greeted.add(like.device)
+            greet(self.group, like.device, self._links)
+        return kept
 
     def _lower(self, entry: PlanEntry) -> _Lowered | None:
         """Return a plan as this rank has it, when it is proven right; None if it needs ranks outside the group."""
@@ -275,7 +259,6 @@ class _Kept:
     def __init__(self, runner: Runner, like: torch.Tensor, nothing: float) -> None:
         self._runner, self._layout = runner, runner.layout
         self._nothing = nothing  # lies where the rank has nothing of its own
-        self.whole = bool(runner.layout.program.sums)  # whether blocks are as large as all data
         self._like = like.new_empty(0)
         self._memory: torch.Tensor | None = None
 
