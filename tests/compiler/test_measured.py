@@ -9,7 +9,7 @@ import pytest
 
 from topodesign import compile_set, read_plan_set
 from topodesign.base.errors import FileFormatError
-from topodesign.compiler.measured import between, read_measured
+from topodesign.compiler.sets import between, read_measured
 
 HEAD = "collective,method,size,time\n"
 ROWS = "allreduce,forest,1KiB,10us\nallreduce,forest,1MiB,100us\nallreduce,ring,1KiB,20us\nallreduce,ring,1MiB,60us\n"

@@ -21,7 +21,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import exchange, rounds
-from topodesign.compiler.frontends.permutations import sent_of
+from topodesign.compiler.frontends.permutations import check_right, sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
@@ -30,7 +30,6 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
@@ -58,7 +57,7 @@ def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) 
     topology, movement = kind.padded() if uneven else kind.on_ranks()
     one_way = movement.collective.like(*exchange.COLLECTIVES)
     if uneven:
-        _check_right(kind.plan)
+        check_right(kind.plan)
     elif one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
         report = verify_rounds(topology, movement)
         if not report.ok:
@@ -83,12 +82,6 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     return replace(program, sent=sent_of(kind, program.shard))
 
 
-def _check_right(plan: Plan) -> None:
-    report = verify(plan)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-
-
 def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     if kind.adds_up and not (len(kind.relays) and limits.switches):
         return _of_sums(kind, options, limits)
@@ -108,7 +101,7 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
 def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Program:
     from topodesign.compiler.frontends.added import program_of_sums  # noqa: PLC0415  rounds do without
 
-    _check_right(kind.plan)
+    check_right(kind.plan)
     (transfers,) = kind.transfers(options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     return program_of_sums(transfers, limits=limits, **asked)
@@ -319,10 +312,6 @@ def _title(kind: Kind[Any]) -> str:
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
-    root = [] if plan.collective.root is None else [f"root{_rank(plan, plan.collective.root)}"]
+    node = plan.collective.root
+    root = [] if node is None else [f"root{node - sum(switch < node for switch in plan.topology.switches)}"]
     return "-".join(["topodesign", str(plan.collective), *root, *kind.title, spec])
-
-
-def _rank(plan: Plan, node: int) -> int:
-    """Return the rank of a node: switches have none."""
-    return node - sum(switch < node for switch in plan.topology.switches)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
@@ -25,7 +26,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
 """A root, and how many trees per root or None for the best -> the plan."""
@@ -152,43 +153,25 @@ def _names(place: Topology | Fabric, nodes: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(place.names[node] if isinstance(place, Fabric) else str(node) for node in nodes)
 
 
-class _Maker:
-    """Makes the plan of a root with so many trees, the image of that of its representative."""
-
-    def __init__(self, make_plan: PlanOfRoot, root: int) -> None:
-        self.make_plan, self.root = make_plan, root
-        self.made: dict[int | None, Plan] = {}
-
-    def __call__(self, k: int | None) -> Plan:
-        """Return the plan, made once."""
-        if k not in self.made:
-            plan = self.make_plan(self.root, k)
-            if plan.collective.root != self.root:
-                raise ParameterError(f"the plan for root {self.root} is of {plan.collective!r}")
-            self.made[k] = plan
-        return self.made[k]
-
-
-class _Image:
-    """Makes the image of a plan under a permutation of the nodes that keeps the links."""
-
-    def __init__(self, maker: _Maker, order: np.ndarray) -> None:
-        self.maker, self.order = maker, order
-
-    def __call__(self, k: int | None) -> Plan:
-        """Return the image of the plan with so many trees."""
-        return kind_of(self.maker(k)).image(self.order)
-
-
 def _plans(
     found: Topology | Fabric, make_plan: PlanOfRoot, nodes: tuple[int, ...]
-) -> Iterator[tuple[int, _Maker | _Image]]:
-    """Yield every root with what makes its plan."""
+) -> Iterator[tuple[int, Callable[[int | None], Plan]]]:
+    """Yield every root with what makes its plan with so many trees, or the image of that of its representative."""
+
+    @cache
+    def plan_of(root: int, k: int | None) -> Plan:
+        plan = make_plan(root, k)
+        if plan.collective.root != root:
+            raise ParameterError(f"the plan for root {root} is of {plan.collective!r}")
+        return plan
+
+    def image(root: int, order: IntArray, k: int | None) -> Plan:
+        return kind_of(plan_of(root, k)).image(order)
+
     symmetry = found.symmetry if isinstance(found, Topology) else None
     if symmetry is None or np.any(symmetry.represented_by < 0):
-        yield from ((root, _Maker(make_plan, root)) for root in nodes)
+        yield from ((root, partial(plan_of, root)) for root in nodes)
         return
     for representative in distinct(symmetry.represented_by).tolist():
-        maker = _Maker(make_plan, representative)
         for root, permutation in symmetry.transversals(representative):
-            yield root, _Image(maker, permutation.astype(np.int64))
+            yield root, partial(image, representative, permutation.astype(np.int64))

@@ -7,7 +7,7 @@ before any program runs, and MSCCL++ has one NIC for a rank, wherever its cables
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
@@ -60,8 +60,7 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
     if profile.joins_late and alone:
         kinds.append(("PAT", pat_pairs(len(hosts))))
     lacking = {
-        name: list(dict.fromkeys((min(pair), max(pair)) for pair in pairs if pair not in linked))
-        for name, pairs in kinds
+        name: list(dict.fromkeys((min(pair), max(pair)) for pair in pairs if not linked(pair))) for name, pairs in kinds
     }
     if not any(lacking.values()):
         return
@@ -106,8 +105,11 @@ def _topology(place: Topology | Fabric) -> Topology:
     return place.topology if isinstance(place, Fabric) else place
 
 
-def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[object]) -> _Linked:
-    """Return which hosts have links, by their places in the order of ranks; a network of switches joins all on it."""
+def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
+    """Return what tells whether data goes from host to host, by their places in the order of ranks, without a third.
+
+    A network of switches joins all that are on it.
+    """
     at = {host: number for number, host in enumerate(hosts)}
     topology = _topology(place)
     root = list(range(topology.nodes))
@@ -128,19 +130,10 @@ def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[o
         else:
             host, switch = (ends[0], dst) if ends[1] is None else (ends[1], src)
             on[at[host]].add(switch)
-    return _Linked(direct, {host: {find(switch) for switch in switches} for host, switches in on.items()})
-
-
-class _Linked:
-    """Which hosts have a link, or are on the same network of switches."""
-
-    def __init__(self, direct: set[Pair], on: dict[int, set[int]]) -> None:
-        self.direct, self.on = direct, on
-
-    def __contains__(self, pair: Pair) -> bool:
-        """Whether data goes from one to the other without a third."""
-        one, other = pair
-        return one == other or pair in self.direct or not self.on.get(one, set()).isdisjoint(self.on.get(other, set()))
+    nets = {host: {find(switch) for switch in switches} for host, switches in on.items()}
+    return lambda pair: (
+        pair[0] == pair[1] or pair in direct or not nets.get(pair[0], set()).isdisjoint(nets.get(pair[1], set()))
+    )
 
 
 def _shown(pairs: list[Pair]) -> str:

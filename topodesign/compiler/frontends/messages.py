@@ -19,11 +19,11 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
+from topodesign.compiler.frontends.permutations import check_right
 from topodesign.compiler.ir import RankProgram
 from topodesign.compiler.messages import Act, Message, Messages, Operation, Own
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
@@ -40,9 +40,7 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     kind = kind_of(plan)
     if len(kind.relays):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --method forest")
-    report = verify(plan)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    check_right(plan)
     topology, rounds = kind.on_ranks(parts) if kind.program == "trees" else kind.padded()
     if kind.amounts is not None:
         made = messages_of_rounds(rounds, len(topology.switches))

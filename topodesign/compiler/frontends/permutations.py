@@ -11,7 +11,7 @@ Trees and paths are unrolled into rounds, and switches are left out: ranks are t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
@@ -46,9 +46,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     kind = kind_of(plan)
     if len(kind.relays):
         raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --method forest")
-    report = verify(plan)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    check_right(plan)
     uneven = kind.amounts is not None
     topology, rounds = kind.padded() if uneven else kind.on_ranks(parts if kind.program == "trees" else 1)
     if topology.switches:
@@ -60,9 +58,9 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         rounds = _alike(plan, rounds)
     if rounds.collective.like(ALLREDUCE):
         adding, copying = halves(rounds)
-        phases = [_adding(adding, views), _copying(copying, views)]
+        phases = [_adding(adding, views), _Copies(copying, views).phase()]
     else:
-        phases = [_adding(rounds, views) if rounds.collective.reduces else _copying(rounds, views)]
+        phases = [_adding(rounds, views) if rounds.collective.reduces else _Copies(rounds, views).phase()]
     return Permutations(
         rounds.collective,
         inplace=inplace,
@@ -74,6 +72,13 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         changes=kind.changes,
         sent=sent_of(kind, rounds.units),
     )
+
+
+def check_right(plan: Plan) -> None:
+    """Refuse a plan that a replay finds wrong."""
+    report = verify(plan)
+    if not report.ok:
+        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
 
 
 def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
@@ -133,9 +138,26 @@ def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArra
     return colour
 
 
-def _copying(rounds: Rounds, views: list[IntArray]) -> Phase:
-    """Return the phase of rounds that copy."""
-    return _Copies(rounds, views).phase()
+def exchanges_of(
+    sent: Mapping[Edge, IntArray], ranks: int, views: list[IntArray], top: int
+) -> tuple[tuple[Exchange, ...], dict[Edge, int]]:
+    """Return the permutations of a step in which such rows are sent, and from which row on each message is put.
+
+    What arrives goes below the ``top`` rows that there are.
+    """
+    edges = sorted(sent)
+    colours = colours_of(edges, [len(sent[edge]) for edge in edges], views)
+    made, first = [], {}
+    for colour in sorted(set(colours)):
+        pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
+        width = max(len(sent[edge]) for edge in pairs)
+        take: list[IntArray | None] = [None] * ranks
+        for edge in pairs:
+            take[edge[0]], first[edge] = sent[edge], top
+        moved = sum(len(sent[edge]) for edge in pairs)
+        made.append(Exchange(tuple(pairs), rows_of(take, width), (((top, top + width),),), moved, width))
+        top += width
+    return tuple(made), first
 
 
 def _adding(rounds: Rounds, views: list[IntArray]) -> Phase:
@@ -190,25 +212,14 @@ class _Copies:
         return [{edge: np.concatenate(parts) for edge, parts in sorted(found[step].items())} for step in sorted(found)]
 
     def _step(self, messages: dict[Edge, IntArray], views: list[IntArray]) -> tuple[Exchange, ...]:
-        edges = list(messages)
         # The receiver has what arrives in the order in which the sender has it.
         sent = {(u, v): units[np.argsort(self._row[u, units])] for (u, v), units in messages.items()}
-        colours = colours_of(edges, [len(sent[edge]) for edge in edges], views)
-        made, arrived = [], []
-        for colour in sorted(set(colours)):
-            pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
-            width = max(len(sent[edge]) for edge in pairs)
-            take: list[IntArray | None] = [None] * self.ranks
-            for u, v in pairs:
-                take[u] = self._row[u, sent[u, v]].astype(np.int64)
-                arrived.append((v, sent[u, v], self._top))
-            put = (((self._top, self._top + width),),)
-            moved = sum(len(sent[edge]) for edge in pairs)
-            made.append(Exchange(tuple(pairs), rows_of(take, width), put, moved, width))
-            self._top += width
-        for rank, units, first in arrived:
-            self._row[rank, units] = np.arange(first, first + len(units))
-        return tuple(made)
+        rows = {(u, v): self._row[u, units].astype(np.int64) for (u, v), units in sent.items()}
+        made, first = exchanges_of(rows, self.ranks, views, self._top)
+        self._top += sum(one.width for one in made)
+        for edge, begin in first.items():
+            self._row[edge[1], sent[edge]] = np.arange(begin, begin + len(sent[edge]))
+        return made
 
     def finish(self) -> list[IntArray]:
         """Return the rows of the result of every rank that has one, others have none."""

@@ -11,16 +11,15 @@ from collections import defaultdict
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.frontends.colouring import Edge
-from topodesign.compiler.frontends.permutations import MOST_SENDS, colours_of, rows_of, views_of
+from topodesign.compiler.frontends.permutations import MOST_SENDS, check_right, exchanges_of, rows_of, views_of
 from topodesign.compiler.ir import RankProgram
-from topodesign.compiler.permutations import Exchange, Permutations, Phase
+from topodesign.compiler.permutations import Permutations, Phase
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.transfers import Transfers
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import Topology
 
 _Cell = tuple[int, int]  # a unit of the data, and the block that it is of
 _Sums = dict[_Cell, list[int]]  # the blocks that are added up to each cell
@@ -29,9 +28,7 @@ _Sums = dict[_Cell, list[int]]  # the blocks that are added up to each cell
 def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
     """Return what all ranks do; pieces of the data are as many as ranks, or a multiple."""
     (transfers,) = kind_of(plan).transfers(parts)
-    report = verify(plan)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    check_right(plan)
     made = _Made(transfers, plan.topology)
     return Permutations(
         transfers.collective.among(None),
@@ -106,22 +103,15 @@ class _Made:
         top, steps = given, []
         for step in part:
             messages = {edge: sorted(cells, key=held[edge[0]].__getitem__) for edge, cells in self._sent[step].items()}
-            edges = sorted(messages)
-            colours = colours_of(edges, [len(messages[edge]) for edge in edges], self._views)
-            made, arrived = [], []
-            for colour in sorted(set(colours)):
-                pairs = [edge for edge, other in zip(edges, colours, strict=True) if other == colour]
-                width = max(len(messages[edge]) for edge in pairs)
-                take: list[IntArray | None] = [None] * self.ranks
-                for src, dst in pairs:
-                    take[src] = np.array([held[src][cell] for cell in messages[src, dst]], dtype=np.int64)
-                    arrived.append((dst, messages[src, dst], top))
-                moved = sum(len(messages[edge]) for edge in pairs)
-                made.append(Exchange(tuple(pairs), rows_of(take, width), (((top, top + width),),), moved, width))
-                top += width
-            for rank, cells, first in arrived:
-                held[rank] |= {cell: first + at for at, cell in enumerate(cells)}
-            steps.append(tuple(made))
+            rows = {
+                edge: np.array([held[edge[0]][cell] for cell in cells], dtype=np.int64)
+                for edge, cells in messages.items()
+            }
+            made, first = exchanges_of(rows, self.ranks, self._views, top)
+            top += sum(one.width for one in made)
+            for edge, begin in first.items():
+                held[edge[1]] |= {cell: begin + at for at, cell in enumerate(messages[edge])}
+            steps.append(made)
         terms = max((len(sources) for own in sums or () for sources in own.values()), default=1)
         wide = max(map(len, after))
         finish = []
