@@ -43,7 +43,6 @@ class SetProblem(Declared):
     KEYS = "file message"
 
     def __str__(self) -> str:
-        """Return both."""
         return f"{self.file}: {self.message}"
 
 
@@ -84,7 +83,6 @@ class SetReport(Result):
         return Table(self.heading(), ("file", "what is wrong"), tuple((one.file, one.message) for one in self.problems))
 
     def __str__(self) -> str:
-        """Return the verdict and the problems, one a line."""
         return "\n".join([self.heading(), *(f"  {one}" for one in self.problems)])
 
 
@@ -153,7 +151,6 @@ def check_plan_set(
 
 
 def _of_index(plans: PlanSet, place: PlaceLike | None) -> Iterator[str]:
-    """Yield what is wrong with what the index says, and what it does not say."""
     for number, one in enumerate(plans.entries):
         end = one.to_bytes
         if end is not None and end <= one.from_bytes:
@@ -192,7 +189,6 @@ def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[st
 def _of_program(
     path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, asked: tuple[str, int, int]
 ) -> Iterator[str]:
-    """Yield what is wrong with a program."""
     runtime, interleavings, seed = asked
     report = check_file(path, runtime, interleavings=interleavings, seed=seed)
     yield from map(str, report.findings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,23 +81,15 @@ class Ranks(Sequence[RankProgram]):
         return int(self.columns.scratch.max())
 
     def __len__(self) -> int:
-        """Return the number of ranks."""
         return len(self.columns.scratch)
 
-    @overload
-    def __getitem__(self, at: int) -> RankProgram: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[RankProgram]: ...
-    def __getitem__(self, at: int | slice) -> RankProgram | Sequence[RankProgram]:
-        """Return the program of a rank, or those of some."""
+    def __getitem__(self, at: Any) -> Any:
         return self._made[at]
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all ranks have the same programs."""
         return isinstance(other, Sequence) and self._made == tuple(other)
 
     def __hash__(self) -> int:
-        """Return a number that equal ones have in common."""
         return hash(self._made)
 
     @cached_property

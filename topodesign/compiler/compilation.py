@@ -129,7 +129,6 @@ class Sharing(Declared):
     KEYS = (key("asked", kind=str), "most shared apart")
 
     def __str__(self) -> str:
-        """Return it for people."""
         if not self.shared:
             return f"threadblocks ({self.asked}): sends and receives are apart"
         return f"threadblocks ({self.asked}): {self.shared} both send and receive; apart they would be {self.apart}"

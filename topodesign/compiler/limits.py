@@ -43,7 +43,6 @@ class Limits:
     of: str = "the target"  # whose they are, for messages
 
     def __post_init__(self) -> None:
-        """Check that every limit is at least one."""
         for limit in fields(self):
             if limit.name not in {"of", "switches", "uneven", "settles"}:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))

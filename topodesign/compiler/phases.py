@@ -188,7 +188,6 @@ class _Room:
 
     @property
     def chunks(self) -> int:
-        """Chunks of the whole collective."""
         return self.block * self.collective.shards(self.ranks)
 
     def _sizes(self, rank: int) -> tuple[int, int]:
@@ -201,7 +200,6 @@ class _Room:
 
     @property
     def size(self) -> int:
-        """Chunks of the workspace."""
         return self._data + self.rest
 
     def starts(self) -> Iterator[tuple[int, ...]]:
@@ -230,7 +228,6 @@ class _Room:
 
 
 def _cut(operations: Operations, moved: Phases, size: int, settled: Options, limits: Limits) -> list[Program]:
-    """Return the program of each phase."""
     rank = operations.rank
     when = np.maximum(moved.phase_of(operations.step), 0)
     number = np.maximum.accumulate(rank * len(moved.first_step) + when) - rank * len(moved.first_step)

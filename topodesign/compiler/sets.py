@@ -214,7 +214,6 @@ class _Maker:
         return [one for one in dict.fromkeys(named) if one in members] if said else [members[0]]
 
     def make(self, collective: Collective, group: Group, root: int | None) -> None:
-        """Make the plans of a collective, and their programs."""
         options: dict[str, Any] = {} if root is None else {"root": self.fabric.names[root]}
         if group is not None:
             options["group"] = (",".join(map(str, group)),)
@@ -257,7 +256,6 @@ class _Maker:
         return simulate(plan, size=size, alpha=self._alpha, bandwidth=self.bandwidth if self.plain else None).time
 
     def _add(self, plan: Plan, chosen: ForSizes) -> None:
-        """Add a plan with its programs."""
         collective, first, end = plan.collective, chosen.from_bytes, chosen.to_bytes
         programs: dict[str, dict[str, bytes]] = {}
         for target in self._targets if collective.group is None and not collective.rooted else ():
@@ -287,7 +285,6 @@ class _Maker:
         return compile_fitting(make_plan, target, **options).checked(interleavings=1)
 
     def done(self) -> CompiledSet:
-        """Return all of it."""
         if not self._plans:
             raise InfeasibleError(f"no plan can be made; {self._notes[0]}" if self._notes else "nothing was asked for")
         topology = self._plans[0].plan.topology

@@ -100,7 +100,6 @@ class _Rank:
         return self._at < len(self._order) and self._order[self._at][0] is Do.MEET
 
     def meet(self, level: int) -> None:
-        """Wait for all others at a level."""
         self._met[level] = self._order[self._at][1]
         self.last = self._floor = level
         self._at += 1
@@ -147,7 +146,6 @@ class _Rank:
         return None, sent
 
     def script(self) -> Script:
-        """Return the batches."""
         found = []
         for level in sorted({*self._batches, *self._met}):
             if level in self._met:

@@ -112,7 +112,6 @@ class _Prepared:
         }
 
     def move(self) -> None:
-        """Do all that the program says."""
         sends, receives = self._space.sends, self._space.receives
         for request in self._receives.values():
             request.Start()
@@ -135,7 +134,6 @@ class _Prepared:
             request.Wait()
 
     def free(self) -> None:
-        """Give the messages back to MPI."""
         for request in (*self._sends.values(), *self._receives.values()):
             request.Free()
 

@@ -170,7 +170,7 @@ class World(ABC):
         """
         own = self.own(trial)
         works: list[Work] = [self.prepare(trial), *([] if own is None else [own])]
-        tallies = [_Tally() for _ in works]
+        tallies: list[list[tuple[int, int, str]]] = [[] for _ in works]  # times, wrong elements, and the first of them
         rounds = trial.warmup + trial.iterations
         for number in range(rounds):
             factor = coefficients(trial.ranks, number)
@@ -180,33 +180,20 @@ class World(ABC):
                 self.meet()
                 begun = time.perf_counter_ns()
                 work.move()
-                tally.add(time.perf_counter_ns() - begun, *work.wrong(factor))
+                tally.append((time.perf_counter_ns() - begun, *work.wrong(factor)))
             progress((number + 1) / rounds)
         for work in works:
             work.free()
         outcomes = [self._outcome(tally, trial.warmup) for tally in tallies]
         return outcomes[0] if own is None else replace(outcomes[0], own=outcomes[1])
 
-    def _outcome(self, tally: _Tally, warmup: int) -> Outcome:
+    def _outcome(self, tally: list[tuple[int, int, str]], warmup: int) -> Outcome:
         """Return what came of the iterations on all ranks."""
-        found = self.gather((tally.times[warmup:], tally.count, tally.first))
+        times, counts, words = zip(*tally, strict=True)
+        found = self.gather((times[warmup:], sum(counts), next(filter(None, words), "")))
         slowest = np.array([times for times, _, _ in found], dtype=np.int64).max(axis=0)
-        words = next((text for _, _, text in found if text), "")
-        return Outcome(tuple(slowest.tolist()), sum(some for _, some, _ in found), words)
-
-
-class _Tally:
-    """The times of a rank's iterations, and its wrong elements."""
-
-    def __init__(self) -> None:
-        self.times: list[int] = []
-        self.count, self.first = 0, ""
-
-    def add(self, time: int, count: int, first: str) -> None:
-        """Add an iteration."""
-        self.times.append(time)
-        self.count += count
-        self.first = self.first or first
+        first = next((text for _, _, text in found if text), "")
+        return Outcome(tuple(slowest.tolist()), sum(some for _, some, _ in found), first)
 
 
 class Own:

@@ -212,7 +212,6 @@ def _program(
     *,
     sums: list[tuple[int, Sum]],
 ) -> Program:
-    """Return the program of one rank."""
     sent, received = own
     messages = np.concatenate((sent, received))
     counts = np.diff(table.first)[messages]

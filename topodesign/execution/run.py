@@ -152,7 +152,6 @@ def _called(command: str) -> Callable[[int], None]:
 
 
 def _world(transport: Transport) -> World:
-    """Return all processes."""
     if transport == "mpi":
         from topodesign.execution.mpi import MpiWorld  # noqa: PLC0415  starts MPI
 

@@ -136,7 +136,6 @@ class _Reading:
         return "mscclpp" if self.plus and not self.nccl else ""
 
     def read(self, line: str) -> None:
-        """Take a line over."""
         self.lines += 1
         found = _OURS.search(line)
         if found is not None:
@@ -159,7 +158,6 @@ class _Reading:
             self._settle(process, "")
 
     def _note(self, sign: Sign, match: re.Match[str], line: str) -> None:
-        """Take a line over."""
         groups = {name: value or "" for name, value in match.groupdict().items()}
         process = _process(line)
         if len(self.processes) < 10**6:
@@ -255,7 +253,26 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     for line in lines:
         reading.read(line)
     reading.close()
-    return _diagnosis(reading)
+    runtime = reading.runtime
+    counted_calls = sorted(reading.calls.items(), key=lambda item: (-item[1], str((*item[0][0], item[0][1]))))
+    calls = tuple(
+        Call(*kind, by, count, "" if about is None else next(_reasons(about, *kind), ""))
+        for (kind, by), count in counted_calls
+    )
+    verdict = _verdict(reading, runtime, calls)
+    return Diagnosis(
+        verdict,
+        runtime,
+        about,
+        calls,
+        tuple(sorted(reading.symptoms.values(), key=lambda one: one.line)),
+        tuple(_advice(reading, runtime, verdict, calls)),
+        dict(reading.events),
+        tuple(reading.files),
+        reading.environment,
+        reading.lines,
+        len(reading.processes),
+    )
 
 
 _TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransportTreeConnect")
@@ -297,29 +314,6 @@ def _process(line: str) -> str:
     return "" if match is None else match["other"] or f"{match['host']}:{match['pid']}"
 
 
-def _diagnosis(reading: _Reading) -> Diagnosis:
-    runtime = reading.runtime
-    counted_calls = sorted(reading.calls.items(), key=lambda item: (-item[1], str((*item[0][0], item[0][1]))))
-    calls = tuple(
-        Call(*kind, by, count, "" if reading.about is None else next(_reasons(reading.about, *kind), ""))
-        for (kind, by), count in counted_calls
-    )
-    verdict = _verdict(reading, runtime, calls)
-    return Diagnosis(
-        verdict,
-        runtime,
-        reading.about,
-        calls,
-        tuple(sorted(reading.symptoms.values(), key=lambda one: one.line)),
-        tuple(_advice(reading, runtime, verdict, calls)),
-        dict(reading.events),
-        tuple(reading.files),
-        reading.environment,
-        reading.lines,
-        len(reading.processes),
-    )
-
-
 def _reasons(about: About, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> Iterator[str]:
     """Yield why a program cannot run a call, the plainest first."""
     collective, _, more = name.partition(" ")
@@ -359,7 +353,6 @@ def _verdict(reading: _Reading, runtime: str, calls: tuple[Call, ...]) -> Verdic
 
 
 def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call, ...]) -> Iterator[str]:
-    """Yield what to do next."""
     told = reading.environment
     if verdict == "no log":
         yield "run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING (MSCCL++: MSCCLPP_LOG_LEVEL=INFO)"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -270,29 +270,17 @@ def _in_a_row(tables: Sequence[Table]) -> Table:
     )
 
 
-@dataclass
-class _Kept:
-    """What is in the workspaces after a phase."""
-
-    values: list[Any] = field(default_factory=list)
-    known: list[Any] = field(default_factory=list)
-
-
 class _PhaseMemory(Memory):
     """Memory that begins as another phase has left it, and has the result after the last phase alone."""
 
-    kept: _Kept
+    kept: list[tuple[Any, Any]]  # what is in the workspace of each rank, and what of it is known; nothing at first
 
     def fill(self, rank: int, launch: int) -> None:
         """Begin with the inputs, or with what is there."""
         super().fill(rank, launch)
-        if self.kept.values:
-            size = len(self.kept.values[rank])
-            self.values[rank][:size], self.known[rank][:size] = self.kept.values[rank], self.kept.known[rank]
-
-    def keep(self, size: int) -> _Kept:
-        """Return what is in the workspaces."""
-        return _Kept(*([one[:size].copy() for one in ones] for ones in (self.values, self.known)))
+        if self.kept:
+            values, known = self.kept[rank]
+            self.values[rank][: len(values)], self.known[rank][: len(known)] = values, known
 
 
 def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: range) -> list[Finding]:
@@ -313,7 +301,7 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
     made = [Prepared(one.plan, one.layout, cells) for one in made]
 
     def run(seed: int | None) -> Finding | None:
-        kept = _Kept()
+        kept: list[tuple[Any, Any]] = []
         for number, one in enumerate(made):
             memory = one.memory_of(_PhaseMemory)
             memory.kept, memory.judged = kept, number == len(made) - 1
@@ -321,7 +309,8 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
             found = next(iter(prove(flat_plan)), None) if seed is None else flat_plan.random(seed)
             if found is not None:
                 return replace(found, message=f"phase {number}: {found.message}")
-            kept = memory.keep(manifest.workspace * one.program.cells)
+            size = manifest.workspace * one.program.cells
+            kept = [(v[:size].copy(), k[:size].copy()) for v, k in zip(memory.values, memory.known, strict=True)]
         return None
 
     found = run(None)

@@ -22,7 +22,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.compiler.backends.chakra import _classes, _delimited
 from topodesign.runtime.chakra.check import TraceReport, check_job, check_traces, times_of
 from topodesign.runtime.chakra.contents import contents_of
-from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
+from topodesign.runtime.chakra.network import Clock, Network, read_network
 from topodesign.runtime.chakra.replay import Links, load_job
 from topodesign.runtime.chakra.traces import (
     COMPUTE,
@@ -160,10 +160,10 @@ def test_a_link_serves_one_after_the_other() -> None:
 
 def test_times_are_cut_off_as_the_simulator_does() -> None:
     network = Network("FullyConnected", 2, 3.0, 0.5)
-    assert SimulatorClock(network).under_way(1000) == int(0.5 + 1000 / (3.0 * 2**30 / 10**9))
-    assert ExactClock(network).under_way(1000) == Fraction(1, 2) + Fraction(1000 * 10**9, 3 * 2**30)
-    assert Links(network, ExactClock(network)).computing(0) == 1
-    assert Links(network, ExactClock(network)).computing(3) == 3000
+    assert Clock(network).under_way(1000) == int(0.5 + 1000 / (3.0 * 2**30 / 10**9))
+    assert Clock(network, exact=True).under_way(1000) == Fraction(1, 2) + Fraction(1000 * 10**9, 3 * 2**30)
+    assert Links(network, Clock(network, exact=True)).computing(0) == 1
+    assert Links(network, Clock(network, exact=True)).computing(3) == 3000
 
 
 WRONG = {

@@ -11,7 +11,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.options import declared, with_fields
 from topodesign.compiler import ir
 from topodesign.compiler.ir import PROTOCOLS, Program
-from topodesign.compiler.limits import Limits
+from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.options import EVERYONES, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
@@ -78,9 +78,9 @@ class Backend(ABC):
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
         """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place."""
 
-    @abstractmethod
-    def limits(self, options: Options) -> Limits:
-        """Return what a front end has to keep to."""
+    def limits(self, options: Options) -> Limits:  # noqa: ARG002
+        """Return what a front end has to keep to; nothing, by default."""
+        return NO_LIMITS
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
         """Return the program of a plan, for targets that run something else than instructions; None for others."""

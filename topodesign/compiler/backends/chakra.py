@@ -32,7 +32,6 @@ from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_size, format_time
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
-from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.messages import Act, Messages
 
 if TYPE_CHECKING:
@@ -104,10 +103,6 @@ class Chakra(Backend):
         from topodesign.compiler.frontends.messages import messages_of_rounds  # noqa: PLC0415  NumPy
 
         return replace(messages_of_rounds(rounds), phase=number)
-
-    def limits(self, options: Options) -> Limits:  # noqa: ARG002
-        """Return none: a trace may have any number of nodes."""
-        return NO_LIMITS
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield what the simulator cannot read: too many tags, too many bytes, one rank alone."""
@@ -250,12 +245,12 @@ def _expected(
 ) -> dict[str, Any]:
     """Return when the simulator is to be done, as a replay of the traces says, and as a closed form does."""
     from topodesign.runtime.chakra.check import times_of  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.runtime.chakra.network import ExactClock  # noqa: PLC0415  with the rest
+    from topodesign.runtime.chakra.network import Clock  # noqa: PLC0415  with the rest
 
     times = times_of(traces, network)
     closed: Fraction | None = None
     if program.ends is not None and network.shape == "FullyConnected":
-        clock = ExactClock(network)
+        clock = Clock(network, exact=True)
         steps = (clock.under_way(program.bytes_of(units, whole)) for units in program.ends)
         closed = sum(steps, start=Fraction(program.adding))
     return {
@@ -331,7 +326,6 @@ def _header(attributes: Mapping[str, str | int]) -> Any:
 
 
 def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
-    """Return what a rank does."""
     said: dict[str, str | int] = {
         "topodesign_collective": json.dumps(program.collective.record()),
         "topodesign_ranks": len(program.ranks),
@@ -371,7 +365,6 @@ def _nodes(program: Messages, rank: int, whole: Fraction) -> Iterator[Any]:
 
 
 def _workload(word: str, whole: Fraction) -> bytes:
-    """Return a workload that calls the collective once."""
     node = _classes()[1](id=0, name=word, type=_COLLECTIVE)
     node.attr.add(name="is_cpu_op", bool_val=False)
     node.attr.add(name="comm_type", int64_val=_CALLED[word])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
-from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows
 
 if TYPE_CHECKING:
@@ -49,10 +48,6 @@ class Jax(Backend):
 
         make = permutations_of_sums if kind_of(plan).adds_up else permutations_of
         return make(plan, options.parts, inplace=options.inplace)
-
-    def limits(self, options: Options) -> Limits:  # noqa: ARG002
-        """Return none: a module may have any number of permutations."""
-        return NO_LIMITS
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:  # noqa: ARG002
         """Yield what makes a module too long to read and to trace."""
@@ -138,7 +133,6 @@ class Jax(Backend):
 
 
 def _costs(program: Permutations) -> Iterator[str]:
-    """Yield what permutations cost beside what the plan sends."""
     sent = sum(one.width * len(one.pairs) for one in program.exchanges)
     moved = sum(one.moved for one in program.exchanges)
     if sent > moved:

@@ -45,7 +45,6 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
 
 
 def _rates(program: Messages, place: Topology | Fabric, topology: Topology, options: Options) -> list[Fraction]:
-    """Return the bytes per second of every link."""
     if isinstance(place, Fabric):
         if options.bandwidth is not None:
             raise ParameterError(f"{place.name} has bandwidths of its own; leave the bandwidth out")
@@ -59,7 +58,6 @@ def _rates(program: Messages, place: Topology | Fabric, topology: Topology, opti
 
 
 def _alphas(program: Messages, place: Topology | Fabric, options: Options) -> list[Fraction]:
-    """Return the seconds of latency of every link."""
     if options.alpha is not None:
         return [options.alpha]
     if program.own is not None:

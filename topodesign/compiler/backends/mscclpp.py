@@ -114,7 +114,6 @@ def _halved(scratch: list[int]) -> list[int]:
 
 
 def _lint(program: Program, made: OneSided) -> Iterator[str]:
-    """Yield what the executor does not hold."""
     for rank, body in enumerate(made.ranks):
         rows = (
             ("threadblocks running at once", len(body.blocks), EXECUTOR.threadblocks),

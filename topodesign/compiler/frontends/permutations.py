@@ -196,13 +196,11 @@ class _Copies:
         self.steps = tuple(self._step(messages, views) for messages in self._messages(rounds))
 
     def _units(self, blocks: Sequence[int]) -> IntArray:
-        """Return the units of blocks, in their order."""
         place = np.searchsorted(self.blocks, np.array(blocks, dtype=np.int64))
         units: IntArray = (place[:, None] * self.units + np.arange(self.units)).ravel()
         return units
 
     def _messages(self, rounds: Rounds) -> list[dict[Edge, IntArray]]:
-        """Return the units of every message, step by step."""
         names = ("step", "src", "dst", "lo", "hi")
         place = np.searchsorted(self.blocks, rounds.block) * self.units
         rows = zip(*(getattr(rounds, name).tolist() for name in names), place.tolist(), strict=True)
@@ -227,7 +225,6 @@ class _Copies:
         return [self._row[rank, units].astype(np.int64) for rank, units in enumerate(wanted)]
 
     def phase(self) -> Phase:
-        """Return all of it."""
         own = np.arange(self.given)
         order = [own.reshape(self.ranks, -1)[one].ravel() for one in self._order] if self._order else [own]
         start = rows_of(cast("list[IntArray | None]", order), self._top)

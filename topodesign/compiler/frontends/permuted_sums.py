@@ -66,7 +66,6 @@ class _Made:
         self._ends = sorted({*self._sums, max(self._sent)})
 
     def phases(self) -> list[Phase]:
-        """Return all of it."""
         steps = [[step for step in sorted(self._sent) if step <= end] for end in self._ends]
         parts = [here[len(before) :] for before, here in zip([[], *steps], steps, strict=False)]
         needed = [[[(unit, self._last) for unit in range(self.units)]] * self.ranks]

@@ -228,7 +228,6 @@ class _Writer:
         self.sums = [{} for _ in range(count)]  # where partial sums are by now
 
     def operations(self) -> Operations:
-        """Return the operations of each rank in serial order."""
         self._copy_own()
         for (step, src, dst, instance), chunks in self.messages:
             reduces = step <= self.reduce_steps

@@ -213,7 +213,6 @@ class _Writer:
                         self._acquires[block, at].append(number)
 
     def write(self) -> RankPlan:
-        """Return the operations of all threadblocks."""
         self.plan.semaphores = len(self._semaphore)
         for block, line in enumerate(self.actions.blocks[self.rank]):
             self._cut(list(self._groups(block, line)))

@@ -66,7 +66,6 @@ def _meetings(rank: int, others: list[int], blocks: int) -> list[tuple[Operation
 
 
 def _boxes(program: Program, switched: Switched) -> OneSided:
-    """Return operations of several boxes: threadblocks share trees, each with channels of its own to other boxes."""
     members = [[other for other, box in enumerate(switched.box) if box == mine] for mine in switched.box]
     inside = {(one, other, 0) for mine in members for one, other in itertools.combinations(mine, 2)}
     blocks = switched.blocks
@@ -139,7 +138,6 @@ class _Leaders:
         self._add(at, ends[1], when + 1, Operation("wait", link=link))
 
     def line(self, rank: int, block: int) -> list[Operation]:
-        """Return what a threadblock does."""
         part = Part()
         for _, _, one in sorted(self._found[rank, block], key=lambda event: event[:2]):
             if one.name == "gstore" and part.operations[-1].name == "pwsf":

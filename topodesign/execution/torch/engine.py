@@ -320,7 +320,6 @@ class _Worker:
         return self._asked == self._done
 
     def submit(self, work: Callable[[], Any]) -> torch.futures.Future[Any]:
-        """Return what will have the result."""
         if self._thread is None:
             self._thread = Thread(target=self._run, daemon=True, name="topodesign")
             self._thread.start()
@@ -330,7 +329,6 @@ class _Worker:
         return future
 
     def stop(self) -> None:
-        """End when all is done."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()

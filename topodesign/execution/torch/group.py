@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -40,6 +40,8 @@ def register() -> None:
         dist.Backend.register_backend(NAME, _make, extended_api=True, devices=["cpu", "cuda"])
 
 
+_Step: TypeAlias = tuple[Callable[[], bool], Callable[[], Any]]
+"""What does a collective by a plan, if there is one, and what the inner group does instead."""
 _chosen: list[PlanOptions] = []
 """The options of the default group, which those of others begin with."""
 
@@ -159,9 +161,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         if self._made is not None:
             self._made.stop()
 
-    def _do(
-        self, tensors: Any, like: torch.Tensor, opts: Any, *steps: tuple[Callable[[], bool], Callable[[], Any]]
-    ) -> Any:
+    def _do(self, tensors: Any, like: torch.Tensor, opts: Any, *steps: _Step) -> Any:
         """Do steps, each by a plan, or else instead by the inner group."""
 
         def done() -> Any:
@@ -181,7 +181,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     allreduce_coalesced = allreduce
 
-    def _reduced(self, data: torch.Tensor, opts: Any) -> tuple[Callable[[], bool], Callable[[], Any]]:
+    def _reduced(self, data: torch.Tensor, opts: Any) -> _Step:
         plain = dist.AllreduceOptions()
         plain.reduceOp, plain.timeout = opts.reduceOp, opts.timeout
         return (
@@ -193,7 +193,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         """Gather on all ranks; sizes may differ."""
         opts = opts or dist.AllgatherOptions()
 
-        def step(into: list[torch.Tensor], own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
+        def step(into: list[torch.Tensor], own: torch.Tensor) -> _Step:
             return (
                 lambda: on_flats(into, lambda flats: self.engine.allgather(flats, flattened(own))),
                 lambda: self.inner.allgather([into], [own], opts),
@@ -212,11 +212,13 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._gathered(outputs, inputs, opts or dist.AllgatherOptions(), outputs)
 
     def _gathered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
-        def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
-            def work() -> bool:
-                return on_flat(into, lambda flat: self.engine.allgather(flat.chunk(self.size()), flattened(own), flat))
-
-            return work, lambda: self.inner.all_gather_single(into, own, opts)
+        def step(into: torch.Tensor, own: torch.Tensor) -> _Step:
+            return (
+                lambda: on_flat(
+                    into, lambda flat: self.engine.allgather(flat.chunk(self.size()), flattened(own), flat)
+                ),
+                lambda: self.inner.all_gather_single(into, own, opts),
+            )
 
         return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
@@ -224,7 +226,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         """Add up, and leave a part on every rank; sizes may differ."""
         opts = opts or dist.ReduceScatterOptions()
 
-        def step(into: torch.Tensor, parts: list[torch.Tensor]) -> tuple[Callable[[], bool], Callable[[], Any]]:
+        def step(into: torch.Tensor, parts: list[torch.Tensor]) -> _Step:
             def work() -> bool:
                 flats = [flattened(one) for one in parts]
                 return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, flats, opts.reduceOp.op))
@@ -244,7 +246,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._scattered(outputs, inputs, opts or dist.ReduceScatterOptions(), outputs)
 
     def _scattered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
-        def step(into: torch.Tensor, own: torch.Tensor) -> tuple[Callable[[], bool], Callable[[], Any]]:
+        def step(into: torch.Tensor, own: torch.Tensor) -> _Step:
             def work() -> bool:
                 parts = flattened(own).chunk(self.size())
                 return on_flat(into, lambda flat: self.engine.reduce_scatter(flat, parts, opts.reduceOp.op))
@@ -257,30 +259,22 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         """Give all ranks what one has."""
         opts = opts or dist.BroadcastOptions()
         data, root = tensors[0], opts.rootRank
-
-        def work() -> bool:
-            return on_flat(data, lambda flat: self.engine.broadcast(flat, root))
-
+        work = functools.partial(on_flat, data, lambda flat: self.engine.broadcast(flat, root))
         return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Add up at one rank; the others keep what they have."""
         opts = opts or dist.ReduceOptions()
         data, root = tensors[0], opts.rootRank
-
-        def work() -> bool:
-            return on_flat(data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
-
+        work = functools.partial(on_flat, data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
         return self._do(tensors, data, opts, (work, lambda: self.inner.reduce(tensors, opts)))
 
     def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         """Gather at one rank."""
         opts = opts or dist.GatherOptions()
         own, root = inputs[0], opts.rootRank
-
-        def work() -> bool:
-            return on_flats(outputs[0] if outputs else [], lambda into: self.engine.gather(into, flattened(own), root))
-
+        into = outputs[0] if outputs else []
+        work = functools.partial(on_flats, into, lambda flats: self.engine.gather(flats, flattened(own), root))
         return self._do(outputs, own, opts, (work, lambda: self.inner.gather(outputs, inputs, opts)))
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:

@@ -129,7 +129,6 @@ class _Slot:
         return self._spare
 
     def release(self) -> None:
-        """Give views back."""
         self._views = []
 
     def gather(self) -> None:

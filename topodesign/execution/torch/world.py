@@ -124,19 +124,16 @@ class _Prepared:
         self._runner.bind(self._memory)
 
     def fill(self, factor: IntArray) -> None:
-        """Put in what the rank begins with."""
         self._space.fill(factor)
         if self._memory is not self._host:
             self._memory.copy_(self._host)
 
     def move(self) -> None:
-        """Do all batches."""
         self._runner.move()
         if self._memory is not self._host:
             torch.cuda.synchronize()
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return how many elements are not what they must be, and the first of them."""
         if self._memory is not self._host:
             self._host.copy_(self._memory)
         return self._space.wrong(factor)

@@ -14,7 +14,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
 from topodesign.runtime.chakra.contents import Contents, Memory, contents_of
-from topodesign.runtime.chakra.network import ExactClock, Network, SimulatorClock, read_network
+from topodesign.runtime.chakra.network import Clock, Network, read_network
 from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled, load_job
 from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
 from topodesign.runtime.report import Finding, Report, Verdict
@@ -156,8 +156,8 @@ def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) 
         if job is None:
             raise FileFormatError(str(findings[0]))
     ends = []
-    for clock in (SimulatorClock(network), ExactClock(network)):
-        run = Run(job, Links(network, clock))
+    for exact in (False, True):
+        run = Run(job, Links(network, Clock(network, exact=exact)))
         stuck = run.go()
         if stuck:
             raise FileFormatError(str(stuck[0]))
@@ -168,7 +168,7 @@ def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) 
 def _run(job: Job, contents: Contents | None, network: Network | None, seeds: range) -> list[Finding]:
     """Return what is wrong with the first run that goes wrong."""
     plain = Network("FullyConnected", len(job.traces), 1.0, 1.0) if network is None else network
-    transports: list[Links | Shuffled] = [Links(plain, SimulatorClock(plain)), *map(Shuffled, seeds)]
+    transports: list[Links | Shuffled] = [Links(plain, Clock(plain)), *map(Shuffled, seeds)]
     for transport in transports:
         run = Run(job, transport) if contents is None else Memory(contents, transport)
         if findings := run.go():
@@ -199,7 +199,6 @@ def _advice(job: Job, contents: Contents | None) -> list[str]:
 
 
 def _read_all(ranks: Mapping[int, Path]) -> list[Trace]:
-    """Return the traces of all ranks."""
     missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
     some = next(iter(ranks.values()))
     if missing is not None or len(ranks) > MOST_RANKS:

@@ -11,6 +11,7 @@ a bandwidth of one GB/s is 2^30 bytes per second. Read in ``congestion_aware/net
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -45,39 +46,26 @@ class Network(Declared):
         return ((src, self.ranks), (self.ranks, dst)) if self.shape == "Switch" else ((src, dst),)
 
 
-class ExactClock:
-    """How many nanoseconds a link is busy with a message of so many bytes, and how many it is under way: exactly."""
+class Clock:
+    """How many nanoseconds a link is busy with a message of so many bytes, and how many it is under way.
 
-    def __init__(self, network: Network) -> None:
-        self._latency = Fraction(network.latency)
-        self._per_byte = 10**9 / (Fraction(network.bandwidth) * 2**30)
+    Whole ones as the simulator counts them, with its doubles and where it cuts off; or exactly.
+    """
 
-    def busy(self, size: int) -> Fraction:
+    def __init__(self, network: Network, *, exact: bool = False) -> None:
+        self._number: Callable[[Any], Any] = Fraction if exact else int
+        self._latency = Fraction(network.latency) if exact else network.latency
+        self._rate: Any = network.bandwidth * (1 << 30) / 1_000_000_000
+        if exact:
+            self._rate = Fraction(network.bandwidth) * 2**30 / 10**9
+
+    def busy(self, size: int) -> Any:
         """Return size / bandwidth."""
-        return size * self._per_byte
+        return self._number(size / self._rate)
 
-    def under_way(self, size: int) -> Fraction:
+    def under_way(self, size: int) -> Any:
         """Return latency + size / bandwidth."""
-        return self._latency + size * self._per_byte
-
-
-class SimulatorClock:
-    """Whole nanoseconds as the simulator counts them, with its doubles and where it cuts off."""
-
-    def __init__(self, network: Network) -> None:
-        self._latency = network.latency
-        self._bytes_per_ns = network.bandwidth * (1 << 30) / 1_000_000_000
-
-    def busy(self, size: int) -> int:
-        """Return size / bandwidth, cut off."""
-        return int(float(size) / self._bytes_per_ns)
-
-    def under_way(self, size: int) -> int:
-        """Return latency + size / bandwidth, cut off."""
-        return int(self._latency + float(size) / self._bytes_per_ns)
-
-
-Clock = ExactClock | SimulatorClock
+        return self._number(self._latency + size / self._rate)
 
 
 def read_network(path: Path) -> Network:

@@ -138,12 +138,10 @@ ENDING = ".et"
 MOST_RANKS = 2**16
 _PER_BYTE = 12  # bytes of memory that a byte of a trace takes, read
 _NAME = re.compile(r"(?P<prefix>.+)\.(?P<rank>0|[1-9][0-9]{0,4})\.et")
-_LISTS = {8: 32, 10: 64, 12: 32, 14: 64}  # field of AttributeProto: bits, of which 8 and 10 are signed
-_SIGNED_LISTS = frozenset({8, 10})
-_SIGNED = {7: 32, 9: 64}
-_UNSIGNED = frozenset({11, 13, 19, 21})
+_LISTS = {8: 32, 10: 64, 12: 0, 14: 0}  # field of AttributeProto: bits where it is signed, else 0
+_BITS = {7: 32, 9: 64, 11: 0, 13: 0, 19: 0, 21: 0}  # of numbers, likewise
+_FIXED_BITS = {23: 32, 25: 64, 11: 0, 13: 0, 19: 0, 21: 0}
 _ZIGZAG = frozenset({15, 17})
-_FIXED_SIGNED = {23: 32, 25: 64}
 _BOOL, _TEXT, _NAME_FIELD = 27, 29, 1
 _KNOWN_VALUES = range(3, 33)
 
@@ -281,28 +279,21 @@ def _attribute(data: bytes, begin: int, end: int) -> tuple[str, Value]:
 
 def _value(data: bytes, number: int, kind: int, value: int, stop: int) -> Value:
     """Return the value of an attribute, None for kinds that nothing needs."""
-    if kind == VARINT:
-        return _varint_value(number, value)
-    if kind in {FIXED32, FIXED64}:
-        return (
-            signed(value, _FIXED_SIGNED[number]) if number in _FIXED_SIGNED else value if number in _UNSIGNED else None
-        )
-    if number == _TEXT:
+    if kind == BYTES and number == _TEXT:
         return text(data, value, stop)
-    if number in _LISTS:
+    if kind == BYTES and number in _LISTS:
         found: list[int] = []
         for inner, wire, first, last in fields(data, value, stop):
             if inner == 1:
                 found += numbers(data, wire, first, last)
-        return [signed(one, _LISTS[number]) for one in found] if number in _SIGNED_LISTS else found
-    return None
-
-
-def _varint_value(number: int, value: int) -> Value:
-    if number in _SIGNED:
-        return signed(value, _SIGNED[number])
-    if number in _UNSIGNED:
-        return value
-    if number in _ZIGZAG:
+        return [_whole(one, _LISTS[number]) for one in found]
+    if kind == VARINT and number in _ZIGZAG:
         return (value >> 1) ^ -(value & 1)
-    return bool(value) if number == _BOOL else None
+    if kind == VARINT and number == _BOOL:
+        return bool(value)
+    bits = {VARINT: _BITS, BYTES: {}}.get(kind, _FIXED_BITS)
+    return _whole(value, bits[number]) if number in bits else None
+
+
+def _whole(value: int, bits: int) -> int:
+    return signed(value, bits) if bits else value

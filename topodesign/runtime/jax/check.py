@@ -76,7 +76,10 @@ def check_module(content: bytes) -> ModuleReport:
         "stages": len(module.changes) + 1,
         "links": len({pair for step in steps for one in step for pair in one.pairs}),
     }
-    wrong = _wrong_data(module)
+    memory, wanted = sample(module, module.units, np.uint64)
+    for phase in module.phases:
+        memory = _replayed(phase, memory)
+    wrong = _compared(module.collective, memory, wanted)
     if wrong:
         return ModuleReport(wrong[0].verdict, tuple(wrong), **about)
     try:
@@ -93,15 +96,6 @@ def _degree(step: Sequence[Exchange]) -> int:
     """Return the most ranks that one rank sends to or receives from in a step: it needs a permutation for each."""
     edges = {pair for one in step for pair in one.pairs}
     return max((max(Counter(side).values()) for side in zip(*edges, strict=True)), default=0)
-
-
-def _wrong_data(module: Module) -> list[Finding]:
-    """Replay the data."""
-    given, wanted = sample(module, module.units, np.uint64)
-    memory = given
-    for phase in module.phases:
-        memory = _replayed(phase, memory)
-    return _compared(module.collective, memory, wanted)
 
 
 def _replayed(phase: Phase, memory: Words) -> Words:
@@ -170,7 +164,6 @@ def _compared(collective: Collective, found: Words, wanted: Words) -> list[Findi
 
 
 def _wrong_lowered(module: Module, program: Any) -> list[Finding]:
-    """Replay what JAX made of the module."""
     units = 2 * module.units - (not module.whole)  # of elements: of two each, and the last is filled up
     given, wanted = sample(module, units, np.uint32)
     found, permutations = run_lowered(program, list(given))

@@ -84,7 +84,6 @@ class _Run:
         raise UnknownInstructionError("a function that returns nothing")
 
     def _done(self, one: Any, operands: list[Any]) -> list[Ranked]:
-        """Return the results of an instruction."""
         if one.name == "sdy.manual_computation":
             block = one.regions[0].blocks[0]
             for at, (argument, value) in enumerate(zip(block.arguments, operands, strict=True)):

@@ -69,7 +69,6 @@ class Calls(Sizes):
     )
 
     def __str__(self) -> str:
-        """Return both for people."""
         if self.scratch_share == "0":
             return f"calls: {self.sizes}; no scratch memory"
         when = "taken when the communicator starts" if self.scratch_at_start else "taken by the first call of that size"

@@ -181,7 +181,6 @@ class _Tracker:
             self.races.append(operation.finding("race", f"{operation.type} {verb} {which} in no fixed order"))
 
     def results(self) -> list[Finding]:
-        """Compare memory with what the collective promises."""
         everyone = (1 << self._flat.layout.ranks) - 1
         findings = []
         for expected in self._flat.layout.results():
@@ -197,11 +196,9 @@ class _Tracker:
         return findings
 
     def found(self, expected: Expected) -> Sum | None:
-        """Return what is at a place of the result."""
         return self._values[self._flat.base[expected.rank, BUFFERS.index(expected.buffer)] + expected.offset]
 
     def wanted(self, expected: Expected) -> Sum:
-        """Return what must be there."""
         ranks = (1 << self._flat.layout.ranks) - 1 if expected.source is None else 1 << expected.source
         return ((expected.chunk, ranks, 0),)
 

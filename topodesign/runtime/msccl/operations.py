@@ -53,7 +53,6 @@ class Operation:
         return Finding(verdict, message, self.rank, self.threadblock, self.step)
 
     def __str__(self) -> str:
-        """Return place and type."""
         return f"rank {self.rank}, threadblock {self.threadblock}, step {self.step} ({self.type})"
 
 
@@ -197,7 +196,8 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
 
     warnings = [
         (int(thread[at]), place(*where(at)) + f"s is {s[at]}, but others must wait for it as step {right}")
-        for at, right in zip(*(part.tolist() for part in _differing(acts, s[acts], position)), strict=True)
+        for at, right in zip(acts.tolist(), position.tolist(), strict=True)
+        if s[at] != right
     ]
     warnings += [
         (one, place(*about[one, :2].tolist()) + "a nop after the last step does nothing") for one in idle.tolist()
@@ -207,9 +207,3 @@ def load(program: Program, profile: RuntimeProfile) -> Loaded:
         [Finding("illegal", message, *where(at)) for at, message in sorted(wrong())],
         [message for _, message in sorted(warnings, key=lambda pair: pair[0])],
     )
-
-
-def _differing(at: Ints, said: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Return places at which another number is said than is right, and the right ones."""
-    found = said != right
-    return at[found], right[found]

@@ -288,7 +288,6 @@ def _plain_steps(text: str, start: int, line: int, steps: list[_Node | Ints]) ->
 
 
 def _skip_comment(text: str, start: int, line: int) -> int:
-    """Return the position after a comment."""
     if _ODD_COMMENT.match(text, start + 4):
         raise XmlError("a comment whose first word is too long or holds '='; put a blank after <!--", line)
     stop = text.find("-->", start + 4)

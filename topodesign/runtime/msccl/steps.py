@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from topodesign.base.compiled import Ints
@@ -41,29 +41,17 @@ class Steps(Sequence[Step]):
         self.rows = rows
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, at: int) -> Step: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Step]: ...
-    def __getitem__(self, at: int | slice) -> Step | Sequence[Step]:
-        """Return a step, or some."""
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return Steps(self.rows[at])
         s, kind, source, source_at, target, target_at, count, depid, deps, hasdep, line = self.rows[at].tolist()
         ends = BUFFERS[source], source_at, BUFFERS[target], target_at
         return Step(s, STEP_TYPES[kind], *ends, count, depid, deps, bool(hasdep), line)
 
-    def __iter__(self) -> Iterator[Step]:
-        """Yield them in order."""
-        return map(self.__getitem__, range(len(self)))
-
     def __eq__(self, other: object) -> bool:
-        """Return whether they are the same steps on the same lines."""
         return isinstance(other, Steps) and self.rows.tolist() == other.rows.tolist()
 
     def __hash__(self) -> int:
-        """Return a number that equal ones have in common."""
         return hash(self.rows.tobytes())

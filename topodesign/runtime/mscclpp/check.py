@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -114,11 +114,13 @@ def check_plan(
     mode = "in place" if plan.inplace else "out of place"
 
     def report(findings: list[Finding], **more: Any) -> PlanReport:
+        said = "nothing in a plan says the root: load it only where all calls have root {root}, for nobody checks that"
+        advice = [] if more.get("root") is None else [said.format(**more)]
         return PlanReport(
             verdict=findings[0].verdict if findings else "ok",
             findings=tuple(findings),
             program=title,
-            warnings=(*plan.warnings, *dict.fromkeys(first(warnings(plan))), *_advice(more.get("root"))),
+            warnings=(*plan.warnings, *dict.fromkeys(first(warnings(plan))), *advice),
             **more,
         )
 
@@ -269,8 +271,3 @@ def _calls(plan: ExecutionPlan) -> PlanCalls:
         multiple = allocation_multiple(plan)
         where = "of one size on all ranks" + (f", a multiple of {multiple} bytes" if multiple > 1 else "")
     return PlanCalls(plan.min_size, plan.max_size, chunks * plan.alignment, str(Fraction(scratch, chunks)), where)
-
-
-def _advice(root: int | None) -> Iterable[str]:
-    if root is not None:
-        yield f"nothing in a plan says the root: load it only where all calls have root {root}, for nobody checks that"

@@ -152,7 +152,6 @@ def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
 
 
 def _joined(op: Operation, block: Threadblock, gpu: Gpu) -> Iterator[int]:
-    """Yield the ranks that an operation stores to through a switch."""
     for one in op.targets:
         if one.switch >= 0:
             yield from gpu.groups[block.channels["switch"][one.switch]].ranks

@@ -87,7 +87,6 @@ class _Block:
 
     @property
     def over(self) -> bool:
-        """Whether the launch is done."""
         return self.at >= len(self.phases)
 
     @property
@@ -96,7 +95,6 @@ class _Block:
         return not self.work and all(one.next == len(one.controls) for one in self.threads.values())
 
     def begin(self) -> None:
-        """Start the next phase."""
         self.at += 1
         if not self.over:
             phase = self.phases[self.at]
@@ -496,7 +494,6 @@ def _spot(one: Control) -> str:
 
 
 def _why(one: Control, program: Program) -> str:
-    """Return what a thread waits for."""
     start = f"{place(*one.at)}{one.name} waits for "
     if one.channel is None:
         return f"{start}semaphore {one.semaphore}"
