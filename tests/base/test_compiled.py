@@ -55,7 +55,8 @@ from topodesign.pricing.flows.balanced import balanced_flow
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels
-from topodesign.runtime.mscclpp import order_kernels, prove_kernels
+from topodesign.runtime.mscclpp import flat_kernels as order_kernels
+from topodesign.runtime.mscclpp import prove_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff

@@ -13,7 +13,7 @@ import pytest
 from tests.pricing.test_demands import by_pairs
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
-from topodesign.compiler.messages import Messages
+from topodesign.compiler.ir import Messages
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.paths import Paths
 from topodesign.pricing.traffic_matrix import as_demand

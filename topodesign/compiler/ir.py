@@ -1,11 +1,15 @@
-"""The program that ranks run: threadblocks of instructions over three buffers, free of file formats and of plans."""
+"""The program that ranks run, free of file formats and of plans: threadblocks of instructions over three buffers.
+
+Or, for targets that run something else, messages, or permutations of the rows of an array.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, get_args
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from topodesign.collectives import Collective
 
@@ -180,3 +184,137 @@ class Program:
         """Return how many instructions of these kinds all ranks have together."""
         blocks = (block for rank in self.ranks for block in rank.threadblocks)
         return sum(one.kind in kinds for block in blocks for one in block.instructions)
+
+
+class Act(Enum):
+    """What a rank does with a message."""
+
+    SEND = "send"
+    RECEIVE = "receive"
+    ADD = "add"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message."""
+
+    src: int  # ranks
+    dst: int
+    part: int  # index of the movement of the collective that it belongs to
+    data: tuple[tuple[int, int, int], ...]  # block, first unit and end of all that it carries
+
+    @property
+    def units(self) -> int:
+        """Number of units that it carries."""
+        return sum(hi - lo for _, lo, hi in self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that a rank does."""
+
+    act: Act
+    message: int  # number of the message
+    data: tuple[int, ...] = ()  # positions in the rank's list of what brings the data that it needs
+    control: tuple[int, ...] = ()  # positions of what else has to be over
+
+
+class Own(NamedTuple):
+    """What timed sends are for."""
+
+    size: Fraction  # bytes of the whole data
+    alphas: tuple[Fraction, ...]  # seconds of latency of every link
+    rates: tuple[Fraction, ...]  # bytes per second of every link
+
+
+@dataclass(frozen=True)
+class Messages(Program):
+    """A program that says what every rank sends, receives and adds up, and what that waits for, in the plan's order.
+
+    It is what simulators of traces read: no buffers, threadblocks or instructions, but whole messages with their data.
+
+    * ``operations``: what every rank does, in an order in which nothing waits for what comes later.
+    * ``ends``: the largest number of units that a message has, for every step of rounds in their order; None for timed
+      sends.
+    """
+
+    units: int = 1  # equal parts of a block, or of a piece where blocks have several
+    amounts: tuple[int, ...] | None = None  # pieces of every block, where these differ
+    messages: tuple[Message, ...] = ()  # all of them; what a rank does names them by their place here
+    operations: tuple[tuple[Operation, ...], ...] = ()
+    ends: tuple[int, ...] | None = None
+    adding: int = 0  # how many of the steps add
+    phase: int | None = None  # of a plan whose circuits change, if these are the messages of one phase alone
+    own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
+
+    def size(self, number: int, whole: Fraction) -> int:
+        """Return the bytes of a message in a call of so many: a part of a byte is a whole one."""
+        return self.bytes_of(self.messages[number].units, whole)
+
+    def bytes_of(self, units: int, whole: Fraction) -> int:
+        """Return the bytes of so many units in a call of so many bytes, rounded up."""
+        ranks = len(self.ranks)
+        mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
+        return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every rank: how much it sends, receives and adds."""
+        rows = []
+        for rank, ones in enumerate(self.operations):
+            counts = {f"{act.value}s": sum(one.act is act for one in ones) for act in Act}
+            rows.append({"rank": rank, **counts, "waits": sum(len(one.data) + len(one.control) for one in ones)})
+        return rows
+
+
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+"""Rows one after the other, as pairs of the first and the one after the last; negative ones are rows of zeros."""
+Rows: TypeAlias = tuple[Runs, ...]
+"""Rows of every rank, or once where they are the same at all ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One permutation."""
+
+    pairs: tuple[tuple[int, int], ...]  # who sends to whom
+    take: Rows  # what ranks send
+    put: Rows  # where they put or add what they receive; they receive zeros from nobody
+    moved: int  # rows that all ranks send; more go where some send fewer than others
+    width: int  # rows that every rank sends
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Steps that store what is received, or that add it."""
+
+    adds: bool  # whether it is added
+    start: Rows  # which rows of what is given, or of the phase before, the array begins with
+    steps: tuple[tuple[Exchange, ...], ...]  # in every step all is read before anything is written
+    finish: Rows  # which rows of the array are the result
+    rows: int  # rows of the array
+    terms: int = 0  # the result is the sum of so many equal parts of those rows; 0 where nothing says so
+
+
+@dataclass(frozen=True)
+class Permutations(Program):
+    """A program of an array language such as JAX, in which all ranks exchange rows of one array at the same time.
+
+    Ranks send by permutations alone: each to one other at most, and it receives from one at most. ``chunks`` are rows
+    of the whole data; circuits change after some of the steps.
+    """
+
+    phases: tuple[Phase, ...] = ()
+    changes: tuple[int, ...] = ()
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All permutations, in order."""
+        return tuple(one for phase in self.phases for step in phase.steps for one in step)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every step: how many permutations it takes, and rows of every rank."""
+        steps = [(phase.adds, step) for phase in self.phases for step in phase.steps]
+        return [
+            {"step": number, "adds": adds, "permutations": len(step), "rows": sum(one.width for one in step)}
+            for number, (adds, step) in enumerate(steps, start=1)
+        ]

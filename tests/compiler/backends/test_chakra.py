@@ -17,7 +17,7 @@ from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.backends.links import network_of
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.messages import messages_of
-from topodesign.compiler.messages import Act, Messages
+from topodesign.compiler.ir import Act, Messages
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of

@@ -23,7 +23,7 @@ from topodesign.compiler.backends.jax import Jax
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import permutations
 from topodesign.compiler.frontends.permutations import permutations_of
-from topodesign.compiler.permutations import Permutations
+from topodesign.compiler.ir import Permutations
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan

@@ -7,7 +7,7 @@ import numpy as np
 from tests.runtime.mscclpp.test_agreement import plan_text
 from topodesign.runtime.mscclpp.check import prepare
 from topodesign.runtime.mscclpp.flat import Flat
-from topodesign.runtime.mscclpp.order_kernels import ENDED, PIECES, ran
+from topodesign.runtime.mscclpp.flat_kernels import ENDED, PIECES, ran
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.mscclpp.prove_kernels import settled
 

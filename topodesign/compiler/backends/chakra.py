@@ -31,8 +31,7 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, MissingLibr
 from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_size, format_time
 from topodesign.compiler.backends.backend import Backend, Files, Options
-from topodesign.compiler.ir import Program
-from topodesign.compiler.messages import Act, Messages
+from topodesign.compiler.ir import Act, Messages, Program
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective

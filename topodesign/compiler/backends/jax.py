@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
-from topodesign.compiler.ir import Program
-from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows
+from topodesign.compiler.ir import Exchange, Permutations, Phase, Program, Rows
 
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan

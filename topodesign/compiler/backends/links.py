@@ -8,7 +8,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_rate, format_time
 from topodesign.compiler.backends.backend import Options
-from topodesign.compiler.messages import Messages
+from topodesign.compiler.ir import Messages
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.runtime.chakra.network import Network
 from topodesign.topology.topology import Topology

@@ -20,8 +20,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.compiler.frontends.permutations import check_right
-from topodesign.compiler.ir import RankProgram
-from topodesign.compiler.messages import Act, Message, Messages, Operation, Own
+from topodesign.compiler.ir import Act, Message, Messages, Operation, Own, RankProgram
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -21,8 +21,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
-from topodesign.compiler.ir import RankProgram
-from topodesign.compiler.permutations import Exchange, Permutations, Phase, Rows, Runs
+from topodesign.compiler.ir import Exchange, Permutations, Phase, RankProgram, Rows, Runs
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_of

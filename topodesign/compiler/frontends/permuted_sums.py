@@ -14,8 +14,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.frontends.colouring import Edge
 from topodesign.compiler.frontends.permutations import MOST_SENDS, check_right, exchanges_of, rows_of, views_of
-from topodesign.compiler.ir import RankProgram
-from topodesign.compiler.permutations import Permutations, Phase
+from topodesign.compiler.ir import Permutations, Phase, RankProgram
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.transfers import Transfers

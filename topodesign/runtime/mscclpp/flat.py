@@ -10,9 +10,23 @@ from itertools import accumulate
 
 import numpy as np
 
-from topodesign.runtime.mscclpp.flat_kernels import FLUSHES, RELAXED, SIGNALS, TELL, TRIGGER, WAIT, Cells, Columns, Runs
+from topodesign.runtime.mscclpp.flat_kernels import (
+    FLUSHES,
+    LEFT,
+    PIECES,
+    RELAXED,
+    SIGNALS,
+    STUCK,
+    TELL,
+    TRIGGER,
+    WAIT,
+    WRONG,
+    Cells,
+    Columns,
+    Runs,
+    ran,
+)
 from topodesign.runtime.mscclpp.memory import Memory
-from topodesign.runtime.mscclpp.order_kernels import LEFT, PIECES, STUCK, WRONG, ran
 from topodesign.runtime.mscclpp.prove_kernels import Marks, settled
 from topodesign.runtime.mscclpp.steps import Control, Phase, Program
 from topodesign.runtime.report import Finding
