@@ -55,7 +55,7 @@ from topodesign.pricing.flows.balanced import balanced_flow
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.runtime.msccl import flat_kernels
-from topodesign.runtime.mscclpp import flat_kernels as order_kernels
+from topodesign.runtime.mscclpp import flat_kernels as plan_kernels
 from topodesign.runtime.mscclpp import prove_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
@@ -244,7 +244,7 @@ EXERCISES: list[Case] = [
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
-    ((prove_kernels, order_kernels), proved, regular_digraphs(4, 2)),
+    ((prove_kernels, plan_kernels), proved, regular_digraphs(4, 2)),
     ((packing, progress_kernels, rounds_kernels, thread_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
