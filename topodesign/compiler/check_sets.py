@@ -48,22 +48,14 @@ class SetProblem(Declared):
 
 @dataclass(frozen=True, repr=False)
 class SetReport(Result):
-    """Whether a set of plans is right.
+    """Whether a set of plans is right."""
 
-    * ``directory``: where it is.
-    * ``topology``: the spec of its wiring, if it has one.
-    * ``wiring``: the digest of its links.
-    * ``plans``: how many were checked.
-    * ``programs``: how many files of programs were checked.
-    * ``problems``: what is wrong; empty if it is right.
-    """
-
-    directory: str
-    topology: str | None
-    wiring: str
-    plans: int
-    programs: int
-    problems: tuple[SetProblem, ...]
+    directory: str  # where it is
+    topology: str | None  # the spec of its wiring, if it has one
+    wiring: str  # the digest of its links
+    plans: int  # how many were checked
+    programs: int  # how many files of programs were checked
+    problems: tuple[SetProblem, ...]  # what is wrong; empty if it is right
 
     KEYS = "ok directory topology wiring plans programs problems"
     ROWS = "problems"

@@ -41,18 +41,12 @@ from topodesign.runtime.phases import PhasesReport, check_sequence
 
 @dataclass(frozen=True, repr=False)
 class PhasePrograms(Result):
-    """A program for each phase of a plan.
+    """A program for each phase of a plan."""
 
-    * ``plan``: what was compiled.
-    * ``programs``: one for the circuits of each phase.
-    * ``manifest``: where input and output lie, and what has to be up before each program.
-    * ``report``: what an independent reading of all of them found; None if it was not asked for.
-    """
-
-    plan: Plan
-    programs: tuple[Compiled, ...]
-    manifest: Manifest
-    report: PhasesReport | None = None
+    plan: Plan  # what was compiled
+    programs: tuple[Compiled, ...]  # one for the circuits of each phase
+    manifest: Manifest  # where input and output lie, and what has to be up before each program
+    report: PhasesReport | None = None  # what an independent reading of all of them found; None if it was not asked for
 
     @property
     def notes(self) -> tuple[str, ...]:

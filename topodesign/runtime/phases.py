@@ -52,16 +52,12 @@ class PhasesReport(Report):
     """What a check of programs by phase found.
 
     Its verdict is ``ok``, or the kind of the first finding, as of a program.
-
-    * ``target``, ``runtime``: whose rules were held.
-    * ``phases``: how many programs there are.
-    * ``workspace_share``: the workspace of a rank over the data of the collective, ``p/q``.
     """
 
-    target: str = ""
-    runtime: str = ""
-    phases: int = 0
-    workspace_share: str = "0"
+    target: str = ""  # whose rules were held
+    runtime: str = ""  # whose rules were held
+    phases: int = 0  # how many programs there are
+    workspace_share: str = "0"  # the workspace of a rank over the data of the collective, ``p/q``
 
     KEYS = "ok verdict findings warnings program target runtime phases workspace_share interleavings seed"
 

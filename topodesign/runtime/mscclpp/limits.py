@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
+from topodesign.runtime.mscclpp.parse import MOVES, PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
 from topodesign.runtime.report import Finding
 
 PACKET = 16  # bytes of a packet, data and flag; it begins at a multiple of them
@@ -96,11 +96,8 @@ class ExecutorLimits:
 
 EXECUTOR = ExecutorLimits()  # the limits of MSCCL++ 0.9
 
-_NEEDS = {  # least sources and targets
-    "put": (1, 1), "pws": (1, 1), "pwsf": (1, 1), "get": (1, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
-    "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 1), "rppkt": (1, 1), "respkt": (1, 1), "cpkt": (1, 1), "upkt": (1, 1),
-    "repkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2), "glres": (1, 1), "gstore": (1, 1), "gstorepkt": (1, 1),
-}  # fmt: skip
+_TAKES_TWO = frozenset({"recpkt", "recspkt"})  # targets at least; others that move data need one, as of sources
+_MOVING = (*MOVES, *PACKETS, *SWITCHED)
 _OF_CHANNELS = frozenset({"signal", "wait", "rlxsignal", "rlxwait", "flush"})
 _REMOTE = frozenset({"put", "pws", "pwsf", "get", "ppkt", "rppkt"})
 
@@ -180,7 +177,7 @@ def _of_block(block: Threadblock) -> Iterator[str]:
 
 def _of_operation(op: Operation, gpu: Gpu, protocol: str) -> Iterator[str]:
     name = op.name
-    least = _NEEDS.get(name, (0, 0))
+    least = (1, 1 + (name in _TAKES_TWO)) if name in _MOVING else (0, 0)
     if len(op.sources) < least[0] or len(op.targets) < least[1]:
         yield f"{name} needs {least[0]} sources and {least[1]} targets"
         return

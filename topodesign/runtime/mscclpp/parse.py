@@ -29,13 +29,13 @@ ANY_SIZE = 2**64 - 1  # ``max_message_size`` of a plan for calls of any size
 _PER_BRACE = 1200  # bytes of memory of an object of the JSON, read and checked
 _MAX_WARNINGS = 10
 _SYNCHRONISES = ("nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "sem_acquire", "sem_release")
-_MOVES = ("put", "pws", "pwsf", "get", "copy", "re", "res", "rre", "rres")
+MOVES = ("put", "pws", "pwsf", "get", "copy", "re", "res", "rre", "rres")
 PACKETS = ("ppkt", "rppkt", "respkt", "cpkt", "upkt", "repkt", "recpkt", "recspkt")
 """Operations of the LL protocol: they move packets of data and flag."""
 
 SWITCHED = ("glres", "gstore", "gstorepkt")  # operations of switch channels (NVLS)
 
-NAMES = dict.fromkeys(sorted((*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline")))  # in their order
+NAMES = dict.fromkeys(sorted((*_SYNCHRONISES, *MOVES, *PACKETS, *SWITCHED, "pipeline")))  # in their order
 
 
 class PlanError(FileFormatError):
