@@ -210,19 +210,6 @@ class _Value:
             self.fail(f"has no {key!r}, which MSCCL++ requires")
         return _Value(found[key], self, key)
 
-    def number(self, key: str, low: int = 0, high: int = LARGEST) -> int:
-        """Return the integer of a key, without a value of its own unless it is wrong."""
-        value = self._object().get(key)
-        return value if type(value) is int and low <= value <= high else self[key].integer(low, high)
-
-    def word(self, key: str, known: Collection[str], default: str | None = None) -> str:
-        """Return the text of a key, likewise, or what it is where there is none."""
-        fields = self._object()
-        value = fields.get(key)
-        if default is not None and key not in fields:
-            return default
-        return value if type(value) is str and value in known else self[key].one_of(known)
-
     def items(self) -> Iterator[_Value]:
         if not isinstance(self.value, list):
             self.fail("must be a list")
@@ -375,8 +362,8 @@ class _Reader:
     ) -> Operation:
         if op.value == _MEET:
             return _MET
-        name = op.word("name", NAMES)
-        kind = op.word("channel_type", _TYPES, "")
+        name = op["name"].one_of(NAMES)
+        kind = op["channel_type"].one_of(_TYPES) if op.has("channel_type") else ""
         ids = list(op["channel_ids"].items()) if op.has("channel_ids") else []
         if ids and not channels.get(kind):
             op.fail("names channels of a type of which the threadblock has none")
@@ -425,14 +412,14 @@ class _Reader:
         return tuple(self.operand(one, kind, reach, switches) for one in op[key].items())
 
     def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]], switches: int) -> Operand:
-        index, size = one.number("index"), one.number("size")
-        buffer = one.word("type", BUFFERS, "")
+        index, size = one["index"].integer(), one["size"].integer()
+        buffer = one["type"].one_of(BUFFERS) if one.has("type") else ""
         remote = switch = -1
         if one.has("buffer_id"):
             known = reach.get(kind)
             if known is None:
                 one.fail("a buffer_id needs channel_type memory or port")
-            remote = one.number("buffer_id", 0, len(known) - 1)
+            remote = one["buffer_id"].integer(0, len(known) - 1)
             buffer = ""
         if one.has("switch_channel_id"):
             if not switches:
