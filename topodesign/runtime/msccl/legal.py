@@ -197,17 +197,17 @@ def xml_nodes(program: Program, gpu: Gpu) -> int:
 
 def mismatches(table: Table) -> Iterator[Finding]:
     """Yield connections that only one end knows, and sends and receives that differ in number or size."""
-    if _match(table):
-        return
-    sends: dict[Connection, list[Operation]] = {}
-    receives: dict[Connection, list[Operation]] = {}
-    threads = zip(*(column.tolist() for column in table[:5]), pairwise(table.first.tolist()), strict=True)
-    for rank, _, send, receive, channel, (low, high) in threads:
-        operations = [table.operation(number) for number in range(low, high)]
+    sends: dict[Connection, list[int]] = {}  # numbers of operations
+    receives: dict[Connection, list[int]] = {}
+    sending, receiving = (np.flatnonzero(is_one_of(kinds)[table.type]) for kinds in (SENDS, RECEIVES))
+    cuts = (pairwise(np.searchsorted(some, table.first).tolist()) for some in (sending, receiving))
+    threads = zip(*(column.tolist() for column in table[:5]), *cuts, strict=True)
+    for rank, _, send, receive, channel, out, into in threads:
         if send >= 0:
-            sends[rank, send, channel] = [op for op in operations if op.type in SENDS]
+            sends[rank, send, channel] = sending[slice(*out)].tolist()
         if receive >= 0:
-            receives[receive, rank, channel] = [op for op in operations if op.type in RECEIVES]
+            receives[receive, rank, channel] = receiving[slice(*into)].tolist()
+    chunks = table.chunks.tolist()
     for connection in sorted(sends.keys() | receives.keys()):
         sender, receiver, channel = connection
         if connection not in receives:
@@ -217,39 +217,19 @@ def mismatches(table: Table) -> Iterator[Finding]:
             message = f"a threadblock receives from rank {sender} on channel {channel}, where none sends to it"
             yield Finding("mismatch", message, receiver)
         else:
-            for send, receive in zip_longest(sends[connection], receives[connection]):
-                if send is None or receive is None or send.count != receive.count:
-                    yield _unequal(send, receive)
+            for one, other in zip_longest(sends[connection], receives[connection]):
+                if one is None or other is None or chunks[one] != chunks[other]:
+                    yield _unequal(*(None if end is None else table.operation(end) for end in (one, other)))
                     break
 
 
-def _match(table: Table) -> bool:
-    """Return whether both ends of all connections are known, and their sends and receives have equal sizes."""
-    ends = []
-    for sender, receiver, does in (
-        (table.rank, table.send, is_one_of(SENDS)),
-        (table.receive, table.rank, is_one_of(RECEIVES)),
-    ):
-        known = np.flatnonzero(np.minimum(sender, receiver) >= 0)
-        name = np.full((len(sender), 3), -1)
-        name[known] = np.column_stack((sender, receiver, table.channel))[known]
-        moving = does[table.type] & (name[table.thread, 0] >= 0)
-        rows = np.column_stack((name[table.thread], table.chunks))[moving]
-        ends.append((np.unique(name[known], axis=0), rows[np.lexsort(rows[:, 2::-1].T)]))
-    (sends, sent), (receives, received) = ends
-    return np.array_equal(sends, receives) and np.array_equal(sent, received)
-
-
 def _unequal(send: Operation | None, receive: Operation | None) -> Finding:
-    operation = send or receive
-    rank, tb, step = (operation.rank, operation.threadblock, operation.step) if operation else (None, None, None)
+    if send is None:
+        assert receive is not None  # noqa: S101  for mypy; one of them is there
+        return receive.finding("mismatch", "receives what is never sent")
     if receive is None:
-        message = "is never received"
-    elif send is None:
-        message = "receives what is never sent"
-    else:
-        message = f"sends {send.count} chunks, but {receive} takes {receive.count}"
-    return Finding("mismatch", message, rank, tb, step)
+        return send.finding("mismatch", "is never received")
+    return send.finding("mismatch", f"sends {send.count} chunks, but {receive} takes {receive.count}")
 
 
 def out_of_bounds(table: Table, layout: Layout) -> Iterator[Finding]:
