@@ -159,7 +159,8 @@ class _Reading:
 
     def _note(self, sign: Sign, match: re.Match[str], line: str) -> None:
         groups = {name: value or "" for name, value in match.groupdict().items()}
-        process = _process(line)
+        who = _PROCESS.search(line)
+        process = "" if who is None else who["other"] or f"{who['host']}:{who['pid']}"
         if len(self.processes) < 10**6:
             self.processes.add(process)
         if sign.runtime:
@@ -307,11 +308,6 @@ def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | 
     if not part or ranks is None:
         return None
     return between % part == 0 and 0 <= between // part < ranks
-
-
-def _process(line: str) -> str:
-    match = _PROCESS.search(line)
-    return "" if match is None else match["other"] or f"{match['host']}:{match['pid']}"
 
 
 def _reasons(about: About, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> Iterator[str]:

@@ -46,17 +46,12 @@ number, the set of ranks (bits) that contribute it once, and the set of those th
 
 def add_sums(left: Sum, right: Sum) -> Sum:
     """Add two sums; counting 0, 1, many is closed under addition, so nothing is lost that a correct result needs."""
-    if not left:
-        return right
-    if len(left) == len(right) == 1 and left[0][0] == right[0][0]:
-        (chunk, once, more), (_, other_once, other_more) = left[0], right[0]
-        more |= other_more | (once & other_once)
-        return ((chunk, (once | other_once) & ~more, more),)
-    merged = {term[0]: term for term in left}
-    for term in right:
-        chunk = term[0]
-        merged[chunk] = add_sums((merged[chunk],), (term,))[0] if chunk in merged else term
-    return tuple(sorted(merged.values()))
+    merged = {chunk: (once, more) for chunk, once, more in left}
+    for chunk, once, more in right:
+        had_once, had_more = merged.get(chunk, (0, 0))
+        several = more | had_more | (once & had_once)
+        merged[chunk] = (once | had_once) & ~several, several
+    return tuple((chunk, *merged[chunk]) for chunk in sorted(merged))
 
 
 class _Tracker:

@@ -147,20 +147,18 @@ class RuntimeProfile:
         return largest * scratch // chunks
 
     @property
-    def _dialect(self) -> str:
-        return self.dialect or self.name
-
-    @property
     def collectives(self) -> Mapping[str, Collective]:
         """Values of ``coll`` that the parser knows, and what they are.
 
         Which they are is said by the collectives themselves. With a wrong one the file is silently ignored.
         """
-        return {label: one for one in COLLECTIVES.values() if (label := one.label(self._dialect)) is not None}
+        return {
+            label: one for one in COLLECTIVES.values() if (label := one.label(self.dialect or self.name)) is not None
+        }
 
     def coll(self, collective: Collective) -> str:
         """Return the ``coll`` of a collective: ``reducescatter``."""
-        label = collective.label(self._dialect)
+        label = collective.label(self.dialect or self.name)
         if label is None:
             known = ", ".join(one.name for one in self.collectives.values())
             raise ParameterError(f"the runtime {self.name} has no collective {collective.name!r}; it knows {known}")
