@@ -191,7 +191,8 @@ class _Tracker:
         return findings
 
     def found(self, expected: Expected) -> Sum | None:
-        return self._values[self._flat.base[expected.rank, BUFFERS.index(expected.buffer)] + expected.offset]
+        start = int(self._flat.base[expected.rank, BUFFERS.index(expected.buffer)])
+        return self._values[start + expected.offset]
 
     def wanted(self, expected: Expected) -> Sum:
         ranks = (1 << self._flat.layout.ranks) - 1 if expected.source is None else 1 << expected.source

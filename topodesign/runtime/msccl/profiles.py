@@ -152,9 +152,8 @@ class RuntimeProfile:
 
         Which they are is said by the collectives themselves. With a wrong one the file is silently ignored.
         """
-        return {
-            label: one for one in COLLECTIVES.values() if (label := one.label(self.dialect or self.name)) is not None
-        }
+        dialect = self.dialect or self.name
+        return {label: one for one in COLLECTIVES.values() if (label := one.label(dialect)) is not None}
 
     def coll(self, collective: Collective) -> str:
         """Return the ``coll`` of a collective: ``reducescatter``."""
