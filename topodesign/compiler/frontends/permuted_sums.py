@@ -101,11 +101,11 @@ class _Made:
         top, steps = given, []
         for step in part:
             messages = {edge: sorted(cells, key=held[edge[0]].__getitem__) for edge, cells in self._sent[step].items()}
-            rows = {
+            sent = {
                 edge: np.array([held[edge[0]][cell] for cell in cells], dtype=np.int64)
                 for edge, cells in messages.items()
             }
-            made, first = exchanges_of(rows, self.ranks, self._views, top)
+            made, first = exchanges_of(sent, self.ranks, self._views, top)
             top += sum(one.width for one in made)
             for edge, begin in first.items():
                 held[edge[1]] |= {cell: begin + at for at, cell in enumerate(messages[edge])}

@@ -68,14 +68,14 @@ class Flat:
 
         ``~x`` is where operation x goes on. ``slots`` are those of all connections, or of each.
         """
-        last = int(np.maximum(1, -(-self.columns.counts // piece)).sum())
-        found = np.full(last, len(self.columns.kinds))
-        memory, stream = (
-            (np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint8)) for size in (self.cells, self.stream)
-        )
+        number = len(self.columns.kinds)
+        found = np.full(int(np.maximum(1, -(-self.columns.counts // piece)).sum()), number)
+        stream = np.zeros(self.stream, dtype=np.uint64), np.zeros(self.stream, dtype=np.uint8)
+        if numbers is None:
+            numbers = np.zeros(self.cells, dtype=np.uint64), np.zeros(self.cells, dtype=np.uint8)
         holds, seed = np.full(len(self.connections), slots), np.array([state], dtype=np.uint64)
-        ended = run(self.columns, holds, piece, seed, *(numbers or memory), *stream, found)
-        return found[found < len(self.columns.kinds)], ended
+        ended = run(self.columns, holds, piece, seed, *numbers, *stream, found)
+        return found if ended else found[found < number], ended
 
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
         """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
