@@ -158,7 +158,8 @@ def run(
                     stack[height] = woken
                     height += 1
                     woken = following[woken]
-                stack[base:height] = stack[base:height][::-1].copy()  # who came last goes first
+                if height > base + 1:  # who came last goes first
+                    stack[base:height] = stack[base:height][::-1].copy()
     return finished == threads
 
 
