@@ -29,7 +29,7 @@ TABLES = frozenset(("COMMANDS", "SECTIONS"))
 """Names of what commands are and do, in ``cli``."""
 KEYS = frozenset(("key", "said"))
 """Calls that say what keys of documents mean."""
-OPTIONS = frozenset({"Option", "degrees_option", "nodes_option", "output_option", "path_option"})
+OPTIONS = frozenset({"Option", "degrees_option", "flag", "nodes_option", "option", "output_option"})
 """Calls whose texts are help texts."""
 DECLARED = frozenset(("KEYS", "ROW"))
 """Names of class attributes that declare keys."""

@@ -8,30 +8,25 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.options import SPEC, message_options, named_values, time_limit_option, work_options
+from topodesign.cli.options import SPEC, message_options, named_values, option, time_limit_option, work_options
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="compare", cls=Command)
 @click.argument("contenders", type=SPEC, nargs=-1, required=True)
-@click.option("-n", "--nodes", type=int, help="Number of nodes N, for everyday names.")
-@click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
+@option("-n --nodes", "Number of nodes N, for everyday names.", type=int)
+@option("-d --degree", "Ports out of (and into) each node, for everyday names.", type=int)
 @work_options
 @message_options
-@click.option(
-    "--price",
-    "prices",
-    multiple=True,
+@option(
+    "--price prices WHAT=PRICE...",
+    "Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
     callback=named_values("cable=50"),
-    metavar="WHAT=PRICE",
-    help="Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
 )
-@click.option(
-    "--workload",
-    "step",
+@option(
+    "--workload step FILE",
+    "Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign step'.",
     type=click.Path(),
-    metavar="FILE",
-    help="Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign step'.",
 )
 @time_limit_option("60s", "For each contender; what takes longer is left out, and said so.")
 @csv_option

@@ -15,7 +15,7 @@ from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.options import Choice, declared
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import SPEC, offer, output_option, schedule_options
+from topodesign.cli.options import SPEC, flag, offer, option, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, names_schedule, refuse_choices, tell_of_names
 from topodesign.compiler.options import CallOptions, ChakraOptions, CompileOptions, MscclppOptions, ProgramOptions
@@ -33,14 +33,8 @@ _RUNTIMES = tuple(dict.fromkeys(name for backend in BACKENDS.values() for name i
 @click.command(name="compile", cls=Command)
 @click.argument("source", type=SPEC)
 @schedule_options
-@click.option(
-    "--all-roots",
-    is_flag=True,
-    help="Of a collective with a root: a program for every root, in the directory that -o names.",
-)
-@click.option(
-    "--target", type=click.Choice(list(BACKENDS)), default="msccl", show_default=True, help="What reads the program."
-)
+@flag("--all-roots", "Of a collective with a root: a program for every root, in the directory that -o names.")
+@option("--target", "What reads the program.", words=BACKENDS, default="msccl")
 @offer(
     ProgramOptions,
     "runtime",

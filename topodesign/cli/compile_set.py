@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.doors import BACKENDS
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import COLLECTIVES, SPEC, offer, output_option
+from topodesign.cli.options import COLLECTIVES, SPEC, flag, offer, option, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new, wired_place
 from topodesign.compiler.options import SetOptions
@@ -21,22 +21,18 @@ if TYPE_CHECKING:
 
 @click.command(name="compile-set", cls=Command)
 @click.argument("place", type=SPEC)
-@click.option(
-    "--collective",
-    "collectives",
-    multiple=True,
+@option(
+    "--collective collectives NAME...",
+    "What to make plans of; may be repeated. Without it all collectives.",
     type=COLLECTIVES,
-    metavar="NAME",
-    help="What to make plans of; may be repeated. Without it all collectives.",
 )
-@click.option(
-    "--target",
-    "targets",
+@option(
+    "--target targets",
+    "What gets programs, too; may be repeated.  [default: msccl]",
+    words=[name for name, backend in BACKENDS.items() if not backend.directory],
     multiple=True,
-    type=click.Choice([name for name, backend in BACKENDS.items() if not backend.directory]),
-    help="What gets programs, too; may be repeated.  [default: msccl]",
 )
-@click.option("--no-programs", is_flag=True, help="Plans alone, as for PyTorch.")
+@flag("--no-programs", "Plans alone, as for PyTorch.")
 @offer(SetOptions)
 @output_option("The directory to write; it is new or empty.", "DIR", required=True)
 @json_option

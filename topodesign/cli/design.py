@@ -12,7 +12,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import FILE, Command, directory, json_option, tell
-from topodesign.cli.options import named_values, offer, path_option
+from topodesign.cli.options import PATH, named_values, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
@@ -61,7 +61,7 @@ class _Command(Command):
 
 
 @click.command(name="design", cls=_Command)
-@click.argument("request", type=click.Path(path_type=Path))
+@click.argument("request", type=PATH)
 @json_option
 def command(request: Path) -> None:
     """Decide what to wire: from one page of requirements to a recommendation, with its reasons and its files.
@@ -94,7 +94,7 @@ def command(request: Path) -> None:
 
 @click.command(name="init", cls=Command)
 @offer(RequestOptions, section="Options")
-@path_option("-o", "--output", metavar="FILE", about="New file to write (.yaml).")
+@option("-o --output FILE", "New file to write (.yaml).")
 def init(output: Path | None, **answers: Any) -> None:
     """Write a request to begin with: a YAML file with comments, to be corrected by hand.
 

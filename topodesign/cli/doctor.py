@@ -8,15 +8,16 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.options import PATH, option
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="doctor", cls=Command)
-@click.argument("log", type=click.Path(path_type=Path))
-@click.option(
+@click.argument("log", type=PATH)
+@option(
     "--program",
-    type=click.Path(path_type=Path),
-    help="The program that should have run, MSCCL XML or an MSCCL++ plan: each kind of calls is held against it.",
+    "The program that should have run, MSCCL XML or an MSCCL++ plan: each kind of calls is held against it.",
+    type=PATH,
 )
 @json_option
 def command(log: Path, program: Path | None) -> int:

@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import SPEC, work_options
+from topodesign.cli.options import SPEC, flag, option, work_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
 from topodesign.pricing.efforts import EFFORTS, Effort
@@ -17,25 +17,21 @@ from topodesign.pricing.efforts import EFFORTS, Effort
 @click.command(name="evaluate", cls=Command)
 @click.argument("topology", type=SPEC)
 @work_options
-@click.option(
-    "--all-sources", is_flag=True, help="Price from every node, even where the construction makes it needless."
-)
-@click.option(
-    "--all-to-all",
-    "effort",
-    type=click.Choice(EFFORTS),
+@flag("--all-sources", "Price from every node, even where the construction makes it needless.")
+@option(
+    "--all-to-all effort",
+    "How far to go for the price of all-to-all. quick takes a second or two at most, and tells bounds where that is "
+    "too little; auto is exact up to about 100 nodes without symmetry.",
+    words=EFFORTS,
     default="quick",
-    show_default=True,
-    help="How far to go for the price of all-to-all. quick takes a second or two at most, and tells bounds where "
-    "that is too little; auto is exact up to about 100 nodes without symmetry.",
 )
-@click.option("--exact", is_flag=True, help="The exact price of all-to-all, whatever it takes: --all-to-all exact.")
-@click.option("--gap", default="1%", show_default=True, help="What an approximate price may be above its lower bound.")
-@click.option(
+@flag("--exact", "The exact price of all-to-all, whatever it takes: --all-to-all exact.")
+@option("--gap", "What an approximate price may be above its lower bound.", default="1%")
+@option(
     "--deferred/--no-deferred",
+    "Look for deferred schedules, too, whatever it takes, or never.  [default: where SPFF leaves something to gain "
+    "and it takes some two seconds at most]",
     default=None,
-    help="Look for deferred schedules, too, whatever it takes, or never.  [default: where SPFF leaves something to "
-    "gain and it takes some two seconds at most]",
 )
 @json_option
 def command(topology: str, effort: Effort, exact: bool, **options: Any) -> None:

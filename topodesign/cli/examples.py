@@ -9,17 +9,12 @@ import click
 import topodesign
 from topodesign.base.wording import counted
 from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.options import FOLDER, option
 
 
 @click.command(name="examples", cls=Command)
 @click.argument("names", nargs=-1)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Directory to copy to; made if it is not there.  [default: the current one]",
-)
+@option("-o --output DIR", "Directory to copy to; made if it is not there.  [default: the current one]", type=FOLDER)
 @json_option
 def command(names: tuple[str, ...], output: Path | None) -> None:
     """List the example files that come with the program, or copy some of them.

@@ -12,7 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.options import declared, flagged
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import Command, csv_option, form, json_option
-from topodesign.cli.options import SPEC, offer
+from topodesign.cli.options import FILE, SPEC, offer, option
 from topodesign.fabrics.options import MachineOptions, PartOptions
 
 if TYPE_CHECKING:
@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 @click.command(name="fabric", cls=Command)
 @click.argument("fabric", type=SPEC)
 @offer(PartOptions)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; else standard output."
-)
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(["yaml", "json", "graphml"]),
-    help="What to write; else as the file's ending says, or yaml.",
+@option("-o --output", "File to write; else standard output.", type=FILE)
+@option(
+    "--format file_format", "What to write; else as the file's ending says, or yaml.", words=["yaml", "json", "graphml"]
 )
 @offer(MachineOptions, section="Machine")
 @csv_option

@@ -8,17 +8,12 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, show
-from topodesign.cli.options import SPEC
+from topodesign.cli.options import FILE, SPEC, option
 
 
 @click.command(name="families", cls=Command)
 @click.argument("name", type=SPEC, required=False)
-@click.option(
-    "--picture",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).",
-)
+@option("--picture FILE", "Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).", type=FILE)
 @json_option
 def command(name: str | None, picture: Path | None) -> None:
     """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.

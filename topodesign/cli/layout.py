@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import Option, Whole
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import SPEC, offer, output_option, seed_option
+from topodesign.cli.options import SPEC, offer, option, output_option, seed_option
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
 from topodesign.schedulers.options import SearchOptions
@@ -19,13 +19,11 @@ from topodesign.schedulers.options import SearchOptions
 
 @click.command(name="layout", cls=Command)
 @click.argument("place", type=SPEC)
-@click.option(
-    "--traffic",
-    multiple=True,
-    required=True,
-    metavar="GROUPS=WHAT@SIZE",
-    help="Traffic in equal groups along axes of an array of ranks, such as 8x4:0=allreduce@1GiB; may be repeated, for "
+@option(
+    "--traffic GROUPS=WHAT@SIZE...",
+    "Traffic in equal groups along axes of an array of ranks, such as 8x4:0=allreduce@1GiB; may be repeated, for "
     "traffic of several axes.",
+    required=True,
 )
 @offer(PlaceOptions, "others", others="forward")
 @seed_option("Settles what is drawn.")

@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.cli.answers import Command, csv_option, form, json_option
-from topodesign.cli.options import SPEC
+from topodesign.cli.options import FILE, SPEC, option
 from topodesign.cli.sources import tell_of_names
 
 if TYPE_CHECKING:
@@ -22,14 +22,8 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml", "edges", "adj
 
 @click.command(name="links", cls=Command)
 @click.argument("topology", type=SPEC)
-@click.option("--format", "file_format", type=click.Choice(_FORMS), help="What to print; json if unsaid.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File to write, in the form that its ending says, such as .csv or .edges.",
-)
+@option("--format file_format", "What to print; json if unsaid.", words=_FORMS)
+@option("-o --output FILE", "File to write, in the form that its ending says, such as .csv or .edges.", type=FILE)
 @csv_option
 @json_option
 def command(topology: str, file_format: LinkFormat | None, output: Path | None) -> None:

@@ -13,6 +13,7 @@ from topodesign.cli.options import (
     MethodChoice,
     collective_option,
     message_options,
+    option,
     own_work_options,
     root_option,
     time_limit_option,
@@ -31,13 +32,8 @@ if TYPE_CHECKING:
 @without_option
 @own_work_options
 @message_options
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    type=MethodChoice(),
-    metavar="NAME",
-    help="One of those to compare; may be repeated. Without it all are.",
+@option(
+    "--method methods NAME...", "One of those to compare; may be repeated. Without it all are.", type=MethodChoice()
 )
 @time_limit_option("10s", "For each method; what takes longer is left.")
 @csv_option

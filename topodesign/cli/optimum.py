@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say, show, tell
-from topodesign.cli.options import SPEC, collective_of, offer, whole
+from topodesign.cli.options import FOLDER, SPEC, collective_of, flag, offer, option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new
 from topodesign.fabrics.options import PartOptions
@@ -26,70 +26,45 @@ if TYPE_CHECKING:
 @offer(ShapeOptions, "root", "fixed_k", "shards")
 @offer(PartOptions)
 @offer(OwnWorkOptions, "alpha", "bandwidth")
-@click.option("--scan", type=whole(1, 1000), metavar="K", help="Compare 1 to K trees per root.")
-@click.option(
+@option("--scan K", "Compare 1 to K trees per root.", type=whole(1, 1000))
+@flag(
     "--frontier",
-    is_flag=True,
-    help="Show which numbers of trees per root pay: fewer have less bandwidth, but lower trees and so less latency.",
+    "Show which numbers of trees per root pay: fewer have less bandwidth, but lower trees and so less latency.",
 )
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="SIZE",
-    help="Tell how long this much data takes with each number of trees compared; give it several times for one column "
-    "each.",
+@option(
+    "--size sizes SIZE...",
+    "Tell how long this much data takes with each number of trees compared; give it several times for one column each.",
 )
-@click.option(
+@option(
     "--proof/--no-proof",
+    "Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.",
     default=True,
-    show_default=True,
-    help="Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.",
 )
-@click.option(
-    "--cost",
-    "costs",
-    multiple=True,
-    metavar="CLASS=COST",
-    help="What a unit of data costs on links of a class, 0 if unsaid: tells the least cost of an all-to-all, scatter "
-    "or gather at the best throughput. May be repeated.",
+@option(
+    "--cost costs CLASS=COST...",
+    "What a unit of data costs on links of a class, 0 if unsaid: tells the least cost of an all-to-all, scatter or "
+    "gather at the best throughput. May be repeated.",
 )
-@click.option(
+@option(
     "--method",
-    type=click.Choice(["auto", "forest", "fluid"]),
+    "forest: trees of nodes, switches only forward; fluid: memory and switches copy and add as the fabric says, and "
+    "links may share limits.",
+    words=["auto", "forest", "fluid"],
     default="auto",
-    show_default=True,
-    help="forest: trees of nodes, switches only forward; fluid: memory and switches copy and add as the fabric says, "
-    "and links may share limits.",
 )
-@click.option(
-    "--failures",
-    is_flag=True,
-    help="Rank all single failures, of links, nodes and switches, by what they cost; nothing else is told.",
+@flag("--failures", "Rank all single failures, of links, nodes and switches, by what they cost; nothing else is told.")
+@option(
+    "--plans DIR", "With --failures: a new directory for a plan for each, which 'topodesign replan' reads.", type=FOLDER
 )
-@click.option(
-    "--plans",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="With --failures: a new directory for a plan for each, which 'topodesign replan' reads.",
+@option("--gap PART", "For fluid: stop when so near to what is proven, such as 1%.", default="0", show_default=False)
+@option("--mirrored/--standard", "For fluid: solve what is alike once, or everything one by one.", default=True)
+@option(
+    "--upgrade prices CLASS=COST...",
+    "What one more link of a class costs, or so much more bandwidth: InfiniBand=900 or InfiniBand=900/25GB/s. Tells "
+    "what to buy to reach --target, or within --budget. May be repeated; if unsaid, what the file's prices say.",
 )
-@click.option("--gap", default="0", metavar="PART", help="For fluid: stop when so near to what is proven, such as 1%.")
-@click.option(
-    "--mirrored/--standard",
-    default=True,
-    show_default=True,
-    help="For fluid: solve what is alike once, or everything one by one.",
-)
-@click.option(
-    "--upgrade",
-    "prices",
-    multiple=True,
-    metavar="CLASS=COST",
-    help="What one more link of a class costs, or so much more bandwidth: InfiniBand=900 or InfiniBand=900/25GB/s. "
-    "Tells what to buy to reach --target, or within --budget. May be repeated; if unsaid, what the file's prices say.",
-)
-@click.option("--target", metavar="RATE", help="Algorithmic bandwidth to buy links for, such as 400GB/s.")
-@click.option("--budget", metavar="COST", help="What all links to buy may cost.")
+@option("--target RATE", "Algorithmic bandwidth to buy links for, such as 400GB/s.")
+@option("--budget COST", "What all links to buy may cost.")
 @json_option
 def command(
     fabric: str,

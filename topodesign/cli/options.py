@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -147,6 +147,36 @@ class MethodChoice(click.ParamType[str]):
         )
 
 
+PATH = click.Path(path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def option(usage: str, about: str, *, words: Iterable[str] = (), **more: Any) -> Callable[[_Command], _Command]:
+    """Return an option of one command; help texts show its default.
+
+    * ``usage``: what it is called, its name in Python if that is another, and what help texts call its value, such as
+      ``--size sizes SIZE...``: dots say that it may be repeated. A FILE, DIR or PATH is a path.
+    * ``words``: those that it takes.
+    """
+    names = []
+    for word in usage.split():
+        if word.startswith("-") or (word.isidentifier() and word.islower()):
+            names.append(word)
+        else:
+            more |= {"metavar": word.removesuffix("..."), "multiple": word.endswith("...")}
+    if words:
+        more["type"] = click.Choice(list(words))
+    elif more.get("metavar") in {"FILE", "DIR", "PATH"}:
+        more.setdefault("type", PATH)
+    return click.option(*names, help=about, **{"show_default": more.get("default") is not None, **more})
+
+
+def flag(usage: str, about: str, **more: Any) -> Callable[[_Command], _Command]:
+    """Return an option that is there or not."""
+    return click.option(*usage.split(), help=about, is_flag=True, **more)
+
+
 def number_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
     """Read a number ``1000``, a range ``1000..1040`` (or ``1000-1040``), both ends included, or one in steps."""
     if value is None:
@@ -190,52 +220,35 @@ COLLECTIVES = CollectiveChoice(list(collectives.COLLECTIVES))
 
 def collective_of(default: str | None, about: str = "What to schedule") -> Callable[[_Command], _Command]:
     """Return ``--collective`` with a default."""
-    return click.option(
-        "--collective",
-        type=COLLECTIVES,
-        default=default,
-        show_default=default is not None,
-        metavar="NAME",
-        help=f"{about}: {', '.join(collectives.COLLECTIVES)}.",
+    return option(
+        "--collective NAME", f"{about}: {', '.join(collectives.COLLECTIVES)}.", type=COLLECTIVES, default=default
     )
 
 
 collective_option = collective_of("allreduce")
 root_option = offer(ShapeOptions, "root")
 without_option = offer(PartOptions, "without")
-jobs_option = click.option(
-    "--jobs",
-    "--processes",  # as one command had it
-    "jobs",
-    type=WholeNumber(Whole(1, 256)),
-    metavar="J",
-    help="Processes to use.  [default: one per core]",
+jobs_option = option(
+    "--jobs --processes jobs J", "Processes to use.  [default: one per core]", type=WholeNumber(Whole(1, 256))
 )
-catalog_option = click.option(
-    "--catalog",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
+catalog_option = option(
+    "--catalog DIR",
+    "Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
+    type=FOLDER,
 )
-bidirectional_option = click.option(
-    "--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire."
-)
-runtime_option = click.option(
-    "--runtime",
-    type=click.Choice(list(PROFILES)),
-    default="msccl",
-    show_default=True,
-    metavar="NAME",
-    help=f"Whose limits and rules an XML program has to keep: {', '.join(PROFILES)}. msccl-executor-256 is a build of "
+bidirectional_option = flag("--bidirectional", "Only topologies that duplex cabling can wire.")
+runtime_option = option(
+    "--runtime NAME",
+    f"Whose limits and rules an XML program has to keep: {', '.join(PROFILES)}. msccl-executor-256 is a build of "
     "msccl-executor with MSCCL_MAX_NUM_STEPS=256 instead of 64.",
+    words=PROFILES,
+    default="msccl",
 )
-method_option = click.option(
-    "--method",
+method_option = option(
+    "--method NAME",
+    "How; 'topodesign methods' lists the names, and compares them on a place.",
     type=MethodChoice("auto"),
     default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="How; 'topodesign methods' lists the names, and compares them on a place.",
 )
 
 
@@ -251,22 +264,17 @@ def time_limit_option(default: str, about: str) -> Callable[[_Command], _Command
 
 def nodes_option(about: str, read: Callable[..., Any] = number_range, **more: Any) -> Callable[[_Command], _Command]:
     """Return ``--nodes`` of a command for ranges of N."""
-    return click.option("-n", "--nodes", callback=read, metavar="RANGE", help=about, **more)
+    return option("-n --nodes RANGE", about, callback=read, **more)
 
 
 def degrees_option(about: str, read: Callable[..., Any] = number_range, **more: Any) -> Callable[[_Command], _Command]:
     """Return ``--degree`` of a command for ranges of degrees."""
-    return click.option("-d", "--degree", "degrees", callback=read, metavar="RANGE", help=about, **more)
-
-
-def path_option(*flags: str, metavar: str, about: str, **more: Any) -> Callable[[_Command], _Command]:
-    """Return an option that names a file or directory."""
-    return click.option(*flags, type=click.Path(path_type=Path), metavar=metavar, help=about, **more)
+    return option("-d --degree degrees RANGE", about, callback=read, **more)
 
 
 def output_option(about: str, metavar: str = "FILE", **more: Any) -> Callable[[_Command], _Command]:
     """Return ``-o`` of a command that writes something else than its answer."""
-    return path_option("-o", "--output", metavar=metavar, about=about, **more)
+    return option(f"-o --output {metavar}", about, type=PATH, **more)
 
 
 def schedule_options(function: _Command) -> _Command:

@@ -12,13 +12,15 @@ from topodesign.base.options import flagged
 from topodesign.catalog.own import read_candidates
 from topodesign.cli.answers import Command, directory, form, json_option, print_json, show
 from topodesign.cli.options import (
+    PATH,
     bidirectional_option,
     catalog_option,
     degrees_option,
+    flag,
     nodes_option,
     number_or_range,
     offer,
-    path_option,
+    option,
     seed_option,
     whole,
     work_options,
@@ -63,81 +65,69 @@ class _Command(Command):
 @work_options
 @bidirectional_option
 @catalog_option
-@click.option("--no-catalog", is_flag=True, help="Search afresh, whatever the catalog has.")
-@click.option(
-    "--search",
+@flag("--no-catalog", "Search afresh, whatever the catalog has.")
+@option(
+    "--search SECONDS",
+    "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
+    "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
     type=click.FloatRange(0, 86400),
     callback=_number_of_seconds,
-    metavar="SECONDS",
-    help="Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
-    "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
 )
 @seed_option("Seed of the search.  [default: 0]", None)
-@click.option(
+@option(
     "--collective",
-    type=click.Choice(PRICED),
+    "Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
+    words=PRICED,
     default="allreduce",
-    show_default=True,
-    help="Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
 )
-@click.option(
-    "--hop",
-    metavar="TIME",
-    help="Rank for nodes that let messages pass, by the way that is fastest on each topology: a message to a node h "
-    "links away takes alpha and h times this, and links what is counted on them.",
+@option(
+    "--hop TIME",
+    "Rank for nodes that let messages pass, by the way that is fastest on each topology: a message to a node h links "
+    "away takes alpha and h times this, and links what is counted on them.",
 )
-@path_option(
-    "--workload",
-    metavar="FILE",
-    about="Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as "
-    "the example workload_moe.yaml.",
+@option(
+    "--workload FILE",
+    "Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as the "
+    "example workload_moe.yaml.",
 )
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="NAMES",
-    help="Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
+@option(
+    "--against NAMES...",
+    "Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
     "schedule files, as for 'topodesign compare'; may be repeated.",
 )
-@click.option(
-    "--runners-up",
+@option(
+    "--runners-up K",
+    "Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
+    "easiest wiring.",
     type=whole(0, 100),
     default=0,
-    metavar="K",
-    help="Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
-    "easiest wiring.",
+    show_default=False,
 )
-@path_option(
-    "--candidates",
-    metavar="FILE",
-    about="Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
+@option(
+    "--candidates FILE",
+    "Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
 )
-@path_option(
-    "--grow-from",
-    metavar="PLAN",
-    about="Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; "
-    "-o DIR writes the links of each, for 'topodesign wire diff'.",
+@option(
+    "--grow-from PLAN",
+    "Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; -o DIR "
+    "writes the links of each, for 'topodesign wire diff'.",
+    type=PATH,
 )
-@path_option("--links", metavar="DIR", about="The same as -o DIR with --grow-from.", hidden=True)
-@click.option(
-    "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
-)
-@path_option(
-    "--plant",
-    metavar="INVENTORY",
-    about="What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. "
-    "N is all hosts and d all lanes if nothing is said.",
+@option("--links DIR", "The same as -o DIR with --grow-from.", hidden=True)
+@flag("--per-port", "Of a range of degrees: --bandwidth is that of a port, and more ports have more.")
+@option(
+    "--plant INVENTORY",
+    "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. N is "
+    "all hosts and d all lanes if nothing is said.",
+    type=PATH,
 )
 @offer(CarryOptions, "cube")
-@click.option(
-    "--box",
-    metavar="BOX",
-    help="The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of "
-    "a box whose NICs are links to a switch named network. N boxes with d cables each.",
+@option(
+    "--box BOX",
+    "The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of a "
+    "box whose NICs are links to a switch named network. N boxes with d cables each.",
 )
-@click.option(
-    "--split", type=whole(1, 16), metavar="K", help="Of a --box: each NIC is split into K ports.  [default: 1]"
-)
+@option("--split K", "Of a --box: each NIC is split into K ports.  [default: 1]", type=whole(1, 16))
 @json_option
 def command(
     nodes: int | range | None,

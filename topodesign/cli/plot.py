@@ -16,8 +16,10 @@ from topodesign.cli.options import (
     bidirectional_option,
     catalog_option,
     collective_option,
+    flag,
     nodes_option,
     offer,
+    option,
     output_option,
     whole,
     work_options,
@@ -69,8 +71,8 @@ def _timed_options(function: _Function) -> _Function:
 
 def _of_a_question(name: str, short_help: str, its_help: str) -> None:
     @command.command(name=name, help=its_help, short_help=short_help)
-    @click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
-    @click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
+    @option("-n --nodes", "Number of nodes N.", type=int, required=True)
+    @option("-d --degree", "Ports out of (and into) each node.", type=int, required=True)
     @offer(WorkOptions, "alpha", "bandwidth")
     @bidirectional_option
     @catalog_option
@@ -87,7 +89,7 @@ def _of_sizes(
     @command.command(name=name, help=its_help, short_help=short_help)
     @options
     @nodes_option("Numbers of nodes, as 5..2000.", required=True)
-    @click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
+    @option("-d --degree", "Ports out of (and into) each node.", type=whole(1), required=True)
     @work_options
     @bidirectional_option
     @catalog_option
@@ -139,9 +141,7 @@ _of_sizes(
     its_help="Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and "
     "trees.\n\n"
     "Example: topodesign plot sizes -n 5..2000 -d 4 --paper -o sizes.svg",
-    options=click.option(
-        "--paper", is_flag=True, help="Add what the finder of the paper would have, at up to 64 sizes."
-    ),
+    options=flag("--paper", "Add what the finder of the paper would have, at up to 64 sizes."),
 )
 _of_sizes(
     "winners",

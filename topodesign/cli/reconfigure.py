@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, tell
-from topodesign.cli.options import offer, output_option, path_option
+from topodesign.cli.options import FOLDER, PATH, offer, option, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
 from topodesign.schedulers.options import CircuitOptions
@@ -18,61 +18,50 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 
 
 @click.command(name="reconfigure", cls=Command)
-@click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
-@click.option("-d", "--degree", type=int, required=True, help="Ports of each node.")
-@click.option(
+@option("-n --nodes", "Number of nodes N.", type=int, required=True)
+@option("-d --degree", "Ports of each node.", type=int, required=True)
+@option(
     "--collective",
-    type=click.Choice(["all-to-all", "allgather", "reduce-scatter", "allreduce"]),
+    "What is done.",
+    words=["all-to-all", "allgather", "reduce-scatter", "allreduce"],
     default="all-to-all",
-    show_default=True,
-    help="What is done.",
 )
-@click.option("--delay", default="10us", show_default=True, metavar="TIME", help="How long a change of circuits takes.")
-@click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data M.")
+@option("--delay TIME", "How long a change of circuits takes.", default="10us")
+@option("--size SIZE", "Data M.", default="1MiB")
 @offer(WorkOptions, "alpha", "bandwidth")
-@click.option(
-    "--cabling",
-    type=click.Choice(["simplex", "duplex"]),
-    default="simplex",
-    show_default=True,
-    help="Whether a circuit leads one way, or back as well.",
+@option(
+    "--cabling", "Whether a circuit leads one way, or back as well.", words=["simplex", "duplex"], default="simplex"
 )
-@click.option(
+@option(
     "--dark",
-    type=click.Choice(["all", "moved"]),
+    "Which ports send nothing during a change: all, or those alone whose circuit is another.",
+    words=["all", "moved"],
     default="all",
-    show_default=True,
-    help="Which ports send nothing during a change: all, or those alone whose circuit is another.",
 )
 @offer(CircuitOptions)
 @output_option("File to write the fastest plan to (.npz).")
-@click.option(
-    "--circuits",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory for the links of every phase of the fastest plan: phase_0.csv and so on, which 'topodesign wire' "
-    "takes.",
+@option(
+    "--circuits DIR",
+    "Directory for the links of every phase of the fastest plan: phase_0.csv and so on, which 'topodesign wire' takes.",
+    type=FOLDER,
 )
-@path_option(
-    "--plant",
-    metavar="INVENTORY",
-    about="Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
+@option(
+    "--plant INVENTORY",
+    "Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
+    type=PATH,
 )
-@click.option(
-    "--commands",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
+@option(
+    "--commands DIR",
+    "Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
+    type=FOLDER,
 )
-@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Of the commands.")
-@click.option(
-    "--spelling", type=click.Choice(SPELLINGS), default=SPELLINGS[0], show_default=True, help="Of SONiC's commands."
-)
-@path_option("--plot", metavar="FILE", about="Picture of the times of these plans.")
-@click.option(
+@option("--format file_format", "Of the commands.", words=FORMATS)
+@option("--spelling", "Of SONiC's commands.", words=SPELLINGS, default=SPELLINGS[0])
+@option("--plot FILE", "Picture of the times of these plans.")
+@option(
     "--over",
-    type=click.Choice(["delay", "size", "turn"]),
-    help="Over what the picture shows them; turn: over the size, up to which delay changes pay.  [default: delay]",
+    "Over what the picture shows them; turn: over the size, up to which delay changes pay.  [default: delay]",
+    words=["delay", "size", "turn"],
 )
 @json_option
 @csv_option

@@ -8,13 +8,13 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import output_option, without_option
+from topodesign.cli.options import PATH, output_option, without_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
 
 
 @click.command(name="replan", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @without_option
 @output_option("File to write (.npz).", required=True)
 @json_option

@@ -14,6 +14,7 @@ from topodesign.cli.options import (
     bidirectional_option,
     catalog_option,
     collective_of,
+    option,
     output_option,
     whole,
     work_options,
@@ -23,23 +24,21 @@ from topodesign.cli.progress import progress_bar
 
 @click.command(name="report", cls=Command)
 @click.argument("what", required=False)
-@click.option("-n", "--nodes", type=int, help="Number of nodes N, for the answer of pareto.")
-@click.option("-d", "--degree", type=int, help="Ports out of (and into) each node.")
+@option("-n --nodes", "Number of nodes N, for the answer of pareto.", type=int)
+@option("-d --degree", "Ports out of (and into) each node.", type=int)
 @work_options
 @bidirectional_option
 @catalog_option
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="NAMES",
-    help="Put the fastest beside what one would do anyway, as 'topodesign pareto --against' does; may be repeated.",
+@option(
+    "--against NAMES...",
+    "Put the fastest beside what one would do anyway, as 'topodesign pareto --against' does; may be repeated.",
 )
-@click.option(
-    "--runners-up",
+@option(
+    "--runners-up K",
+    "Add the K next best by every wish, as pareto does.",
     type=whole(0, 100),
     default=0,
-    metavar="K",
-    help="Add the K next best by every wish, as pareto does.",
+    show_default=False,
 )
 @collective_of(None, "Of a fabric: whose bottleneck to tell")
 @json_option

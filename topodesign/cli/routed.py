@@ -10,25 +10,21 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import SPEC, offer, path_option
+from topodesign.cli.options import SPEC, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.pricing.mix import PRICED
 
 
 @click.command(name="routed", cls=Command)
 @click.argument("topology", type=SPEC)
-@click.option(
-    "--collective", type=click.Choice(PRICED), default="allreduce", show_default=True, help="What to compare them for."
-)
-@click.option(
-    "--hop",
+@option("--collective", "What to compare them for.", words=PRICED, default="allreduce")
+@option(
+    "--hop TIME",
+    "Latency of a message for each link that it goes over, the first too, beside --alpha.",
     default="300ns",
-    show_default=True,
-    metavar="TIME",
-    help="Latency of a message for each link that it goes over, the first too, beside --alpha.",
 )
 @offer(WorkOptions)
-@path_option("--plot", metavar="FILE", about="Picture of the times of these ways over the size.")
+@option("--plot FILE", "Picture of the times of these ways over the size.")
 @json_option
 def command(topology: str, plot: Path | None, **options: Any) -> None:
     """Compare schemes whose messages pass through nodes with schedules from neighbour to neighbour.

@@ -9,7 +9,7 @@ import click
 import topodesign
 from topodesign.base.atomic import check_not_input
 from topodesign.cli.answers import Command, form, json_option, print_json, show
-from topodesign.cli.options import SPEC, output_option, path_option, seed_option, whole
+from topodesign.cli.options import PATH, SPEC, option, output_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 
 _FORMATS = ("opensm", "linux", "frr", "sonic")
@@ -21,31 +21,28 @@ _ENGINES = (
 
 @click.command(name="routes", cls=Command)
 @click.argument("place", type=SPEC)
-@click.option(
-    "--lanes",
+@option(
+    "--lanes K",
+    "The most lanes (virtual channels): of what is found the routes with the least full link, with detours if need "
+    "be. Without it shortest paths in as few lanes as were found, and one lane with --format.",
     type=whole(1, 15),
-    metavar="K",
-    help="The most lanes (virtual channels): of what is found the routes with the least full link, with detours if "
-    "need be. Without it shortest paths in as few lanes as were found, and one lane with --format.",
 )
-@click.option(
-    "--traffic",
-    metavar="CSV|NAME:NUMBER",
-    help="How much goes from which node to which (src,dst,amount), or drawn: zipf:1.2, top2:1.2, dirichlet:0.3, as for "
+@option(
+    "--traffic CSV|NAME:NUMBER",
+    "How much goes from which node to which (src,dst,amount), or drawn: zipf:1.2, top2:1.2, dirichlet:0.3, as for "
     "'topodesign uneven'; without it as much for all pairs.",
 )
-@click.option("--engine", type=click.Choice(_ENGINES), default="auto", show_default=True, help="How ways are found.")
+@option("--engine", "How ways are found.", words=_ENGINES, default="auto")
 @seed_option("Settles the order in which targets are routed; 0 for that of their numbers.")
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(_FORMATS),
-    help="What to write to -o: a file of unicast tables for opensm, else a new directory with a file a node.",
+@option(
+    "--format file_format",
+    "What to write to -o: a file of unicast tables for opensm, else a new directory with a file a node.",
+    words=_FORMATS,
 )
-@path_option(
-    "--ports",
-    metavar="CSV",
-    about="What ports are called (node,peer,port and as needed address,guid); without it they are numbered.",
+@option(
+    "--ports CSV",
+    "What ports are called (node,peer,port and as needed address,guid); without it they are numbered.",
+    type=PATH,
 )
 @output_option("File or directory to write.", metavar="PATH")
 @json_option

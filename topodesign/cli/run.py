@@ -10,7 +10,7 @@ import topodesign
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import SPEC, offer, schedule_options, whole
+from topodesign.cli.options import SPEC, offer, option, schedule_options, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options, names_schedule, refuse_choices
 
@@ -43,48 +43,31 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
 @click.argument("source", type=SPEC)
 @schedule_options
 @offer(WorkOptions, "sizes")
-@click.option(
-    "--sweep",
+@option(
+    "--sweep A..B",
+    "Sizes from A to B, each --factor times the one before; latency and bandwidth are fitted to their times.",
     callback=_sweep,
-    metavar="A..B",
-    help="Sizes from A to B, each --factor times the one before; latency and bandwidth are fitted to their times.",
 )
-@click.option("--factor", type=whole(2, 1024), default=4, show_default=True, help="Of --sweep.")
-@click.option("--iterations", type=whole(1, 10**6), default=20, show_default=True, help="How often each size is timed.")
-@click.option("--warmup", type=whole(0, 10**6), default=5, show_default=True, help="How often it is run before that.")
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "float64", "int32", "int64"]),
-    default="float32",
-    show_default=True,
-    help="Type of the elements.",
+@option("--factor", "Of --sweep.", type=whole(2, 1024), default=4)
+@option("--iterations", "How often each size is timed.", type=whole(1, 10**6), default=20)
+@option("--warmup", "How often it is run before that.", type=whole(0, 10**6), default=5)
+@option("--dtype", "Type of the elements.", words=["float32", "float64", "int32", "int64"], default="float32")
+@option(
+    "--parts", "Of trees and paths: parts of the data of each that follow one another.", type=whole(1, 10**6), default=1
 )
-@click.option(
-    "--parts",
-    type=whole(1, 10**6),
-    default=1,
-    show_default=True,
-    help="Of trees and paths: parts of the data of each that follow one another.",
-)
-@click.option(
+@option(
     "--transport",
-    type=click.Choice(["auto", "threads", "mpi", "torch"]),
+    "What carries messages; auto takes what has started this, mpirun or torchrun, and threads elsewhere.",
+    words=["auto", "threads", "mpi", "torch"],
     default="auto",
-    show_default=True,
-    help="What carries messages; auto takes what has started this, mpirun or torchrun, and threads elsewhere.",
 )
-@click.option(
-    "--between",
-    metavar="COMMAND",
-    help="Of plans whose circuits change: run by rank 0 with the number of the phase that comes, from 0, as its last "
+@option(
+    "--between COMMAND",
+    "Of plans whose circuits change: run by rank 0 with the number of the phase that comes, from 0, as its last "
     "argument, while all others wait; it may take a minute.",
 )
-@click.option(
-    "--verify/--no-verify",
-    "verified",
-    default=True,
-    show_default=True,
-    help="Refuse a plan that is wrong, or run it to see what comes of it.",
+@option(
+    "--verify/--no-verify verified", "Refuse a plan that is wrong, or run it to see what comes of it.", default=True
 )
 @json_option
 @click.pass_context

@@ -12,7 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import message_options, offer, path_option
+from topodesign.cli.options import FILE, PATH, message_options, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
 from topodesign.plans.timing.options import ConditionOptions
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
 
 
 @click.command(name="simulate", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
 @offer(ConditionOptions, "mode", "failed", "without", "links")
-@path_option(
-    "--training",
-    metavar="CSV",
-    about="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
+@option(
+    "--training CSV",
+    "Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
+    type=PATH,
 )
-@click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
+@option("--bucket SIZE", "Fuse layers of the training step up to this size.")
 @offer(ConditionOptions, "jitter", "seed", "ready")
-@click.option(
-    "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Of timed sends: write when each happens, as a table (.csv) or for chrome://tracing and Perfetto (.json).",
+@option(
+    "--timeline FILE",
+    "Of timed sends: write when each happens, as a table (.csv) or for chrome://tracing and Perfetto (.json).",
+    type=FILE,
 )
 @json_option
 @click.pass_context

@@ -9,39 +9,30 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.options import SPEC, message_options, named_values, offer, whole
+from topodesign.cli.options import SPEC, message_options, named_values, offer, option, whole
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="step", cls=Command)
 @click.argument("model", type=click.Path())
-@click.option(
-    "--on",
-    multiple=True,
-    required=True,
-    type=SPEC,
-    metavar="SPEC",
-    help="A network: a spec (quote it), a fabric or its file, or an everyday name as of 'topodesign compare'; give it "
+@option(
+    "--on SPEC...",
+    "A network: a spec (quote it), a fabric or its file, or an everyday name as of 'topodesign compare'; give it "
     "several times to compare.",
+    type=SPEC,
+    required=True,
 )
-@click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
+@option("-d --degree", "Ports out of (and into) each node, for everyday names.", type=int)
+@option(
+    "--set changes FIELD=VALUE...",
+    "Another value of a field of the model, such as tensor=8,data=25, with commas between.",
     callback=named_values("tensor=8"),
-    metavar="FIELD=VALUE",
-    help="Another value of a field of the model, such as tensor=8,data=25, with commas between.",
 )
 @offer(WorkOptions, "alpha")
 @offer(OwnWorkOptions, "bandwidth")
 @message_options
-@click.option(
-    "--layouts",
-    type=whole(1, 10**4),
-    default=4,
-    show_default=True,
-    help="Layouts of ranks on nodes that are priced on each network, at most.",
+@option(
+    "--layouts", "Layouts of ranks on nodes that are priced on each network, at most.", type=whole(1, 10**4), default=4
 )
 @csv_option
 @json_option

@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.cli.answers import Command, form, json_option, say, show
-from topodesign.cli.options import output_option, seed_option, time_limit_option
+from topodesign.cli.options import flag, option, output_option, seed_option, time_limit_option
 from topodesign.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -21,16 +21,12 @@ _FORMATS: dict[str, LinkFormat] = {".csv": "csv", ".json": "json", ".dot": "dot"
 
 
 @click.command(name="synthesize", cls=Command)
-@click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N, up to 16.")
-@click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
-@click.option(
-    "--collective",
-    type=click.Choice(["all-to-all", "allgather"]),
-    default="all-to-all",
-    show_default=True,
-    help="Whose throughput is to be the highest.",
+@option("-n --nodes", "Number of nodes N, up to 16.", type=int, required=True)
+@option("-d --degree", "Ports out of (and into) each node.", type=int, required=True)
+@option(
+    "--collective", "Whose throughput is to be the highest.", words=["all-to-all", "allgather"], default="all-to-all"
 )
-@click.option("--bidirectional", is_flag=True, help="Every link has its reverse.")
+@flag("--bidirectional", "Every link has its reverse.")
 @time_limit_option("60s", "Time for search and proof.")
 @seed_option()
 @output_option("File of links to write.")

@@ -10,24 +10,23 @@ import click
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import SPEC, offer, output_option, seed_option
+from topodesign.cli.options import SPEC, flag, offer, option, output_option, seed_option
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="uneven", cls=Command)
 @click.argument("place", type=SPEC)
-@click.option(
-    "--matrix",
-    required=True,
-    metavar="FILE|NAME:NUMBER",
-    help="How many pieces go from each node to each: a .csv file (src,dst,amount, or a line for every sender), or "
-    "experts drawn for tokens: zipf:1.2 (the same are popular with all nodes), top2:1.2 (each token goes to two), "
+@option(
+    "--matrix FILE|NAME:NUMBER",
+    "How many pieces go from each node to each: a .csv file (src,dst,amount, or a line for every sender), or experts "
+    "drawn for tokens: zipf:1.2 (the same are popular with all nodes), top2:1.2 (each token goes to two), "
     "dirichlet:0.3 (each node has favourites).",
+    required=True,
 )
-@click.option("--piece", default="8KiB", show_default=True, metavar="SIZE", help="Bytes of a piece, such as a token.")
-@click.option("--tokens", type=int, help="How many each node draws.  [default: 4096]")
+@option("--piece SIZE", "Bytes of a piece, such as a token.", default="8KiB")
+@option("--tokens", "How many each node draws.  [default: 4096]", type=int)
 @seed_option("Settles what is drawn.  [default: 0]", default=None)
-@click.option("--exact", is_flag=True, help="Solve the linear program at larger sizes too; else within proven bounds.")
+@flag("--exact", "Solve the linear program at larger sizes too; else within proven bounds.")
 @offer(OwnWorkOptions, "bandwidth")
 @output_option("Write the traffic as a table src,dst,amount, for 'schedule --shards' and 'routes --traffic'.", "CSV")
 @json_option

@@ -12,24 +12,23 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import SPEC, runtime_option, seed_option, whole
+from topodesign.cli.options import PATH, SPEC, option, runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import wired_place
 from topodesign.runtime.chakra.traces import is_trace_name
 
 
 @click.command(name="verify", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @runtime_option
-@click.option(
+@option(
     "--interleavings",
+    "Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
     type=whole(0, 10_000),
     default=20,
-    show_default=True,
-    help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
 @seed_option("Seed of the random orders.")
-@click.option("--wiring", type=SPEC, metavar="PLACE", help="Of a set of plans: what is wired, which it has to be for.")
+@option("--wiring PLACE", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
 @json_option
 def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str | None) -> int:
     """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).

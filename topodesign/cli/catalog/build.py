@@ -9,7 +9,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import degrees_option, jobs_option, nodes_option, seed_option, whole
+from topodesign.cli.options import FILE, FOLDER, degrees_option, jobs_option, nodes_option, option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 
 
@@ -25,35 +25,27 @@ def _shard(_context: click.Context, _option: click.Parameter, value: str | None)
 @click.command(name="build", cls=Command)
 @nodes_option("N or a range of N, such as 3..2048.", required=True)
 @degrees_option("A degree or a range.", required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+@option(
+    "-o --output",
+    "Directory for the files, one per degree. Rows of other sizes there stay.",
+    type=FOLDER,
     required=True,
-    help="Directory for the files, one per degree. Rows of other sizes there stay.",
 )
 @seed_option("Seed of all searches.")
-@click.option(
-    "--effort",
+@option(
+    "--effort PERCENT",
+    "How hard to search; 0 takes known families and their expansions only.",
     type=whole(0, 100_000),
     default=100,
-    show_default=True,
-    metavar="PERCENT",
-    help="How hard to search; 0 takes known families and their expansions only.",
 )
 @jobs_option
-@click.option(
-    "--shard",
+@option(
+    "--shard k/K",
+    "Only the k-th of K parts of the grid, for a job array; catalog merge puts their directories together.",
     callback=_shard,
-    metavar="k/K",
-    help="Only the k-th of K parts of the grid, for a job array; catalog merge puts their directories together.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, tcp://host:port.")
-@click.option(
-    "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File that keeps finished work.  [default: build.journal in the output directory]",
-)
+@option("--scheduler ADDRESS", "Use the workers of this Dask scheduler, tcp://host:port.")
+@option("--journal", "File that keeps finished work.  [default: build.journal in the output directory]", type=FILE)
 @json_option
 def command(
     nodes: range,

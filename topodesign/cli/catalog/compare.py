@@ -8,12 +8,12 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import degrees_option, nodes_option, whole_range
+from topodesign.cli.options import FOLDER, degrees_option, nodes_option, whole_range
 
 
 @click.command(name="compare", cls=Command)
-@click.argument("old", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("new", type=click.Path(file_okay=False, path_type=Path), required=False)
+@click.argument("old", type=FOLDER)
+@click.argument("new", type=FOLDER, required=False)
 @nodes_option("Range of N.", whole_range, default="3..2048", show_default=True)
 @degrees_option("Degree or range of degrees.  [default: all that both have]", whole_range)
 @json_option

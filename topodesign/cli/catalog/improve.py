@@ -12,38 +12,41 @@ from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES
 from topodesign.catalog.strategies import NAMES
 from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import catalog_option, degrees_option, nodes_option, offer, time_limit_option
+from topodesign.cli.options import (
+    FOLDER,
+    catalog_option,
+    degrees_option,
+    nodes_option,
+    offer,
+    option,
+    time_limit_option,
+)
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="improve", cls=Command)
 @nodes_option("N or a range, such as 3..2048.", required=True)
 @degrees_option("A degree or a range.", required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+@option(
+    "-o --output",
+    "Directory for the files, one per degree. A degree that has one there goes on from it.",
+    type=FOLDER,
     required=True,
-    help="Directory for the files, one per degree. A degree that has one there goes on from it.",
 )
 @time_limit_option("60s", "How long to search.")
-@click.option(
-    "--cabling", type=click.Choice(["both", "duplex", "simplex"]), default="both", show_default=True, help="Only these."
-)
-@click.option(
+@option("--cabling", "Only these.", words=["both", "duplex", "simplex"], default="both")
+@option(
     "--only",
-    type=click.Choice(NAMES),
-    help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
+    "Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "order-degree exchanges cables of duplex topologies, cycles looks for duplex ones that a rotation keeps, "
     "deferral looks for deferred schedules of the rows.",
+    words=NAMES,
 )
-@click.option(
-    "--for",
-    "objective",
-    type=click.Choice(OBJECTIVES),
+@option(
+    "--for objective",
+    "What should take less. Topologies kept for all-to-all alone go into files of their own.",
+    words=OBJECTIVES,
     default="allreduce",
-    show_default=True,
-    help="What should take less. Topologies kept for all-to-all alone go into files of their own.",
 )
 @offer(ImproveOptions)
 @catalog_option

@@ -11,17 +11,17 @@ from topodesign.catalog.exchange_quality import JUDGED
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.cli.answers import Command, csv_option, form, json_option, show
-from topodesign.cli.options import catalog_option, degrees_option, nodes_option, whole_range
+from topodesign.cli.options import catalog_option, degrees_option, flag, nodes_option, option, whole_range
 
 
 @click.command(name="list", cls=Command)
 @nodes_option(f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]", whole_range)
 @degrees_option("Degree or range of degrees.  [default: all there are]", whole_range)
-@click.option("--quality", "of_quality", is_flag=True, help="How far the best topologies are from the lower bound.")
-@click.option(
+@flag("--quality of_quality", "How far the best topologies are from the lower bound.")
+@option(
     "--collective",
-    type=click.Choice(OBJECTIVES),
-    help=f"What --quality is of: allreduce, or all-to-all of up to {JUDGED} nodes.  [default: allreduce]",
+    f"What --quality is of: allreduce, or all-to-all of up to {JUDGED} nodes.  [default: allreduce]",
+    words=OBJECTIVES,
 )
 @catalog_option
 @csv_option

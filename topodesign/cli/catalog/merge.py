@@ -8,19 +8,12 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.options import FOLDER, option
 
 
 @click.command(name="merge", cls=Command)
-@click.argument(
-    "directories", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path), metavar="DIR..."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="New directory for the files, one per degree.",
-)
+@click.argument("directories", nargs=-1, required=True, type=FOLDER, metavar="DIR...")
+@option("-o --output", "New directory for the files, one per degree.", type=FOLDER, required=True)
 @json_option
 def command(directories: tuple[Path, ...], output: Path) -> None:
     """Put the rows of several catalogs together, of each size those that none of the others' beats.

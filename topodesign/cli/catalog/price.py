@@ -8,14 +8,14 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import catalog_option, degrees_option, nodes_option, whole_range
+from topodesign.cli.options import catalog_option, degrees_option, nodes_option, option, whole_range
 from topodesign.cli.progress import progress_bar
 
 
 @click.command(name="price", cls=Command)
 @nodes_option("Only an N or a range of N.", whole_range)
 @degrees_option("Only a degree or a range.", whole_range)
-@click.option("--seconds", type=click.FloatRange(0, 10**7), metavar="S", help="Begin no further row after so long.")
+@option("--seconds S", "Begin no further row after so long.", type=click.FloatRange(0, 10**7))
 @catalog_option
 @json_option
 def command(nodes: range | None, degrees: range | None, seconds: float | None, catalog: Path | None) -> None:

@@ -9,7 +9,7 @@ import click
 
 import topodesign
 from topodesign.cli.answers import Command, csv_option, json_option, show
-from topodesign.cli.options import bidirectional_option, catalog_option, nodes_option, whole, work_options
+from topodesign.cli.options import bidirectional_option, catalog_option, nodes_option, option, whole, work_options
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> Fraction | None:
@@ -26,15 +26,14 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
 
 @click.command(name="show", cls=Command)
 @nodes_option("Number of nodes N, or a range such as 1000..1040 or 16..64..16.", required=True)
-@click.option("-d", "--degree", type=whole(1), required=True, help="Ports out of (and into) each node.")
+@option("-d --degree", "Ports out of (and into) each node.", type=whole(1), required=True)
 @work_options
 @bidirectional_option
-@click.option("--max-steps", type=whole(1), help="Only topologies with at most so many steps.")
-@click.option(
-    "--within",
+@option("--max-steps", "Only topologies with at most so many steps.", type=whole(1))
+@option(
+    "--within PERCENT",
+    "Only topologies whose bandwidth factor is within so many percent of the optimum (N-1)/N.",
     callback=_percent,
-    metavar="PERCENT",
-    help="Only topologies whose bandwidth factor is within so many percent of the optimum (N-1)/N.",
 )
 @catalog_option
 @csv_option

@@ -10,10 +10,13 @@ import click
 import topodesign
 from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.options import (
+    FILE,
     catalog_option,
     degrees_option,
+    flag,
     jobs_option,
     nodes_option,
+    option,
     seed_option,
     whole,
     whole_range,
@@ -24,21 +27,15 @@ from topodesign.cli.progress import progress_bar
 @click.command(name="verify", cls=Command)
 @nodes_option("Only an N or a range of N, such as 1000..1040.", whole_range)
 @degrees_option("Only a degree or a range of degrees.", whole_range)
-@click.option("--all", "every", is_flag=True, help="Every row; hours, so give --resume too.")
-@click.option("--sample", type=whole(1), metavar="K", help="Only so many rows, drawn at random.")
+@flag("--all every", "Every row; hours, so give --resume too.")
+@option("--sample K", "Only so many rows, drawn at random.", type=whole(1))
 @seed_option("Seed of the sample.")
-@click.option("--all-sources", is_flag=True, help="Price from every node, whatever symmetry the construction proves.")
-@click.option("--audit", is_flag=True, help="Price by code that shares nothing with what makes rows.")
-@click.option(
-    "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep in this file which rows are right, and start where it ends.",
-)
-@click.option(
+@flag("--all-sources", "Price from every node, whatever symmetry the construction proves.")
+@flag("--audit", "Price by code that shares nothing with what makes rows.")
+@option("--resume FILE", "Keep in this file which rows are right, and start where it ends.", type=FILE)
+@flag(
     "--closure",
-    is_flag=True,
-    help="Instead: tell where an expansion is over a percent better for allreduce or all-to-all than all there is.",
+    "Instead: tell where an expansion is over a percent better for allreduce or all-to-all than all there is.",
 )
 @jobs_option
 @catalog_option

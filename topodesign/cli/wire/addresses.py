@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import offer
+from topodesign.cli.options import PATH, offer
 from topodesign.wiring.bringup.bringup import bringup
 from topodesign.wiring.bringup.options import BringupOptions
 
 
 @click.command(name="addresses", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @offer(BringupOptions)
 @json_option
 def command(plan: Path, **given: Any) -> None:

@@ -9,23 +9,20 @@ import click
 
 from topodesign.base.options import declared
 from topodesign.cli.answers import Command, form, json_option, say, tell
-from topodesign.cli.options import offer
+from topodesign.cli.options import PATH, flag, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.wiring.switches.apply import apply_wiring
 from topodesign.wiring.switches.options import ApplyOptions
 
 
 @click.command(name="apply", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--switch",
-    "switches",
-    multiple=True,
+@click.argument("plan", type=PATH)
+@option(
+    "--switch switches NAME=ADDRESS...",
+    "A circuit switch of the plan and where it is: scpi://HOST[:PORT] or sonic://USER@HOST[:PORT]; repeat it.",
     required=True,
-    metavar="NAME=ADDRESS",
-    help="A circuit switch of the plan and where it is: scpi://HOST[:PORT] or sonic://USER@HOST[:PORT]; repeat it.",
 )
-@click.option("--yes", is_flag=True, help="Change the switches; else they are read only.")
+@flag("--yes", "Change the switches; else they are read only.")
 @offer(ApplyOptions, *(name for name in declared(ApplyOptions) if name != "pause"))
 @json_option
 def command(plan: Path, switches: tuple[str, ...], yes: bool, journal: Path | None, **options: Any) -> int:

@@ -9,43 +9,38 @@ import click
 
 from topodesign.base.atomic import check_not_input, write_whole
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import path_option
+from topodesign.cli.options import PATH, flag, option
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.parts.ways import SINGLES, WAYS
 
 
 @click.command(name="buy", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@path_option(
-    "--parts",
-    metavar="FILE",
-    about="What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
+@click.argument("plan", type=PATH)
+@option(
+    "--parts FILE",
+    "What can be bought, with lengths and prices: a YAML file such as the example parts_neutral.yaml.  [default: "
     "that which the inventory names]",
 )
-@click.option(
-    "--way",
-    "ways",
-    type=click.Choice(WAYS),
+@option(
+    "--way ways",
+    "How fixed cables may go; may be repeated.  [default: all, the cheapest for every rack]",
+    words=WAYS,
     multiple=True,
-    help="How fixed cables may go; may be repeated.  [default: all, the cheapest for every rack]",
 )
-@click.option("--spares", metavar="SHARE", default="0%", show_default=True, help="More of every line, rounded up.")
-@click.option(
-    "--in-stock",
-    metavar="SHARE",
-    help="So many spares of what fails that with this probability none is lacking until those ordered are there.",
+@option("--spares SHARE", "More of every line, rounded up.", default="0%")
+@option(
+    "--in-stock SHARE",
+    "So many spares of what fails that with this probability none is lacking until those ordered are there.",
 )
-@click.option("--optics", is_flag=True, help="Buy optics, too: the cheapest that stand what their links lose.")
-@click.option(
+@flag("--optics", "Buy optics, too: the cheapest that stand what their links lose.")
+@option(
     "--one-fibre",
-    type=click.Choice(SINGLES),
-    help="Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
+    "Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
+    words=SINGLES,
 )
 @table_option
-@path_option(
-    "--runs", metavar="FILE", about="Write what every lane goes through, piece by piece and fibre by fibre (.csv)."
-)
+@option("--runs FILE", "Write what every lane goes through, piece by piece and fibre by fibre (.csv).")
 @json_option
 def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:
     """Choose parts that make the cables of a plan as cheaply as can be, and print the bill.

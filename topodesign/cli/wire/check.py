@@ -8,27 +8,24 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import path_option
+from topodesign.cli.options import PATH, option
 from topodesign.cli.wire.options import seed_option, source_options
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 
 @click.command(name="check", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @source_options
-@path_option(
-    "--light",
-    metavar="FILE",
-    about="The power that arrives, which says which of two fibres is dark: a CSV (host,port,rx_dbm), or what 'ethtool "
-    "-m' prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each; a file or a directory.",
+@option(
+    "--light FILE",
+    "The power that arrives, which says which of two fibres is dark: a CSV (host,port,rx_dbm), or what 'ethtool -m' "
+    "prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each; a file or a directory.",
 )
 @seed_option
-@path_option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    about="Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
+@option(
+    "-o --output FILE",
+    "Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
 )
 @json_option
 def command(plan: Path, light: Path | None, seed: int, output: Path | None, **sources: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import SPEC, path_option
+from topodesign.cli.options import PATH, SPEC, flag, option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
     SOURCES,
@@ -27,29 +27,24 @@ from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
 
 
 @click.command(name="diff", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @click.argument("wanted", type=SPEC)
-@path_option(
-    "--inventory",
-    metavar="FILE",
-    about="The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
+@option(
+    "--inventory FILE",
+    "The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
 )
 @source_options
 @stage_options
-@click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
-@click.option("--walk", is_flag=True, help="Of changes with as few moves, take one for which less is walked.")
+@flag("--keep-hosts", "Leave every host the node that it is, or is in the other plan.")
+@flag("--walk", "Of changes with as few moves, take one for which less is walked.")
 @throughput_option
 @seed_option
-@path_option("-o", "--output", metavar="FILE", about="Write the new plan (.json).")
-@path_option(
-    "--sheets", metavar="FILE", about="Write a page to work by: moves, and panels before and after each stage (.html)."
+@option("-o --output FILE", "Write the new plan (.json).")
+@option("--sheets FILE", "Write a page to work by: moves, and panels before and after each stage (.html).")
+@option(
+    "--commands DIR", "Write the commands of every stage for circuit switches, a file for each, to a new directory."
 )
-@path_option(
-    "--commands",
-    metavar="DIR",
-    about="Write the commands of every stage for circuit switches, a file for each, to a new directory.",
-)
-@click.option("--format", "file_format", type=click.Choice(STAGE_FORMATS), help="Of the commands.")
+@option("--format file_format", "Of the commands.", words=STAGE_FORMATS)
 @spelling_option
 @json_option
 def command(

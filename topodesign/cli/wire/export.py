@@ -9,7 +9,7 @@ import click
 
 from topodesign.base.doors import EXPORTS
 from topodesign.cli.answers import Command
-from topodesign.cli.options import offer, path_option
+from topodesign.cli.options import PATH, offer, option
 from topodesign.cli.wire.options import style_options
 from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports.export import export_wiring
@@ -23,17 +23,15 @@ _HELP = (
 
 
 @click.command(name="export", cls=Command, help=_HELP, short_help="Write a wiring plan for those who carry it out.")
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--format", "file_format", type=click.Choice(list(EXPORTS)), required=True, help="What to write.")
-@path_option(
-    "-o",
-    "--output",
-    metavar="PATH",
-    about="Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
+@click.argument("plan", type=PATH)
+@option("--format file_format", "What to write.", words=EXPORTS, required=True)
+@option(
+    "-o --output PATH",
+    "Where: a file; for netbox, sonic, scpi, labels, panels, package and bringup a new directory, or a file .csv "
     "(netbox), .pdf (labels) or .html (package).",
     required=True,
 )
-@click.option("--url", default="", help="Where the work package will be: a QR code on each label leads there.")
+@option("--url", "Where the work package will be: a QR code on each label leads there.", default="", show_default=False)
 @style_options
 @offer(BringupOptions, section="Bring-up")
 def command(plan: Path, file_format: str, output: Path, url: str, **given: Any) -> None:

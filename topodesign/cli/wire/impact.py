@@ -9,7 +9,7 @@ import click
 
 from topodesign.base.errors import ParameterError
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import whole
+from topodesign.cli.options import PATH, option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import seed_option, throughput_option
 from topodesign.wiring.failures.impact import KINDS
@@ -20,14 +20,12 @@ _KINDS = {kind.replace(" ", "-"): kind for kind in KINDS}
 
 
 @click.command(name="impact", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--host", metavar="HOST", help="A dead host.")
-@click.option("--port", metavar="DEVICE:PORT", help="A dead port of a host, with all its lanes, or of a panel.")
-@click.option("--cable", metavar="CABLE", help="A dead patch.")
-@click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(list(_KINDS)), help="Rank only these; may be repeated."
-)
-@click.option("--top", type=whole(1), default=3, show_default=True, help="How many of each kind to show.")
+@click.argument("plan", type=PATH)
+@option("--host HOST", "A dead host.")
+@option("--port DEVICE:PORT", "A dead port of a host, with all its lanes, or of a panel.")
+@option("--cable CABLE", "A dead patch.")
+@option("--kind kinds", "Rank only these; may be repeated.", words=_KINDS, multiple=True)
+@option("--top", "How many of each kind to show.", type=whole(1), default=3)
 @throughput_option
 @seed_option
 @json_option

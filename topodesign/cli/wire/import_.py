@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.options import PATH, option
 from topodesign.wiring.exports.export import readers
 from topodesign.wiring.exports.read_back import import_wiring
 
 
 @click.command(name="import", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("export", type=click.Path(path_type=Path))
-@click.option("--format", "file_format", type=click.Choice(list(readers())), required=True, help="What it is.")
+@click.argument("plan", type=PATH)
+@click.argument("export", type=PATH)
+@option("--format file_format", "What it is.", words=readers(), required=True)
 @json_option
 def command(plan: Path, export: Path, file_format: str) -> int:
     """Read an export back and compare the links that it makes with those of the plan; exit status 1 if they differ.

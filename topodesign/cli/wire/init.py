@@ -12,7 +12,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import Command
-from topodesign.cli.options import path_option
+from topodesign.cli.options import option
 
 _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "hosts": ("How many hosts", click.IntRange(1), 12),
@@ -30,27 +30,24 @@ _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
 
 
 @click.command(name="init", cls=Command)
-@click.option("--hosts", type=click.IntRange(1), metavar="N", help="How many hosts.")
-@click.option("--ports", type=click.IntRange(1), metavar="N", help="Ports of each host.  [default: 1]")
-@click.option("--connector", type=click.Choice(("LC", "MPO-12")), help="Of the hosts' ports: one lane, or four.")
-@click.option("--speed", metavar="RATE", help="Of a port, all lanes together; with --netbox, only such ports count.")
-@click.option("--panels", type=click.IntRange(1), metavar="N", help="How many panels or switches.  [default: 1]")
-@click.option("--panel-ports", type=click.IntRange(1), metavar="N", help="Ports of each.  [default: as many as needed]")
-@click.option("--kind", type=click.Choice(("patch panel", "ocs")), help="Panels, or circuit switches.")
-@click.option("--mode", type=click.Choice(("simplex", "duplex")), help="Of their ports.  [default: simplex]")
-@path_option(
-    "--lldp",
-    metavar="PATH",
-    about="Take hosts and ports from what they hear: a directory of HOST.json by 'lldpctl -f json', or a CSV.",
+@option("--hosts N", "How many hosts.", type=click.IntRange(1))
+@option("--ports N", "Ports of each host.  [default: 1]", type=click.IntRange(1))
+@option("--connector", "Of the hosts' ports: one lane, or four.", words=("LC", "MPO-12"))
+@option("--speed RATE", "Of a port, all lanes together; with --netbox, only such ports count.")
+@option("--panels N", "How many panels or switches.  [default: 1]", type=click.IntRange(1))
+@option("--panel-ports N", "Ports of each.  [default: as many as needed]", type=click.IntRange(1))
+@option("--kind", "Panels, or circuit switches.", words=("patch panel", "ocs"))
+@option("--mode", "Of their ports.  [default: simplex]", words=("simplex", "duplex"))
+@option(
+    "--lldp PATH", "Take hosts and ports from what they hear: a directory of HOST.json by 'lldpctl -f json', or a CSV."
 )
-@click.option(
-    "--netbox",
-    metavar="SOURCE",
-    help="Take all from NetBox: its address (the token in NETBOX_TOKEN), or a directory of its lists exported to CSV.",
+@option(
+    "--netbox SOURCE",
+    "Take all from NetBox: its address (the token in NETBOX_TOKEN), or a directory of its lists exported to CSV.",
 )
-@click.option("--site", metavar="NAME", help="Only this site of NetBox.")
-@click.option("--role", "roles", metavar="NAME", multiple=True, help="Only devices of this role in NetBox; repeatable.")
-@path_option("-o", "--output", metavar="FILE", about="New file to write (.yaml).")
+@option("--site NAME", "Only this site of NetBox.")
+@option("--role roles NAME...", "Only devices of this role in NetBox; repeatable.")
+@option("-o --output FILE", "New file to write (.yaml).")
 def command(
     lldp: Path | None, netbox: str | None, site: str | None, roles: tuple[str, ...], output: Path | None, **answers: Any
 ) -> None:

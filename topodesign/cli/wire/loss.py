@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
+from topodesign.cli.options import PATH
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.plan.files import load_wiring
 
 
 @click.command(name="loss", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @table_option
 @json_option
 def command(plan: Path, tables: tuple[tuple[str, Path], ...]) -> int:

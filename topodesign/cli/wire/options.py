@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from topodesign.cli.options import offer, path_option
+from topodesign.cli.options import flag, offer, option
 from topodesign.cli.options import seed_option as shared_seed
 from topodesign.wiring.change.strength import MOST_NODES
 from topodesign.wiring.switches.options import ApplyOptions
@@ -31,22 +31,19 @@ class Assigned(click.ParamType["tuple[str, Path]"]):
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-throughput_option = click.option(
+throughput_option = option(
     "--throughput/--no-throughput",
+    f"Tell connectivity and the best throughput of any schedule.  [default: up to {MOST_NODES} nodes]",
     default=None,
-    help=f"Tell connectivity and the best throughput of any schedule.  [default: up to {MOST_NODES} nodes]",
 )
 seed_option = shared_seed("Of the search.")
 stage_options = offer(ApplyOptions, "most_dark", "downtime")
 spelling_option = offer(ApplyOptions, "spelling")
 
-table_option = click.option(
-    "--table",
-    "tables",
+table_option = option(
+    "--table tables SWITCH=FILE...",
+    "What a circuit switch loses from port to port: from,to,loss or a matrix (.csv); may be repeated.",
     type=Assigned(),
-    multiple=True,
-    metavar="SWITCH=FILE",
-    help="What a circuit switch loses from port to port: from,to,loss or a matrix (.csv); may be repeated.",
 )
 
 
@@ -55,49 +52,43 @@ SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")
 
 def source_options(command: _Command) -> _Command:
     """Add the options that say where it is told what was wired: ``SOURCES``."""
-    for option in (
-        path_option(
-            "--links",
-            metavar="DIR",
-            about="What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json.",
+    for one in (
+        option(
+            "--links DIR", "What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json."
         ),
-        click.option(
-            "--netbox",
-            metavar="SOURCE",
-            help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of "
-            "cables as exported to CSV.",
+        option(
+            "--netbox SOURCE",
+            "The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of cables "
+            "as exported to CSV.",
         ),
-        path_option(
-            "--dumps",
-            metavar="DIR",
-            about="All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, "
-            "light.csv, HOST.ethtool.",
+        option(
+            "--dumps DIR",
+            "All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
+            "HOST.ethtool.",
         ),
-        path_option(
-            "--ocs",
-            metavar="PATH",
-            about="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory "
-            "of both.",
+        option(
+            "--ocs PATH",
+            "The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of "
+            "both.",
         ),
-        path_option(
-            "--lldp",
-            metavar="PATH",
-            about="What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text "
-            "or SONiC's 'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
+        option(
+            "--lldp PATH",
+            "What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text or "
+            "SONiC's 'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
             "(host,port,neighbour_host,neighbour_port).",
         ),
     ):
-        command = option(command)
+        command = one(command)
     return command
 
 
 def style_options(command: _Command) -> _Command:
     """Add the options that say how commands for switches are written."""
-    for option in (
+    for one in (
         spelling_option,
-        click.option("--labels", is_flag=True, help="Label ports of SONiC switches by the lanes cabled there."),
-        click.option("--batch", is_flag=True, help="One command for all circuits of a switch, with lists and ranges."),
-        click.option("--only", is_flag=True, help="Remove what else is in a switch."),
+        flag("--labels", "Label ports of SONiC switches by the lanes cabled there."),
+        flag("--batch", "One command for all circuits of a switch, with lists and ranges."),
+        flag("--only", "Remove what else is in a switch."),
     ):
-        command = option(command)
+        command = one(command)
     return command

@@ -13,7 +13,7 @@ from topodesign.base.atomic import check_not_input
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import as_time
 from topodesign.cli.answers import Command, form, json_option, print_json, say
-from topodesign.cli.options import SPEC, path_option, seed_option, time_limit_option, whole
+from topodesign.cli.options import SPEC, flag, option, seed_option, time_limit_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
 from topodesign.fabrics.presets import as_boxed
@@ -34,30 +34,21 @@ _BEST = "best"  # the word for the best topology that the inventory can carry
 
 @click.command(name="plan", cls=Command)
 @click.argument("topology", type=SPEC)
-@path_option(
-    "--inventory",
-    metavar="FILE",
-    about="Hosts, panels and cables: a YAML file, or a CSV table of ports.",
-    required=True,
-)
-@path_option("-o", "--output", metavar="FILE", about="Plan file to write (.json).")
-@click.option(
+@option("--inventory FILE", "Hosts, panels and cables: a YAML file, or a CSV table of ports.", required=True)
+@option("-o --output FILE", "Plan file to write (.json).")
+@option(
     "--mode",
-    type=click.Choice(MODES),
-    help="Patch the two fibres of a lane separately or together.  [default: duplex if the topology is]",
+    "Patch the two fibres of a lane separately or together.  [default: duplex if the topology is]",
+    words=MODES,
 )
-@click.option("-n", "--nodes", type=whole(2), metavar="N", help="Of 'best': number of nodes.  [default: all hosts]")
-@click.option("-d", "--degree", type=whole(1), metavar="D", help="Of 'best': ports of a node.  [default: all lanes]")
-@click.option(
-    "--collective", type=click.Choice(PRICED), help="Of 'best': what it shall be the fastest for.  [default: allreduce]"
+@option("-n --nodes N", "Of 'best': number of nodes.  [default: all hosts]", type=whole(2))
+@option("-d --degree D", "Of 'best': ports of a node.  [default: all lanes]", type=whole(1))
+@option("--collective", "Of 'best': what it shall be the fastest for.  [default: allreduce]", words=PRICED)
+@flag("--place", "Choose which host is which node, to need less fibre.")
+@option(
+    "--speed RATE", "Of the lanes to use, where they have several.  [default: the fastest with which there is a plan]"
 )
-@click.option("--place", is_flag=True, help="Choose which host is which node, to need less fibre.")
-@click.option(
-    "--speed",
-    metavar="RATE",
-    help="Of the lanes to use, where they have several.  [default: the fastest with which there is a plan]",
-)
-@click.option("--idle", is_flag=True, help="Cable hosts that are no nodes, too, where panels have room.")
+@flag("--idle", "Cable hosts that are no nodes, too, where panels have room.")
 @seed_option("Seed of all searches.")
 @time_limit_option("20s", "To search where usual ways find no plan.")
 @json_option

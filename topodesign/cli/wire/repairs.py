@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.options import PATH, option
 from topodesign.cli.progress import progress_bar
 from topodesign.wiring.failures.impact import KINDS, FailureKind
 from topodesign.wiring.failures.order import repair_order
@@ -26,18 +27,14 @@ def _times(context: click.Context, option: click.Parameter, values: tuple[str, .
 
 
 @click.command(name="repairs", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--host", "hosts", multiple=True, metavar="HOST", help="A dead host; may be repeated.")
-@click.option(
-    "--port", "ports", multiple=True, metavar="DEVICE:PORT", help="A dead port of a host or panel; may be repeated."
-)
-@click.option("--cable", "cables", multiple=True, metavar="CABLE", help="A dead patch; may be repeated.")
-@click.option(
-    "--takes",
-    multiple=True,
+@click.argument("plan", type=PATH)
+@option("--host hosts HOST...", "A dead host; may be repeated.")
+@option("--port ports DEVICE:PORT...", "A dead port of a host or panel; may be repeated.")
+@option("--cable cables CABLE...", "A dead patch; may be repeated.")
+@option(
+    "--takes KIND=TIME...",
+    f"How long the repair of a kind takes: {', '.join(_KINDS)}; may be repeated.  [default: all as long]",
     callback=_times,
-    metavar="KIND=TIME",
-    help=f"How long the repair of a kind takes: {', '.join(_KINDS)}; may be repeated.  [default: all as long]",
 )
 @json_option
 def command(

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
+from topodesign.cli.options import PATH
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.plan.files import load_wiring
 
 
 @click.command(name="show", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
 def command(plan: Path, names: tuple[str, ...]) -> None:

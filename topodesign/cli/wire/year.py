@@ -10,6 +10,7 @@ from typing import TypeVar
 import click
 
 from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.options import PATH, option
 from topodesign.cli.progress import progress_bar
 from topodesign.wiring.failures.year import PIECES, PieceKind, expected_year
 
@@ -36,25 +37,20 @@ def _by_kind(read: Callable[[str], _Value], example: str) -> Callable[..., dict[
 
 
 @click.command(name="year", cls=Command)
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option(
-    "--fails",
-    multiple=True,
+@click.argument("plan", type=PATH)
+@option(
+    "--fails KIND=FIT...",
+    f"Failures of a piece in 10^9 hours, by kind: {', '.join(_KINDS)}; may be repeated.",
     required=True,
     callback=_by_kind(Fraction, "port=400"),
-    metavar="KIND=FIT",
-    help=f"Failures of a piece in 10^9 hours, by kind: {', '.join(_KINDS)}; may be repeated.",
 )
-@click.option(
-    "--spare",
-    "spares",
-    multiple=True,
+@option(
+    "--spare spares KIND=NUMBER...",
+    "Spares in stock of a kind; may be repeated.  [default: none]",
     callback=_by_kind(int, "port=2"),
-    metavar="KIND=NUMBER",
-    help="Spares in stock of a kind; may be repeated.  [default: none]",
 )
-@click.option("--swap", metavar="TIME", default="4h", show_default=True, help="To swap a piece when a spare is there.")
-@click.option("--lead", metavar="TIME", default="720h", show_default=True, help="Until a piece that was ordered comes.")
+@option("--swap TIME", "To swap a piece when a spare is there.", default="4h")
+@option("--lead TIME", "Until a piece that was ordered comes.", default="720h")
 @json_option
 def command(plan: Path, fails: dict[PieceKind, Fraction], spares: dict[PieceKind, int], swap: str, lead: str) -> None:
     """Say what a fabric does over an average year as pieces fail, with spares and without.
