@@ -103,16 +103,11 @@ class Offer:
 
 @dataclass(frozen=True, repr=False)
 class Closure(Result):
-    """What is left to close of a catalog.
+    """What is left to close of a catalog."""
 
-    * ``sizes``: pairs of N and d with rows.
-    * ``tolerance``: what counts as better: no row has as few steps and a y at most so much larger.
-    * ``violations``: where an operation gives a better topology; empty if the catalog is closed.
-    """
-
-    sizes: int
-    tolerance: Fraction
-    violations: tuple[Left, ...]
+    sizes: int  # pairs of N and d with rows
+    tolerance: Fraction  # what counts as better: no row has as few steps and a y at most so much larger
+    violations: tuple[Left, ...]  # where an operation gives a better topology; empty if the catalog is closed
 
     @property
     def ok(self) -> bool:

@@ -54,7 +54,6 @@ DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodes
 class Entry(Result):
     """A topology worth wiring.
 
-    * ``spec``: the text that rebuilds it; :meth:`build` does.
     * ``basis``: what the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred
       schedule.
     * ``allreduce``: seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
@@ -63,7 +62,7 @@ class Entry(Result):
 
     nodes: int  # N
     degree: int  # ports of a node
-    spec: Spec
+    spec: Spec  # the text that rebuilds it; :meth:`build` does
     cost: Cost  # steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most)
     allgather: Cost  # price of its allgather, at most ``cost``
     duplex: bool  # whether duplex cabling can wire it

@@ -40,26 +40,16 @@ def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
 
 @dataclass(frozen=True, repr=False)
 class Coverage(Result):
-    """What the catalog has of a degree.
+    """What the catalog has of a degree."""
 
-    * ``degree``: ports of a node.
-    * ``first``: the smallest N.
-    * ``last``: the largest N.
-    * ``sizes``: how many N there are rows for.
-    * ``duplex_sizes``: how many of these have a duplex topology.
-    * ``rows``: topologies.
-    * ``found``: topologies by where they come from.
-    * ``version``: version of the file.
-    """
-
-    degree: int
-    first: int
-    last: int
-    sizes: int
-    duplex_sizes: int
-    rows: int
-    found: dict[str, int]
-    version: int
+    degree: int  # ports of a node
+    first: int  # the smallest N
+    last: int  # the largest N
+    sizes: int  # how many N there are rows for
+    duplex_sizes: int  # how many of these have a duplex topology
+    rows: int  # topologies
+    found: dict[str, int]  # topologies by where they come from
+    version: int  # version of the file
 
     KEYS = (
         "degree first last sizes duplex_sizes rows version",
@@ -108,24 +98,18 @@ class Ratio:
 class Quality(Result):
     """How far the best topologies of a degree are from the bound.
 
-    * ``degree``: d.
-    * ``duplex``: whether it is about duplex topologies only, held against the bound for duplex topologies.
-    * ``sizes``: numbers of nodes with a topology.
-    * ``work``: what the runtimes are for.
-    * ``ratios``: over all these N, for each size of data.
-    * ``near_optimal``: share of N that have a bandwidth-optimal topology within two steps of Moore's bound.
     * ``of_records``: mean ratio to the bound, for each size of data, of topologies with the steps of the
       degree/diameter records and optimal bandwidth.
     * ``records``, ``missed``: how many of the records have an N in the range, and how many of these the topologies have
       more steps than; beyond the sizes that all have rows only those that have.
     """
 
-    degree: int
-    duplex: bool
-    sizes: int
-    work: Workload
-    ratios: tuple[Ratio, ...]
-    near_optimal: Fraction
+    degree: int  # d
+    duplex: bool  # whether it is about duplex topologies only, held against the bound for duplex topologies
+    sizes: int  # numbers of nodes with a topology
+    work: Workload  # what the runtimes are for
+    ratios: tuple[Ratio, ...]  # over all these N, for each size of data
+    near_optimal: Fraction  # share of N that have a bandwidth-optimal topology within two steps of Moore's bound
     of_records: tuple[float, ...]
     records: int
     missed: int

@@ -35,21 +35,17 @@ _POOR = Fraction(21, 20)  # times the bound by distances: what is known is as go
 class Ranked(Result):
     """A topology with what it takes.
 
-    * ``spec``: the text that rebuilds it.
     * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather, or those of a deferred
       row of the catalog.
-    * ``all_to_all``: proven bounds on what all-to-all takes.
-    * ``duplex``: whether duplex cabling can wire it.
-    * ``times``: seconds for each question: of flows and schedules that are known.
     * ``least``: what it takes at least, for each question; less than ``times`` where all-to-all is not known exactly.
     """
 
-    spec: Spec
+    spec: Spec  # the text that rebuilds it
     reduce_scatter: Cost
     allgather: Cost
-    all_to_all: Bounds
-    duplex: bool
-    times: tuple[Fraction, ...]
+    all_to_all: Bounds  # proven bounds on what all-to-all takes
+    duplex: bool  # whether duplex cabling can wire it
+    times: tuple[Fraction, ...]  # seconds for each question: of flows and schedules that are known
     least: tuple[Fraction, ...]
 
     KEYS = (
@@ -107,26 +103,18 @@ class Ranking(Several[Ranked]):
     One beats another that has no fewer steps, and takes no less: in bandwidth where a collective was asked for, in time
     where that is a training step. Of those that take as much the plainest is kept.
 
-    * ``nodes``: N.
-    * ``degree``: ports of a node.
-    * ``bidirectional``: whether only duplex topologies were asked for.
-    * ``questions``: what is sent: one step for each column of times.
-    * ``workload``: latency and bandwidth.
-    * ``entries``: the topologies.
-    * ``beaten``: what else was priced.
-    * ``bounds``: what no topology undercuts, for each question.
     * ``allreduce_best``: the one of all that were priced that is fastest for an allreduce of the first question's
       largest size.
     """
 
-    nodes: int
-    degree: int
-    bidirectional: bool
-    questions: tuple[Mix, ...]
-    workload: Workload
-    entries: tuple[Ranked, ...]
-    beaten: tuple[Ranked, ...]
-    bounds: tuple[Fraction, ...]
+    nodes: int  # N
+    degree: int  # ports of a node
+    bidirectional: bool  # whether only duplex topologies were asked for
+    questions: tuple[Mix, ...]  # what is sent: one step for each column of times
+    workload: Workload  # latency and bandwidth
+    entries: tuple[Ranked, ...]  # the topologies
+    beaten: tuple[Ranked, ...]  # what else was priced
+    bounds: tuple[Fraction, ...]  # what no topology undercuts, for each question
     allreduce_best: Spec
 
     KEYS = (

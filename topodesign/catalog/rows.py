@@ -44,7 +44,6 @@ _FOUND = {
 class Row(Result):
     """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
 
-    * ``found``: where such a topology comes from, which :func:`how_found` reads off its spec.
     * ``basis``: what the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper
       than SPFF in at least one of the two collectives.
     * ``all_to_all``: what all-to-all costs, where the catalog knows it; no part of the row's line.
@@ -57,7 +56,7 @@ class Row(Result):
     cost: Cost  # steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives
     allgather: Cost  # price of the allgather, at most ``cost``
     duplex: bool  # whether duplex cabling can wire it
-    found: str
+    found: str  # where such a topology comes from, which :func:`how_found` reads off its spec
     basis: Basis
     version: int  # version of the catalog that the row came in with
     spec: str  # the text that rebuilds the topology

@@ -23,6 +23,7 @@ from topodesign.base.fitted import columns_of, fitted, wrapped
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
+_Rows = Callable[[], Iterable[Mapping[str, Any]]]
 _FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that are asked for
 FILE = "topodesign.file"  # the same for the file that takes the answer
 _DIRECTORY = "topodesign.directory"  # and for the directory of commands that take one
@@ -190,7 +191,7 @@ def tell(result: Any, text: str | None = None) -> None:
         show(result)
 
 
-def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str, Any]]] | None = None) -> None:
+def print_json(document: dict[str, Any], rows: _Rows | None = None) -> None:
     """Print one JSON document on standard output, with the name of its schema first; with ``--csv`` its rows.
 
     * ``document``: all that there is to say.
@@ -207,6 +208,14 @@ def print_json(document: dict[str, Any], rows: Callable[[], Iterable[Mapping[str
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
     named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
     click.echo(json.dumps(named | document, indent=2))
+
+
+def print_answer(text: str, document: dict[str, Any], rows: _Rows | None = None) -> None:
+    """Print a text, or what :func:`print_json` does in its place."""
+    if form() == "text":
+        say(text)
+    else:
+        print_json(document, rows)
 
 
 def say(text: str) -> None:

@@ -14,7 +14,7 @@ from topodesign.base.atomic import names_directory, write_directory
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.options import Choice, declared
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, form, json_option, print_answer, print_json, say
 from topodesign.cli.options import SPEC, flag, offer, option, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, names_schedule, refuse_choices, tell_of_names
@@ -208,11 +208,9 @@ def _write_phases(plan: Plan, target: str, settings: dict[str, Any], output: Pat
         for phase, program in zip(some.manifest.phases, some.programs, strict=True):
             about = {"program": program.heading(), "ranks": nodes, "notes": list(some.notes)}
             records.append({**about, "file": str(folder / phase.program)})
-    if form() != "text":
-        print_json({"programs": records}, lambda: records)
-    else:
-        lines = [f"{one['file']}: {one['program']}" for one in records]
-        say("\n".join([str(made[0].report), *made[0].notes, *lines]))
+    lines = [f"{one['file']}: {one['program']}" for one in records]
+    text = "\n".join([str(made[0].report), *made[0].notes, *lines])
+    print_answer(text, {"programs": records}, lambda: records)
 
 
 def _write_groups(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> None:
@@ -250,11 +248,9 @@ def _write_all(programs: tuple[Part, ...], output: Path) -> None:
         records.append(
             {"program": made.heading(), "ranks": list(one.names), "notes": list(made.notes), "file": str(path)}
         )
-    if form() != "text":
-        print_json({"programs": records}, lambda: records)
-    else:
-        common = [note for note in checked[0][1].notes if all(note in made.notes for _, made in checked)]
-        say("\n".join([*(f"{one['file']}: {one['program']}" for one in records), *common]))
+    common = [note for note in checked[0][1].notes if all(note in made.notes for _, made in checked)]
+    text = "\n".join([*(f"{one['file']}: {one['program']}" for one in records), *common])
+    print_answer(text, {"programs": records}, lambda: records)
 
 
 def _make_directory(output: Path) -> None:

@@ -9,7 +9,7 @@ import click
 
 import topodesign
 from topodesign.base.doors import BACKENDS
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import COLLECTIVES, SPEC, flag, offer, option, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_new, wired_place
@@ -66,7 +66,5 @@ def command(
             wired, targets=() if no_programs else targets or ("msccl",), progress=progress, **asked, **options
         )
     made.save(output)
-    if form() != "text":
-        print_json({**made.record(), "directory": str(output)}, made.to_records)
-        return
-    say("\n".join([str(made), *made.notes, f"written to {output}"]))
+    text = "\n".join([str(made), *made.notes, f"written to {output}"])
+    print_answer(text, {**made.record(), "directory": str(output)}, made.to_records)

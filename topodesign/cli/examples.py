@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.base.wording import counted
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import FOLDER, option
 
 
@@ -29,14 +29,10 @@ def command(names: tuple[str, ...], output: Path | None) -> None:
     if not names:
         known = topodesign.examples()
         width = max(len(example.name) for example in known)
-        if form() != "text":
-            records = [example.record() for example in known]
-            print_json({"examples": records}, lambda: records)
-        else:
-            say("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
+        records = [example.record() for example in known]
+        lines = (f"{example.name:<{width}}  {example.about}" for example in known)
+        print_answer("\n".join(lines), {"examples": records}, lambda: records)
         return
-    copied = topodesign.copy_examples(names, output or Path())
-    if form() != "text":
-        print_json({"files": [str(path) for path in copied]}, lambda: [{"file": str(path)} for path in copied])
-    else:
-        say(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")
+    copied = list(map(str, topodesign.copy_examples(names, output or Path())))
+    said = f"{counted(len(copied), 'file')} copied: {', '.join(copied)}"
+    print_answer(said, {"files": copied}, lambda: [{"file": path} for path in copied])

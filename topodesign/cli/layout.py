@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import Option, Whole
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import SPEC, offer, option, output_option, seed_option
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
@@ -44,7 +44,5 @@ def command(place: str, traffic: tuple[str, ...], output: Path | None, **options
         found = topodesign.layout(place, traffic, **options)
     if output is not None:
         found.save(output)
-    if form() != "text":
-        print_json({**found.record(), "file": None if output is None else str(output)})
-    else:
-        say("\n".join([str(found), *([] if output is None else [f"written to {output}"])]))
+    said = "\n".join([str(found), *([] if output is None else [f"written to {output}"])])
+    print_answer(said, {**found.record(), "file": None if output is None else str(output)})

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import PATH, output_option, without_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
@@ -32,7 +32,4 @@ def command(plan: Path, without: tuple[str, ...], output: Path) -> None:
     with progress_bar("repairing"):
         found = topodesign.replan(plan, without)
         found.save(output)
-    if form() != "text":
-        print_json({**found.record(), "file": str(output)}, found.to_records)
-        return
-    say(f"{found}\nwritten to {output}")
+    print_answer(f"{found}\nwritten to {output}", {**found.record(), "file": str(output)}, found.to_records)

@@ -9,7 +9,7 @@ import click
 import topodesign
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.work_options import WorkOptions
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import SPEC, offer, option, schedule_options, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options, names_schedule, refuse_choices
@@ -126,10 +126,8 @@ def command(
         raise
     if result.rank:
         context.exit(0 if result.right else 1)
-    if form() != "text":
-        print_json(result.record(), lambda: result.record()["runs"])
-    else:
-        say(str(result))
+    document = result.record()
+    print_answer(str(result), document, lambda: document["runs"])
     return 0 if result.right else 1
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import declared
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import SPEC, offer, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending, tell_of_names
@@ -71,7 +71,5 @@ def command(
     tell_of_names(plan.topology)
     from topodesign.report.scheduled import scheduled  # noqa: PLC0415  not for help
 
-    if form() != "text":
-        print_json({**scheduled(plan).record(), "verified": True, "file": str(output)})
-    else:
-        say(scheduled(plan).said(f"written to {output}"))
+    made = scheduled(plan)
+    print_answer(made.said(f"written to {output}"), {**made.record(), "verified": True, "file": str(output)})

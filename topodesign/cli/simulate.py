@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import FILE, PATH, message_options, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
@@ -96,10 +96,7 @@ def command(
         texts.append(str(step))
     if timeline is not None:
         write_whole(timeline, topodesign.timeline(results[0], _timeline_format(timeline)))
-    if form() != "text":
-        print_json(document, lambda: document["runs"])
-    else:
-        say("\n\n".join(texts))
+    print_answer("\n\n".join(texts), document, lambda: document["runs"])
     return 0 if all(result.completes for result in results) else 1
 
 

@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import PATH, SPEC, option, runtime_option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import wired_place
@@ -78,8 +78,5 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str
 
         made = scheduled(report.plan)
         document, text, right = made.checked(report), made.verdict(report), report.ok
-    if form() != "text":
-        print_json(document)
-    else:
-        say(text)
+    print_answer(text, document)
     return 0 if right else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.options import jobs_option
 from topodesign.cli.progress import progress_bar
 
@@ -24,7 +24,4 @@ def command(jobs: int | None) -> None:
     """
     with progress_bar("compiling") as progress:
         warmed = topodesign.warm(workers=jobs, progress=progress)
-    if form() != "text":
-        print_json(warmed.record(), warmed.to_records)
-    else:
-        say(warmed.heading())
+    tell(warmed, warmed.heading())

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import FILE, FOLDER, degrees_option, jobs_option, nodes_option, option, seed_option, whole
 from topodesign.cli.progress import progress_bar
 
@@ -79,7 +79,6 @@ def command(
             shard=shard,
             progress=progress,
         )
-    if form() != "text":
-        print_json({"files": [str(path) for path in files]}, lambda: [{"file": str(path)} for path in files])
-    else:
-        say(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")
+    said = f"{len(files)} file(s) written to {output}; look them up with --catalog {output}"
+    paths = [str(path) for path in files]
+    print_answer(said, {"files": paths}, lambda: [{"file": path} for path in paths])

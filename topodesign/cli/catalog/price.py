@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import catalog_option, degrees_option, nodes_option, option, whole_range
 from topodesign.cli.progress import progress_bar
 
@@ -34,9 +34,6 @@ def command(nodes: range | None, degrees: range | None, seconds: float | None, c
             seconds=seconds,
             progress=progress,
         )
-    if form() != "text":
-        found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
-        print_json({"degrees": found}, lambda: found)
-        return
-    for degree, (done, rows) in counts.items():
-        say(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")
+    found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
+    lines = (f"degree {one}: {done} of {rows} rows have a price of all-to-all" for one, (done, rows) in counts.items())
+    print_answer("\n".join(lines), {"degrees": found}, lambda: found)

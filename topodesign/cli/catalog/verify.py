@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, form, json_option, print_json, say
+from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import (
     FILE,
     catalog_option,
@@ -58,10 +58,7 @@ def command(
             left = topodesign.verify_closure(
                 catalog, degrees=options["degrees"], nodes=options["nodes"], progress=progress
             )
-        if form() != "text":
-            print_json(left.record())
-        else:
-            say("\n".join([left.heading(), *map(str, left.violations)]))
+        print_answer("\n".join([left.heading(), *map(str, left.violations)]), left.record())
         return 0 if left.ok else 1
     if every == any(options[name] is not None for name in ("sample", "nodes", "degrees")):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
@@ -74,8 +71,5 @@ def command(
             result = topodesign.audit_catalog(catalog, **options)
         else:
             result = topodesign.verify_catalog(catalog, all_sources=all_sources, **options)
-    if form() != "text":
-        print_json(result.record())
-    else:
-        say(result.heading())
+    print_answer(result.heading(), result.record())
     return 0 if result.ok else 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.answers import Command, form, json_option, print_json, say, tell
+from topodesign.cli.answers import Command, json_option, print_answer, tell
 from topodesign.cli.options import PATH
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.plan.files import load_wiring
@@ -29,9 +29,5 @@ def command(plan: Path, names: tuple[str, ...]) -> None:
         tell(wiring)
         return
     traces = [trace_wiring(wiring, name) for name in names]
-    if form() != "text":
-        records = [trace.record() for trace in traces]
-        print_json({"traces": records}, lambda: records)
-    else:
-        for trace in traces:
-            say(str(trace))
+    records = [trace.record() for trace in traces]
+    print_answer("\n".join(map(str, traces)), {"traces": records}, lambda: records)

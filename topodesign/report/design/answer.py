@@ -30,31 +30,22 @@ _LEAST_NAME = 16  # letters of a name that tables show at least
 class Decision(TextResult):
     """The answer to a request.
 
-    * ``request``: what was asked.
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
-    * ``missing``: rivals of which there is none of this size, and why.
     * ``beaten``: names of what was not scheduled, as two contenders take no more time, money or power than it does at
       least; or, where time was asked for, as it takes far longer than another.
-    * ``turns``: where the runner-up wins.
-    * ``limits``: what limits each collective of the recommendation.
-    * ``failures``: what the worst one failure and the worst two cost.
-    * ``growth``: stages to grow by, in order.
-    * ``wiring``: the plan of the recommendation, checked.
-    * ``claims``: what is proven, and what was only searched.
-    * ``files``: what was written.
     """
 
-    request: Request
+    request: Request  # what was asked
     contenders: tuple[Offer, ...]
-    missing: tuple[tuple[str, str], ...]
+    missing: tuple[tuple[str, str], ...]  # rivals of which there is none of this size, and why
     beaten: tuple[str, ...]
-    turns: tuple[Turn, ...]
-    limits: tuple[Limit, ...]
-    failures: tuple[Loss, ...]
-    growth: tuple[Stage, ...]
-    wiring: WiringPlan
-    claims: tuple[Claim, ...]
-    files: tuple[File, ...] = ()
+    turns: tuple[Turn, ...]  # where the runner-up wins
+    limits: tuple[Limit, ...]  # what limits each collective of the recommendation
+    failures: tuple[Loss, ...]  # what the worst one failure and the worst two cost
+    growth: tuple[Stage, ...]  # stages to grow by, in order
+    wiring: WiringPlan  # the plan of the recommendation, checked
+    claims: tuple[Claim, ...]  # what is proven, and what was only searched
+    files: tuple[File, ...] = ()  # what was written
 
     KEYS = (
         "request recommendation runner_up verdict contenders",

@@ -27,39 +27,28 @@ AIMS: tuple[Aim, ...] = ("time", "price", "both")
 class Request(Declared):
     """A request, checked.
 
-    * ``name``: what it is called.
-    * ``nodes``: N, hosts, accelerators or boxes that are wired.
-    * ``degree``: ports of each out of, and into, it.
     * ``work``: alpha, gap and hop, and the bandwidth of each over all its ports; of boxes alpha is that of a cable.
-    * ``mix``: what a training step sends.
     * ``cabling``: ``duplex`` where every link has its reverse in the same cable; ``simplex`` allows one-way links, too.
-    * ``rivals``: everyday names, specs or files of what one would wire or buy otherwise.
     * ``given``: rivals that were given as graphs, arrays or topologies, by their names.
     * ``prices``, ``watts``: of a cable, a port of a node, a switch and a port of a switch.
-    * ``survive``: links that may fail, whichever they are, and all still reach each other.
-    * ``grow``: numbers of nodes to grow to, ascending.
-    * ``optimise``: ``time`` of a step, ``price``, or ``both``: their product.
-    * ``room``: hosts, panels and switches to wire it in; None for a plain room.
-    * ``box``: what each of the boxes is; None where nodes stand alone.
-    * ``cube``: hosts of a pod along x, y and z, where the room has cubes; else None.
     * ``step``: the training step of a model that contenders are ranked by; None where ``mix`` says what is sent.
     """
 
-    name: str
-    nodes: int
-    degree: int
+    name: str  # what it is called
+    nodes: int  # N, hosts, accelerators or boxes that are wired
+    degree: int  # ports of each out of, and into, it
     work: Workload
-    mix: Mix
+    mix: Mix  # what a training step sends
     cabling: Cabling = "simplex"
-    rivals: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()  # everyday names, specs or files of what one would wire or buy otherwise
     prices: Mapping[str, Fraction] = field(default_factory=dict)
     watts: Mapping[str, Fraction] = field(default_factory=dict)
-    survive: int = 0
-    grow: tuple[int, ...] = ()
-    optimise: Aim = "time"
-    room: Inventory | None = None
-    box: Box | None = None
-    cube: str | None = None
+    survive: int = 0  # links that may fail, whichever they are, and all still reach each other
+    grow: tuple[int, ...] = ()  # numbers of nodes to grow to, ascending
+    optimise: Aim = "time"  # ``time`` of a step, ``price``, or ``both``: their product
+    room: Inventory | None = None  # hosts, panels and switches to wire it in; None for a plain room
+    box: Box | None = None  # what each of the boxes is; None where nodes stand alone
+    cube: str | None = None  # hosts of a pod along x, y and z, where the room has cubes; else None
     step: StepMix | None = None
     given: Mapping[str, Topology | Fabric] = field(default_factory=dict, repr=False)
 
