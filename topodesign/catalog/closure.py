@@ -47,16 +47,15 @@ class Left(Declared):
     """What is left to close: an expansion that is better than all topologies of its size."""
 
     target: Target  # its size, and whether it is duplex
-    collective: str  # what it is better for
-    operation: str  # the name of the expansion
+    collective: str  # what it is better for: allreduce or all-to-all
+    operation: str  # the expansion that gives a better topology
     cost: Cost
     spec: str  # the topology
 
     KEYS = (
         "nodes=target.nodes degree=target.degree",
         key("duplex=target.duplex", "Whether it is about duplex topologies alone."),
-        key("collective", "What it is better for: allreduce or all-to-all."),
-        key("operation", "The expansion that gives a better topology."),
+        "collective operation",
         key("steps=cost.steps", "Its steps, by a theorem."),
         key(
             "bandwidth=cost.bandwidth",

@@ -33,14 +33,14 @@ class ExchangeQuality(Result):
     sizes: int  # how many N have a topology whose price of all-to-all is known
     work: Workload  # what the times are for
     ratios: tuple[Ratio, ...]  # over all these N, for each size of data
-    met: Fraction  # share of N with a topology that takes no more than the bound for the first size
+    met: Fraction  # share of N that reach the bound for the first size, so that nothing is faster
 
     KEYS = (
         "degree duplex sizes",
         key("mean_*", "Mean ratio of the fastest all-to-all of a size to the bound by distances.", kind=float),
         key("worst_*", "The largest ratio.", kind=float),
         key("worst_nodes_*", "Its N.", kind=int),
-        key("met=float(met)", "Share of N that reach the bound for the first size, so that nothing is faster."),
+        "met=float(met)",
     )
 
     def to_records(self) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ class Entry(Result):
 
     nodes: int  # N
     degree: int  # ports of a node
-    spec: Spec  # the text that rebuilds it; :meth:`build` does
+    spec: Spec  # what names and rebuilds it
     cost: Cost  # steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most)
     allgather: Cost  # price of its allgather, at most ``cost``
     duplex: bool  # whether duplex cabling can wire it
@@ -70,22 +70,22 @@ class Entry(Result):
     workload: Workload  # what the times are for
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]  # for each size, whether no other entry is faster
-    all_to_all: Bounds | None = None  # what all-to-all costs, where the catalog knows it
+    all_to_all: Bounds | None = None  # all-to-all; null where it is not worked out
     name: str | None = None
 
     KEYS = (
-        key("spec", "What names and rebuilds it."),
+        "spec",
         key("name", "A short spec of it, such as catalog(200,6,1); null if it is no row of the default catalog."),
         *FACTORS,
         key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
         key("allgather_bandwidth=allgather.bandwidth", "Bandwidth factor of the allgather alone."),
         key("mean_bandwidth=mean.bandwidth", "The mean of both, which tables show as y: half an allreduce takes it."),
-        key("all_to_all", "All-to-all; null where it is not worked out."),
+        "all_to_all",
         *TIMES,
         key("simplex=not(duplex)", "Whether links go one way only, so that duplex cabling cannot wire it."),
-        key("found", "The kind of construction or search that it is from."),
+        "found",
         key("source=basis.words", "How the cost is known: from links, or by which theorem."),
-        key("best=fastest", "Whether it is the fastest at the first size."),
+        "best=fastest",
     )
     ROW = (
         "spec name nodes degree steps=cost.steps bandwidth=cost.bandwidth bandwidth_float=float(cost.bandwidth)",
@@ -102,7 +102,7 @@ class Entry(Result):
 
     @property
     def fastest(self) -> bool:
-        """Whether no other entry is faster for the first size."""
+        """Whether it is the fastest at the first size."""
         return self.best[0]
 
     @property
@@ -130,7 +130,7 @@ class Entry(Result):
 
     @property
     def found(self) -> str:
-        """Where such a topology comes from: see :func:`topodesign.catalog.rows.how_found`."""
+        """The kind of construction or search that it is from."""
         return how_found(self.spec)
 
     def build(self) -> Topology:
@@ -181,65 +181,31 @@ class _Usual(Declared):
 class Pareto(Several[Entry]):
     """The answer for one number of nodes.
 
-    It is the Pareto frontier of latency against bandwidth.
-
-    Attributes
-    ----------
-    nodes, degree
-        N and d.
-    bidirectional
-        Whether only duplex topologies were asked for.
-    workload
-        What the runtimes are for.
-    bound
-        The lower bound: the steps of :func:`topodesign.least_steps` and (N-1)/N.
-    entries
-        Undominated topologies, steps ascending and mean bandwidth strictly descending.
-    baselines
-        What people wire today.
-    origin
-        Whether the entries were looked up, searched for just now, or both.
-    catalog_error
-        Why the catalog could not be used, where it should have been.
-    better
-        A size close by that the catalog serves much better, if there is one.
-    runners_up
-        What comes next to the fastest, where that was asked for.
-    version
-        Version of the catalog in which short names mean what they do here; None where there are none.
-    candidates
-        What the user names and the families of other packages have, on the frontier or not.
+    It is the Pareto frontier of latency against bandwidth: entries have ascending steps and strictly descending mean
+    bandwidth.
     """
 
     nodes: int  # nodes N
     degree: int  # ports d out of, and into, a node
-    bidirectional: bool
-    workload: Workload
-    bound: Cost
-    entries: tuple[Entry, ...]
-    baselines: tuple[Baseline, ...]
-    origin: Origin
-    catalog_error: str | None = None
-    better: Better | None = None
-    runners_up: RunnersUp | None = None
-    version: str | None = None
-    candidates: tuple[Own, ...] = ()
+    bidirectional: bool  # whether only duplex topologies were asked for
+    workload: Workload  # what the runtimes are for
+    bound: Cost  # the lower bound: the steps of :func:`topodesign.least_steps` and (N-1)/N
+    entries: tuple[Entry, ...]  # the frontier, by ascending steps
+    baselines: tuple[Baseline, ...]  # what people wire today
+    origin: Origin  # whether the entries were looked up, searched for just now, or both
+    catalog_error: str | None = None  # why the catalog could not be used, where it should have been
+    better: Better | None = None  # a size close by that is much better; null if there is none
+    runners_up: RunnersUp | None = None  # what comes next to the fastest, where that was asked for
+    version: str | None = None  # version of the catalog, in which short specs mean this; null without any
+    candidates: tuple[Own, ...] = ()  # with --candidates, and families of other packages
 
     KEYS = (
         "nodes degree bidirectional",
         key("origin", "Where the topologies are from: the catalog, a search.", kind=str),
-        key("catalog_version=version", "Version of the catalog, in which short specs mean this; null without any."),
-        "alpha_s=float(workload.alpha)",
+        "catalog_version=version alpha_s=float(workload.alpha)",
         key("size_bytes=number(workload.size)", "The first size, in bytes."),
-        "bandwidth_bps=float(workload.bandwidth)",
-        key("lower_bound=floor", "What no topology beats."),
-        key("verdict", "What to take, and why, in a sentence or two."),
-        key("claims", "What it is said to be the best of, and by which proof."),
-        key("better_size=better", "A size close by that is much better; null if there is none."),
-        key("runners_up=next_best", "With --runners-up: what comes next to the fastest."),
-        key("topologies=entries", "The frontier, by ascending steps."),
-        key("candidates?=or_null(candidates)", "With --candidates, and families of other packages."),
-        key("baselines=usual", "What rings and trees would take."),
+        "bandwidth_bps=float(workload.bandwidth) lower_bound=floor verdict claims better_size=better",
+        "runners_up=next_best topologies=entries candidates?=or_null(candidates) baselines=usual",
     )
     ROWS = "entries"
     SHARED = "frontier"
@@ -251,12 +217,12 @@ class Pareto(Several[Entry]):
 
     @property
     def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the fastest; none where that was not asked for."""
+        """With --runners-up: what comes next to the fastest."""
         return () if self.runners_up is None else self.runners_up.entries
 
     @property
     def usual(self) -> tuple[_Usual, ...]:
-        """The baselines with the sizes of their times."""
+        """What rings and trees would take."""
         return tuple(_Usual(one, self.workload.timed(one.allreduce)) for one in self.baselines)
 
     @property
@@ -281,13 +247,13 @@ class Pareto(Several[Entry]):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is proven of steps and y, against all topologies."""
+        """What it is said to be the best of, and by which proof."""
         means = [entry.mean for entry in self.entries]
         return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))
 
     @property
     def verdict(self) -> str:
-        """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
+        """What to take, and why, in a sentence or two."""
         offers = [(entry.label, entry.mean) for entry in self.entries]
         said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
         return said if self.better is None else f"{said} {self.better}."

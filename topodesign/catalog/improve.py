@@ -100,9 +100,8 @@ class Improvement(Result):
     """By how much the sum over all sizes of what the best takes over the bound is lower: for an allreduce of 1 MiB, or
     in the bandwidth factor of all-to-all."""
     files: tuple[Path, ...]  # what was written
-    kept: tuple[Exchange, ...] = ()  # what is new of what is kept for all-to-all
-    # what each kind of search took and gained: where effort went, and where it paid
-    strategies: tuple[Spent, ...] = ()
+    kept: tuple[Exchange, ...] = ()  # what is new of what is kept for all-to-all alone
+    strategies: tuple[Spent, ...] = ()  # what each kind of search took and gained, those that gained most first
 
     def heading(self) -> str:
         """Return the counts, and what each kind of search took and gained."""
@@ -118,9 +117,7 @@ class Improvement(Result):
             "By how much the ratios of the best to the bound are lower over all sizes, for an allreduce of 1 MiB or "
             "for the bandwidth factor of all-to-all.",
         ),
-        key("strategies", "What each kind of search took and gained, those that gained most first."),
-        "rows",
-        key("kept", "What is new of what is kept for all-to-all alone."),
+        "strategies rows kept",
         key("files", "The files that were written.", kind=tuple[str, ...]),
     )
 

@@ -47,7 +47,7 @@ class Own(Declared):
         key("steps=cost.steps", "Steps of a reduce-scatter."),
         key("bandwidth=str(cost.bandwidth)", "Bandwidth factor y of reduce-scatter or allgather, whichever is more."),
         key("mean_bandwidth=str(mean.bandwidth)", "The mean of both, which an allreduce takes twice."),
-        key("allreduce_s=float(fastest)", "Seconds of an allreduce, for the first size."),
+        "allreduce_s=float(fastest)",
         key("times_s=float(allreduce)", "The same for each size."),
         key("simplex=not(duplex)", "Whether links go one way only."),
         "found dominated_by",
@@ -60,7 +60,7 @@ class Own(Declared):
 
     @property
     def fastest(self) -> Fraction:
-        """Seconds for the first size."""
+        """Seconds of an allreduce, for the first size."""
         return self.allreduce[0]
 
 

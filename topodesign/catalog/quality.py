@@ -104,28 +104,25 @@ class Quality(Result):
       more steps than; beyond the sizes that all have rows only those that have.
     """
 
-    degree: int  # d
+    degree: int  # ports of a node
     duplex: bool  # whether it is about duplex topologies only, held against the bound for duplex topologies
-    sizes: int  # numbers of nodes with a topology
+    sizes: int  # how many N
     work: Workload  # what the runtimes are for
     ratios: tuple[Ratio, ...]  # over all these N, for each size of data
-    near_optimal: Fraction  # share of N that have a bandwidth-optimal topology within two steps of Moore's bound
+    near_optimal: Fraction  # share of N with optimal bandwidth within two steps of Moore's bound
     of_records: tuple[float, ...]
     records: int
     missed: int
 
     KEYS = (
-        key("degree", "Ports of a node."),
+        "degree",
         key("duplex", "Whether only duplex topologies were judged."),
-        key("sizes", "How many N."),
+        "sizes",
         key("record_mean_*", "What it would be with the steps of the records and optimal bandwidth.", kind=float),
         key("mean_*", "Mean ratio of the best allreduce of a size to the bound.", kind=float),
         key("worst_*", "The largest ratio.", kind=float),
         key("worst_nodes_*", "Its N.", kind=int),
-        key(
-            "near_optimal=float(near_optimal)",
-            "Share of N with optimal bandwidth within two steps of Moore's bound.",
-        ),
+        "near_optimal=float(near_optimal)",
         key("records", "Known records of the degree/diameter problem in the range."),
         key("records_missed=missed", "How many of these have fewer steps than the best topology here."),
     )

@@ -45,17 +45,16 @@ class Ranked(Result):
     allgather: Cost
     all_to_all: Bounds  # proven bounds on what all-to-all takes
     duplex: bool  # whether duplex cabling can wire it
-    times: tuple[Fraction, ...]  # seconds for each question: of flows and schedules that are known
+    times: tuple[Fraction, ...]  # seconds of each question
     least: tuple[Fraction, ...]
 
     KEYS = (
         "spec",
         key("steps=reduce_scatter.steps", "Steps of a reduce-scatter."),
-        key("bandwidth", "Bandwidth factor y of reduce-scatter or allgather, whichever is more."),
+        "bandwidth",
         key("all_to_all", "All-to-all."),
         key("simplex=not(duplex)", "Whether links go one way only."),
-        "found",
-        key("times_s=float(times)", "Seconds of each question."),
+        "found times_s=float(times)",
         key("least_s=float(least)", "What each takes at least, by the bounds of all-to-all."),
     )
     ROW = (
@@ -70,7 +69,7 @@ class Ranked(Result):
 
     @property
     def bandwidth(self) -> Fraction:
-        """The bandwidth factor of reduce-scatter or allgather, whichever is more."""
+        """Bandwidth factor y of reduce-scatter or allgather, whichever is more."""
         return max(self.reduce_scatter.bandwidth, self.allgather.bandwidth)
 
     @property
@@ -107,27 +106,19 @@ class Ranking(Several[Ranked]):
       largest size.
     """
 
-    nodes: int  # N
-    degree: int  # ports of a node
+    nodes: int  # nodes N
+    degree: int  # ports d out of, and into, a node
     bidirectional: bool  # whether only duplex topologies were asked for
-    questions: tuple[Mix, ...]  # what is sent: one step for each column of times
+    questions: tuple[Mix, ...]  # what the topologies are ranked for: each size, or a training step
     workload: Workload  # latency and bandwidth
     entries: tuple[Ranked, ...]  # the topologies
     beaten: tuple[Ranked, ...]  # what else was priced
-    bounds: tuple[Fraction, ...]  # what no topology undercuts, for each question
+    bounds: tuple[Fraction, ...]  # what no topology beats, for each question
     allreduce_best: Spec
 
     KEYS = (
-        key("nodes", "Nodes N."),
-        key("degree", "Ports d out of, and into, a node."),
-        "bidirectional",
-        "*workload",
-        key("questions", "What the topologies are ranked for: each size, or a training step."),
-        key("lower_bound_s=float(bounds)", "What no topology beats, for each question."),
-        key("topologies=placed", "Those that no other beats, the best first."),
-        key("compared", "How many topologies were priced."),
-        "proven",
-        key("claims", "What it is said to be the best of, and by which proof."),
+        "nodes degree bidirectional *workload questions lower_bound_s=float(bounds) topologies=placed compared proven",
+        "claims",
         key("allreduce_best", "The spec that is best for an allreduce."),
         "verdict",
     )
@@ -135,7 +126,7 @@ class Ranking(Several[Ranked]):
 
     @property
     def placed(self) -> tuple[_Placed, ...]:
-        """The topologies, with which of them is the best."""
+        """Those that no other beats, the best first."""
         return tuple(_Placed(one, one is self.best) for one in self.entries)
 
     @property
@@ -171,7 +162,7 @@ class Ranking(Several[Ranked]):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """That the first is the fastest of those known for the first question, or how much faster another may be."""
+        """What it is said to be the best of, and by which proof."""
         least = min(one.least[0] for one in (*self.entries, *self.beaten))
         proof = Proof.LISTED if self.proven else Proof.NONE
         return (Claim(Of.TIME, self.best.times[0], Among.FOUND, proof, self.best.times[0] if self.proven else least),)

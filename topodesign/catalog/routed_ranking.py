@@ -32,10 +32,10 @@ class Passed(Declared):
 
     spec: Spec  # the text that rebuilds it
     ways: tuple[Passing, ...]  # the fastest way for each size
-    times: tuple[Fraction, ...]  # its seconds
+    times: tuple[Fraction, ...]  # seconds for each size
     best: bool = False  # whether no other is faster for the first size
 
-    KEYS = ("spec ways", key("times_s=float(times)", "Seconds for each size."), "best")
+    KEYS = "spec ways times_s=float(times) best"
     ROW = "spec time_s=float(first) way=name"
 
     @property

@@ -65,15 +65,12 @@ class Survey(Several[Pareto]):
     bidirectional: bool  # whether only duplex topologies were asked for
     per_port: bool  # whether every port adds its bandwidth to the node's; else the ports share what a node has
     frontiers: tuple[Pareto, ...]  # the answer of :func:`topodesign.pareto` for every size that there is something of
-    missing: tuple[Missing, ...]  # the other sizes
+    missing: tuple[Missing, ...]  # sizes without a topology
 
     KEYS = (
         "*workload",
         key("bandwidth_of", "What that is the bandwidth of.", kind=("node", "port")),
-        "bidirectional",
-        key("verdict", "Which size to take, and why."),
-        key("sizes", "The fastest topology of each size."),
-        key("missing", "Sizes without a topology."),
+        "bidirectional verdict sizes missing",
     )
     ROWS = "sizes"
     MEMBERS = "frontiers"
@@ -109,7 +106,7 @@ class Survey(Several[Pareto]):
 
     @property
     def verdict(self) -> str:
-        """What the whole grid buys, and which step of it the most, for the first size of data."""
+        """Which size to take, and why."""
         size = format_size(self.workload.sizes[0])
         gains = [(gain[0], place) for place, gain in enumerate(self.gains) if gain is not None]
         if not gains:

@@ -83,9 +83,9 @@ class Scheduled(Declared):
 class OtherMethod(Cost):
     """A method that is better in steps or bandwidth."""
 
-    method: str
+    method: str  # its name
 
-    KEYS = (key("method", "Its name."), *keys_of(Cost.KEYS))
+    KEYS = ("method", *keys_of(Cost.KEYS))
 
 
 class InSteps(Scheduled):

@@ -37,7 +37,7 @@ _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the in
 class BoxDesign(Result):
     """A wiring of boxes, or their rails."""
 
-    name: str  # what it is: a graph of boxes, or rails
+    name: str  # the graph of boxes, or rails
     fabric: Fabric  # the fabric, whose name is its spec
     rates: BoxRates  # what it reaches, proved
     tried: int  # numberings of NICs that were priced; 1 where any is as good
@@ -47,14 +47,13 @@ class BoxDesign(Result):
     boxed: Boxed | None = None  # which NIC has which cable; None of rails
 
     KEYS = (
-        key("topology=name", "The graph of boxes, or rails."),
+        "topology=name",
         key("fabric=fabric.name", "The spec of it all, which `optimum`, `schedule` and others take."),
         key("nodes=len(fabric.compute)", "Nodes of all boxes."),
         key("*rates"),
-        key("nic_orders=tried", "Numberings of NICs that were priced; 1 where any is as good."),
+        "nic_orders=tried",
         key("simplex=not(duplex)", "Whether cables go one way only."),
-        key("plans=timed", "Lifted plans with their times."),
-        key("step_s?=step_s", "With --workload: seconds of a step; null where some of it has no lifted plan."),
+        "plans=timed step_s?=step_s",
     )
 
     @cached_property
@@ -77,7 +76,7 @@ class BoxDesign(Result):
 
     @property
     def timed(self) -> tuple[PlanTime, ...]:
-        """Times of lifted plans, of every size or of what the workload has."""
+        """Lifted plans with their times."""
         asked = [(size, collective) for size in self.sizes for collective in PRICED]
         if self.workload is not None:
             asked = [(one.size, one.collective) for one in self.workload.shares]
@@ -95,7 +94,7 @@ class BoxDesign(Result):
 
     @property
     def step_s(self) -> float | None:
-        """The same, rounded."""
+        """With --workload: seconds of a step; null where some of it has no lifted plan."""
         return None if self.step is None else float(self.step)
 
     def beats(self, others: Sequence[BoxDesign]) -> bool:
@@ -121,13 +120,12 @@ class BoxDesign(Result):
 class PlanTime(Declared):
     """The time of a plan."""
 
-    collective: str
-    size: Fraction
+    collective: str  # what is done
+    size: Fraction  # data, in bytes
     time: Fraction
 
     KEYS = (
-        key("collective", "What is done."),
-        key("size_bytes=number(size)", "Data, in bytes."),
+        "collective size_bytes=number(size)",
         key("time_s=float(time)", "Seconds, rounded."),
         key("time", "Seconds, exactly."),
     )
@@ -145,21 +143,18 @@ class BoxFrontier(Result):
     box: Box  # what the boxes are
     boxes: int
     ports: int
-    split: int
-    entries: tuple[BoxDesign, ...]  # the wirings
+    split: int  # ports of a NIC
+    entries: tuple[BoxDesign, ...]  # those that no other beats: the fastest step first, or else the fastest all-to-all
     rivals: tuple[BoxDesign, ...]  # the same boxes with switches between their NICs
     compared: int  # graphs of boxes that were priced
-    bound: Fraction  # all-to-all that no graph of so many boxes and ports exceeds, in bytes per second
-    workload: Mix | None = None  # what a step sends, if one was given
+    bound: Fraction  # all-to-all that no graph of as many boxes and ports exceeds, bytes per second
+    workload: Mix | None = None  # with --workload: what a step sends
 
     KEYS = (
         key("box=box.name", "What the boxes are."),
         key("boxes", "How many."),
         key("degree=ports", "Cables out of, and into, each box."),
-        key("split", "Ports of a NIC."),
-        key("all_to_all_bound=bound", "All-to-all that no graph of as many boxes and ports exceeds, bytes per second."),
-        key("workload?", "With --workload: what a step sends."),
-        key("topologies=entries", "Those that no other beats: the fastest step first, or else the fastest all-to-all."),
+        "split all_to_all_bound=bound workload? topologies=entries",
         key("rivals", "The same boxes with switches between NICs."),
         "compared verdict",
     )

@@ -98,19 +98,19 @@ _LAYOUTS = 4  # layouts of the ranks of a training step that are priced
 class TimedBounds(Bounds):
     """What no topology beats."""
 
-    times: Mapping[int | float, Fraction]
+    times: Mapping[int | float, Fraction]  # seconds of an allreduce by size in bytes
 
-    KEYS = (*keys_of(Bounds.KEYS), key("times_s=float(times)", "Seconds of an allreduce by size in bytes."))
+    KEYS = (*keys_of(Bounds.KEYS), "times_s=float(times)")
 
 
 @dataclass(frozen=True, slots=True)
 class Missing(Declared):
     """A name of which there is no design, or none in time."""
 
-    name: str
-    why: str
+    name: str  # the name
+    why: str  # why there is none
 
-    KEYS = (key("name", "The name."), key("why", "Why there is none."))
+    KEYS = "name why"
 
 
 @dataclass(frozen=True, repr=False)

@@ -82,9 +82,9 @@ class MethodResult(Declared):
 class PlanBound(Cost):
     """What no plan beats, proved."""
 
-    times: tuple[Fraction, ...]
+    times: tuple[Fraction, ...]  # seconds for each size
 
-    KEYS = ("steps bandwidth", key("times_s=float(times)", "Seconds for each size."))
+    KEYS = "steps bandwidth times_s=float(times)"
 
 
 @dataclass(frozen=True, repr=False)

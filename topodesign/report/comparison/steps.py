@@ -32,7 +32,7 @@ class NamedStep(Declared):
     name: str  # what it was called
     time: StepTime
 
-    KEYS = (key("name", "What it was called."), "*time")
+    KEYS = "name *time"
     ROW = "name *time"
 
 
@@ -44,12 +44,7 @@ class StepComparison(Result):
     contenders: tuple[NamedStep, ...]  # the networks, in the order in which they were named
     missing: tuple[Missing, ...] = ()  # names of which there is no network of this size, with the reason
 
-    KEYS = (
-        key("model=step.model", "What is trained; null for a list.", kind=Model | None),
-        key("nodes", "Accelerators."),
-        "contenders",
-        key("missing", "Names of which there is no network of this size, with the reason."),
-    )
+    KEYS = (key("model=step.model", "What is trained; null for a list.", kind=Model | None), "nodes contenders missing")
     ROWS = "contenders"
 
     @property

@@ -45,7 +45,7 @@ class Decision(TextResult):
     growth: tuple[Stage, ...]  # stages to grow by, in order
     wiring: WiringPlan  # the plan of the recommendation, checked
     claims: tuple[Claim, ...]  # what is proven, and what was only searched
-    files: tuple[File, ...] = ()  # what was written
+    files: tuple[File, ...] = ()  # files that -o wrote, relative to its directory
 
     KEYS = (
         "request recommendation runner_up verdict contenders",
@@ -56,10 +56,7 @@ class Decision(TextResult):
             value=lambda one: dict(one.missing),
         ),
         key("beaten", "What was not scheduled, as bounds say that two contenders are as good, or one far faster."),
-        "turns limits failures growth",
-        key("bill", "What to buy for the recommendation."),
-        "claims",
-        key("files", "Files that -o wrote, relative to its directory."),
+        "turns limits failures growth bill claims files",
         key("text=str(self)", "The same for people.", kind=str),
     )
     ROWS = "contenders"

@@ -28,19 +28,15 @@ class Part(Declared):
     """A collective of a step on a contender, and what it takes."""
 
     share: Share  # the collective, its size and how often
-    method: str  # by which method it is scheduled, or what its price is of
-    seconds: Fraction  # of one run of it, simulated; of boxes the price of flows
-    latency: Fraction  # seconds of that which it would take without any data
+    method: str  # by which method it is scheduled; of boxes what it is priced by
+    seconds: Fraction  # seconds of one run; of boxes the price of flows
+    latency: Fraction  # seconds of that without any data
     plan: Plan | None = None  # the verified plan; None where there is a price alone
-    planned: Fraction | None = None  # seconds that the verified plan takes; None where there is none
+    planned: Fraction | None = None  # seconds of its verified plan; null where none was made
 
     KEYS = (
-        "*share",
-        key("method", "By which method it is scheduled; of boxes what it is priced by."),
-        key("time_s=float(seconds)", "Seconds of one run; of boxes the price of flows."),
-        key("planned_s=float(planned)", "Seconds of its verified plan; null where none was made."),
-        key("latency_s=float(latency)", "Seconds of that without any data."),
-        key("in_step_s=float(in_step)", "Seconds of all runs in a step."),
+        "*share method time_s=float(seconds) planned_s=float(planned) latency_s=float(latency)",
+        "in_step_s=float(in_step)",
     )
 
     @property
@@ -69,7 +65,7 @@ class Offer(Declared):
     kind: OfferKind  # ``direct`` of the frontier, ``plant`` made for the room, ``boxes``, or a ``rival``
     spec: str | None  # the text that rebuilds it; None where there is none
     place: Topology | Fabric  # its links; of boxes those between boxes
-    parts: tuple[Part, ...]  # the collectives of a step, in the order of the request; none of a step of a model
+    parts: tuple[Part, ...]  # the collectives of the step; none of a step of a model
     counts: Counts  # cables, ports and switches, and the failures that it survives
     price: Fraction | None
     watts: Fraction | None
@@ -82,10 +78,7 @@ class Offer(Declared):
     KEYS = (
         "name kind spec",
         key("time_s=float(seconds)", "Seconds of a step."),
-        key("time", "Seconds of a step, exactly."),
-        key("parts", "The collectives of the step; none of a step of a model."),
-        key("step", "Where the time of a training step of a model goes; null without a model."),
-        "*counts",
+        "time parts step *counts",
         key("price=float(price)", "Price of cables, ports and switches; null where no prices are given."),
         key("watts=float(watts)", "Watts; null where none are given."),
         key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
@@ -138,13 +131,11 @@ class Limit(Declared):
     links: tuple[str, ...]  # the fullest links by the names of their hosts, a few of them
     full: int  # how many links are as full
     of: int  # how many links there are
-    seconds: Fraction  # of one run
+    seconds: Fraction  # seconds of one run
     least: Fraction  # what no wiring of as many nodes and ports undercuts
 
     KEYS = (
-        "collective by links full of",
-        key("time_s=float(seconds)", "Seconds of one run."),
-        key("least_s=float(least)", "What no wiring of as many nodes and ports undercuts."),
+        "collective by links full of time_s=float(seconds) least_s=float(least)",
         key("words=str(self)", "In a sentence.", kind=str),
     )
 
@@ -159,14 +150,12 @@ class Loss(Declared):
 
     cables: tuple[str, ...]  # the cables that fail, by their names in the wiring plan
     links: tuple[str, ...]  # the same by the names of hosts
-    seconds: Fraction | None  # of a step then; None where not all reach each other
+    seconds: Fraction | None  # seconds of a step then; null where not all reach each other
     looked_at: int  # failures that were compared
     all_of_them: bool  # whether these are all that there can be; those that a symmetry makes alike count
 
     KEYS = (
-        "cables links",
-        key("time_s=float(seconds)", "Seconds of a step then; null where not all reach each other."),
-        "looked_at all_of_them",
+        "cables links time_s=float(seconds) looked_at all_of_them",
         key("words=str(self)", "In a sentence.", kind=str),
     )
 
@@ -184,9 +173,9 @@ class Stage(Declared):
     topology: Topology  # its links
     moves: int  # patches to move from the stage before
     at_least: int  # what any change to it moves
-    seconds: Fraction  # of a step then, with as many ports
+    seconds: Fraction  # seconds of a step then
 
-    KEYS = ("nodes name moves bound=at_least", key("time_s=float(seconds)", "Seconds of a step then."))
+    KEYS = "nodes name moves bound=at_least time_s=float(seconds)"
 
 
 @dataclass(frozen=True)
