@@ -351,7 +351,7 @@ def with_documents(page: str) -> str:
     """Return the page about ``--json`` with all schemas below its mark."""
     mark = "<!-- made of the schemas by python -m tests.pages -->\n"
     parts, known, shared = [page[: page.index(mark)] + mark.strip()], dict[int, str](), dict[str, Any]()
-    for command, (shape, _) in SHAPES.items():
+    for command, shape in SHAPES.items():
         parts.append(f"## {command}")
         first = known.setdefault(id(shape), command)
         if first != command:

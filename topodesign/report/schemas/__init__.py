@@ -1,12 +1,11 @@
 """What ``--json`` prints, as JSON Schema (2020-12), made of what classes declare (:mod:`topodesign.base.records`).
 
-* ``documents`` lists commands with their versions and what they print: a class by its place, ``declared(...)``, or a
-  few keys that a command puts together itself. It has :func:`topodesign.json_schema`.
+* ``documents`` lists what commands print: a class by its place, or a few keys that a command puts together itself,
+  made of the functions in ``shapes``. It has :func:`topodesign.json_schema`.
 * ``derived`` makes the shape of a class: its keys, types and meanings. Nothing is imported before it is asked for.
-* ``shapes`` are functions that return pieces of a schema: ``text``, ``fraction``, ``array``, ``record``.
 * ``outline`` writes a schema for people: ``topodesign schema COMMAND``, and the page ``docs/json.md``.
 
 A document holds no key that its schema lacks. A new key is declared at its class; a new command has a row in
 ``documents.SHAPES``. ``python -m tests.pages json.md`` then writes the page. A key that goes, or means something else
-than before, makes a new version: the number in ``SHAPES``.
+than before, makes a new version: a number in ``documents.VERSIONS``.
 """

@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from fractions import Fraction
@@ -34,6 +34,29 @@ class Shapes:
 
     def __init__(self) -> None:
         self.shared: dict[str, Shape] = {}
+
+    def resolved(self, shape: Any, *, whole: bool = False) -> Any:
+        """Return a shape with those of classes in their places; ``whole`` ones are there even if they are shared."""
+        if isinstance(shape, list):
+            return [self.resolved(one, whole=whole) for one in shape]
+        if not isinstance(shape, dict):
+            return shape
+        if "$class" not in shape:
+            return {name: self.resolved(one, whole=whole and name == "anyOf") for name, one in shape.items()}
+        kind, more, about = loaded(shape["$class"]), shape.get("$more"), shape.get("description", "")
+        if not (whole or more):
+            return self.of_class(kind, about)
+        found = self.of_keys(kind.KEYS, kind, about)
+        return with_more(found, self.resolved(more, whole=True)) if more else found
+
+    def referred_to(self, shape: Shape) -> dict[str, Shape]:
+        """Return the shared shapes that one refers to, and those that these do."""
+        found: dict[str, Shape] = {}
+        new = set(_references(shape))
+        while new:
+            found |= {name: self.shared[name] for name in new}
+            new = {inner for name in new for inner in _references(found[name])} - set(found)
+        return found
 
     def of_class(self, kind: Any, about: str = "") -> Shape:
         """Return the shape of what a class declares; a reference if it is shared."""
@@ -122,13 +145,33 @@ class Shapes:
         return shape if len(others) == len(members) else shapes.nullable(shape, about)
 
 
+def with_more(shape: Shape, more: Shape) -> Shape:
+    """Return a shape of objects with the keys of another one after its own; there may be several of either."""
+    if "anyOf" in shape:
+        return shape | {"anyOf": [with_more(one, more) for one in shape["anyOf"]]}
+    if "anyOf" in more:
+        return more | {"anyOf": [with_more(shape, one) for one in more["anyOf"]]}
+    properties = shape["properties"] | more["properties"]
+    required = [*dict.fromkeys([*shape["required"], *more["required"]])]
+    return more | shape | {"properties": properties, "required": required}
+
+
+def _references(shape: Any) -> Iterator[str]:
+    if isinstance(shape, dict):
+        if "$ref" in shape:
+            yield shape["$ref"].rsplit("/", 1)[1]
+        for inside in shape.values():
+            yield from _references(inside)
+    elif isinstance(shape, list):
+        for inside in shape:
+            yield from _references(inside)
+
+
 def _of_number(kind: type, about: str, function: str) -> Shape:
-    if kind is bool:
-        return shapes.flag(about)
-    if kind is NOTHING:
-        return {"description": about, "type": "null"}
-    kind = {"float": float, "number": float, "str": Fraction}.get(function, kind)
-    return {Fraction: shapes.fraction, float: shapes.number}.get(kind, shapes.integer)(about)
+    if kind not in {bool, NOTHING}:
+        kind = {"float": float, "number": float, "str": Fraction}.get(function, kind)
+        kind = kind if kind in {Fraction, float} else int
+    return shapes.plain(kind, about)
 
 
 def summary(kind: Any) -> str:

@@ -2,97 +2,265 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.report.schemas import catalogs, fabrics, plans, topologies
-from topodesign.report.schemas.derived import Shapes, loaded
-from topodesign.report.schemas.shapes import Shape, array, declared, either, mapping, nullable, record, text, texts
-
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-EXAMPLES = either(
-    record({"examples": array(declared("base.shipped:Example"), "Those that there are.")}, "the list"),
-    record({"files": texts("Copies that were made.")}, "with NAMES"),
+from topodesign.report.schemas.derived import Shapes, with_more
+from topodesign.report.schemas.shapes import (
+    Shape,
+    array,
+    declared,
+    either,
+    flag,
+    fraction,
+    integer,
+    mapping,
+    nullable,
+    number,
+    record,
+    text,
+    texts,
+    variants,
+    word,
 )
-SCHEMA = record({"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")})
-CHART, DRAWING = declared("report.charts.chart:Chart"), declared("report.charts.chart:Drawing")
-ROUTES = declared("wiring.routes.routes:Routes", more={"file": nullable(text("What -o wrote; null without it."))})
-REPLAN = declared("schedulers.replan:Replanned", more={"file": text("What -o wrote.")})
-SHAPES: dict[str, tuple[Shape, int]] = {
-    "pareto": (topologies.ANSWER, 1),
-    "synthesize": (topologies.SYNTHESIZE, 1),
-    "catalog show": (catalogs.SHOW, 1),
-    "catalog list": (catalogs.LIST, 1),
-    "catalog build": (catalogs.BUILD, 1),
-    "catalog verify": (catalogs.VERIFY, 1),
-    "catalog price": (catalogs.PRICE, 1),
-    "catalog improve": (catalogs.IMPROVE, 1),
-    "catalog merge": (catalogs.MERGE, 1),
-    "catalog compare": (catalogs.COMPARE, 1),
-    "evaluate": (topologies.EVALUATE, 1),
-    "compare": (topologies.COMPARE, 1),
-    "step": (declared("report.comparison.steps:StepComparison"), 1),
-    "design": (declared("report.design.answer:Decision"), 1),
-    "families": (topologies.FAMILIES, 1),
-    "links": (topologies.LINKS, 1),
-    "optimum": (fabrics.OPTIMUM, 1),
-    "fabric": (fabrics.FABRIC, 1),
-    "schedule": (plans.SCHEDULE, 1),
-    "replan": (REPLAN, 1),
-    "frontier": (plans.FRONTIER, 1),
-    "pipeline": (plans.PIPELINE, 1),
-    "groups": (declared("optima.group_price:GroupPrice"), 1),
-    "uneven": (declared("optima.uneven:UnevenPrice"), 1),
-    "reconfigure": (
-        either(
-            declared("schedulers.circuits.reconfigure:Reconfiguration") | {"description": "without --plant"},
-            declared("wiring.plant.phases:CarriedPhases") | {"description": "with --plant"},
-        ),
-        1,
-    ),
-    "layout": (fabrics.LAYOUT, 1),
-    "methods": (plans.METHODS, 1),
-    "verify": (plans.VERIFY, 1),
-    "simulate": (plans.SIMULATE, 1),
-    "compile": (plans.COMPILE, 1),
-    "compile-set": (plans.COMPILE_SET, 1),
-    "runtimes": (declared("runtime.rules:Rules"), 1),
-    "doctor": (declared("runtime.diagnosis:Diagnosis"), 1),
-    "run": (declared("execution.result:RunResult"), 1),
-    **{f"plot {name}": (CHART, 1) for name in ("frontier", "times", "sizes", "winners")},
-    **{f"plot {name}": (DRAWING, 1) for name in ("structure", "matrix", "orbits", "boxes")},
-    **{f"plot {name}": (CHART, 1) for name in ("distances", "loads", "timeline", "use")},
-    "plot cut": (DRAWING, 1),
-    "report": (declared("report.page.page:Page"), 1),
-    "examples": (EXAMPLES, 1),
-    "schema": (SCHEMA, 1),
-    "plugins": (declared("base.plugins:Plugins"), 1),
-    "warm": (declared("report.first_use:Warmed"), 1),
-    "routed": (declared("optima.routed:Routed"), 1),
-    "routes": (ROUTES, 1),
-    "wire plan": (declared("wiring.plan.plan:WiringPlan"), 1),
-    "wire buy": (declared("wiring.parts.bought:Purchase"), 1),
-    "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
-    "wire show": (
-        either(
-            declared("wiring.plan.plan:WiringPlan") | {"description": "without NAME"},
-            declared("wiring.exports.trace:Traces") | {"description": "with NAME"},
-        ),
-        1,
-    ),
-    "wire addresses": (declared("wiring.bringup.bringup:Bringup"), 1),
-    "wire import": (declared("wiring.exports.read_back:ReadBack"), 1),
-    "wire diff": (declared("wiring.change.rewire:Rewiring"), 1),
-    "wire apply": (declared("wiring.switches.apply:Applied"), 1),
-    "wire check": (declared("wiring.check.check:WiringCheck"), 1),
-    "wire impact": (declared("wiring.failures.report:FailureReport"), 1),
-    "wire repairs": (declared("wiring.failures.order:RepairOrder"), 1),
-    "wire year": (declared("wiring.failures.year:Year"), 1),
-}
-"""The shape of what a command prints, from the other modules of this folder, and its version.
 
-A version stands for what keys mean: new keys leave it as it is; where one goes or means something else, it grows.
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_FILE = {"file": nullable(text("What -o wrote; null without it."))}
+_PARETO, _COMPARISON = "catalog.frontier:Pareto", "report.comparison.compare:Comparison"
+_CHART, _DRAWING = "report.charts.chart:Chart", "report.charts.chart:Drawing"
+
+_CATALOG_LIST = {
+    "degrees": array("catalog.quality:Coverage", "A row for each degree."),
+    "quality?": array("catalog.quality:Quality", "With --quality: how far the best topologies are from the bound."),
+    "exchange?": array(
+        "catalog.exchange_quality:ExchangeQuality",
+        "With --quality --collective all-to-all: how far the fastest are from the bound by distances.",
+    ),
+}
+_PRICED = {
+    "degree": integer("Ports of a node."),
+    "priced": integer("Rows with a price of all-to-all."),
+    "rows": integer("Rows."),
+}
+
+_ENDS = {"from": text("A node or switch."), "to": text("A node or switch.")}
+_SWITCH = {
+    "name": text("A switch."),
+    "multicast?": flag("Whether it copies."),
+    "aggregation?": flag("Whether it adds."),
+    "memory?": flag("Whether it is memory, which copies."),
+}
+_LINK = {
+    **_ENDS,
+    "bandwidth": text("With its unit."),
+    "duplex?": flag("Whether there is one back as well; false if not said."),
+    "class?": text("What upgrades and prices call it."),
+}
+_SHARED = {
+    "name": text("What it is called."),
+    "bandwidth": text("With its unit."),
+    "links": array(record(_ENDS), "Which links."),
+}
+_PRICE = either(text("Of one more, or of so much bandwidth."), number("Of one more."))
+_FABRIC = {
+    "name": text("What it is called."),
+    "nodes": texts("Nodes that compute."),
+    "switches": array(either(text("A switch."), record(_SWITCH)), "Switches."),
+    "links": array(record(_LINK), "Links; repeated ones add up."),
+    "latency?": mapping(text("With its unit."), "Time that a message takes over a link, by class."),
+    "prices?": mapping(_PRICE, "Price of links, by class."),
+    "unequal?": flag("Whether nodes and switches may have more bandwidth in than out; false if not said."),
+    "shared?": array(record(_SHARED), "What several links may carry together."),
+}
+
+_WRITTEN = {"verified": {"description": "Nothing else is written.", "const": True}, "file": text("What was written.")}
+_MADE = {
+    "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
+    "allreduce?": nullable(text("What is known of a better allreduce; else null.")),
+    "notes": texts("How it came about, and what its runtime wants beside it."),
+    "file": text("What was written; of traces the directory."),
+}
+_SHARING = declared("compiler.compilation:Sharing", "How sends and receives share threadblocks.")
+_PROGRAM = {
+    "program": text("A line about it."),
+    "ranks": texts("The node that each rank is."),
+    "notes": texts("What else there is to say."),
+    "file": text("What was written."),
+}
+_REPORT = "plans.replay.plans:Report"
+_WRONG_TREES = {
+    "fabric?": text("Of trees: what it is called."),
+    "trees?": integer("Different trees; if all of them are trees."),
+    "k?": fraction("Trees per root; as above."),
+    "height?": fraction("Links of the longest way in a tree; as above."),
+    "inv_x_star?": fraction("Seconds of a byte of a shard; as above."),
+    "algorithmic_bandwidth?": fraction("Bytes per second; as above."),
+}
+_FOUND = {
+    "in rounds": "plans.replay.rounds:RoundsReport",
+    "in phases": "plans.replay.steps:PhasesFound",
+    "in routed rounds": "plans.replay.steps:RoutedFound",
+    "over trees": "optima.forest.describe:TreeFacts",
+    "over paths": "plans.replay.pipelines:PathsFound",
+    "in stages": "plans.replay.pipelines:StagesFound",
+    "in timed sends": "plans.replay.timed:TimedReport",
+    "in timed sends of several collectives": "plans.replay.timed:TogetherFound",
+}
+_OTHER_PROGRAMS = {
+    "runtime.mscclpp.check:PlanReport": "an execution plan",
+    "runtime.jax.check:ModuleReport": "a module for JAX",
+    "runtime.chakra.check:TraceReport": "traces",
+}
+
+SHAPES: dict[str, Shape | str] = {
+    "pareto": either(
+        declared(
+            _PARETO,
+            "of allreduces",
+            more={"against?": declared(_COMPARISON, "With --against: the fastest beside others.")},
+        ),
+        *variants(
+            {
+                "catalog.ranking:Ranking": "with --collective or --workload",
+                "catalog.routed_ranking:RoutedRanking": "with --hop",
+                "wiring.change.growth:Growth": "with --grow-from",
+                "wiring.plant.answer:Carried": "with --plant",
+                "report.boxes.frontier:BoxFrontier": "with --box",
+                "catalog.survey:Survey": "for a range of N or d",
+            }
+        ),
+    ),
+    "synthesize": declared("search.synthesis:Synthesis", more=_FILE),
+    "catalog show": either(
+        declared(_PARETO, "for one N"), record({"sizes": array(_PARETO, "The answer for each N.")}, "for a range of N")
+    ),
+    "catalog list": record(_CATALOG_LIST),
+    "catalog build": record({"files": texts("The files that were written.")}),
+    "catalog verify": "catalog.verify:Verification",
+    "catalog price": record({"degrees": array(record(_PRICED), "A row for each degree.")}),
+    "catalog improve": "catalog.improve:Improvement",
+    "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
+    "catalog compare": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
+    "evaluate": "pricing.evaluation:Evaluation",
+    "compare": _COMPARISON,
+    "step": "report.comparison.steps:StepComparison",
+    "design": "report.design.answer:Decision",
+    "families": "report.families:Families",
+    "links": record(
+        {
+            "nodes": integer("Nodes N, numbered from 0."),
+            "links": array(array(integer(), "From node, to node, capacity.", length=3), "All links."),
+        }
+    ),
+    "optimum": either(
+        *variants(
+            {
+                "optima.tree_optimum:FabricOptimum": "over trees",
+                "pricing.flows.flow_optimum:FlowOptimum": "of all-to-all, scatter and gather",
+                "optima.fluid.fluid_optimum:FluidOptimum": "with --method fluid",
+                "optima.purchase:Purchase": "with --upgrade",
+                "optima.failures:SingleFailures": "with --failures",
+                "schedulers.failure_plans:FailurePlans": "with --failures and --plans",
+            }
+        )
+    ),
+    "fabric": record(_FABRIC),
+    "schedule": either(
+        *variants(
+            {
+                "report.scheduled:InRounds": "in rounds",
+                "report.scheduled:OverTrees": "over trees",
+                "report.scheduled:OverPaths": "over paths",
+                "report.scheduled:InStages": "in stages",
+                "report.scheduled:InTimedSends": "in timed sends",
+                "report.scheduled:Several": "in timed sends of several collectives",
+            },
+            more=_WRITTEN,
+        )
+    ),
+    "replan": declared("schedulers.replan:Replanned", more={"file": text("What -o wrote.")}),
+    "frontier": declared("schedulers.exact_frontier:ExactFrontier", more=_FILE),
+    "pipeline": "schedulers.frontier:PipelineFrontier",
+    "groups": "optima.group_price:GroupPrice",
+    "uneven": "optima.uneven:UnevenPrice",
+    "reconfigure": either(
+        *variants(
+            {
+                "schedulers.circuits.reconfigure:Reconfiguration": "without --plant",
+                "wiring.plant.phases:CarriedPhases": "with --plant",
+            }
+        )
+    ),
+    "layout": declared("optima.layout:Layout", more=_FILE),
+    "methods": either(
+        declared("report.comparison.methods:MethodComparison", "compared on a place"),
+        record({"methods": array("schedulers.listing:Listed", "All there are.")}, "without a place"),
+    ),
+    "verify": either(
+        declared("compiler.check_sets:SetReport", "a set of plans"),
+        *(declared(_REPORT, f"a plan {how}", more=declared(found)) for how, found in _FOUND.items()),
+        declared(_REPORT, "a plan over trees or paths that is wrong", more=_WRONG_TREES),
+        declared("runtime.msccl.check:CheckReport", "a program"),
+        *variants(_OTHER_PROGRAMS),
+        declared("runtime.phases:PhasesReport", "programs by phase"),
+    ),
+    "simulate": record(
+        {
+            "collective": text("What is done."),
+            "nodes": integer("Nodes, with switches."),
+            "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
+            "runs": array("plans.timing.plans:Simulation", "One for each --size."),
+            "training?": declared("plans.timing.workload:TrainingStep", "With --training."),
+        }
+    ),
+    "compile": either(
+        declared("runtime.msccl.check:CheckReport", "one program", more=_MADE | {"threadblocks": _SHARING}),
+        *variants(_OTHER_PROGRAMS, more=_MADE),
+        record(
+            {"programs": array(record(_PROGRAM), "One for each group, each phase, or each root.")}, "several programs"
+        ),
+    ),
+    "compile-set": declared("compiler.sets:CompiledSet", more={"directory": text("What was written.")}),
+    "runtimes": "runtime.rules:Rules",
+    "doctor": "runtime.diagnosis:Diagnosis",
+    "run": "execution.result:RunResult",
+    **dict.fromkeys((f"plot {name}" for name in ("frontier", "times", "sizes", "winners")), _CHART),
+    **dict.fromkeys((f"plot {name}" for name in ("structure", "matrix", "orbits", "boxes")), _DRAWING),
+    **dict.fromkeys((f"plot {name}" for name in ("distances", "loads", "timeline", "use")), _CHART),
+    "plot cut": _DRAWING,
+    "report": "report.page.page:Page",
+    "examples": either(
+        record({"examples": array("base.shipped:Example", "Those that there are.")}, "the list"),
+        record({"files": texts("Copies that were made.")}, "with NAMES"),
+    ),
+    "schema": record(
+        {"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")}
+    ),
+    "plugins": "base.plugins:Plugins",
+    "warm": "report.first_use:Warmed",
+    "routed": "optima.routed:Routed",
+    "routes": declared("wiring.routes.routes:Routes", more=_FILE),
+    "wire plan": "wiring.plan.plan:WiringPlan",
+    "wire buy": "wiring.parts.bought:Purchase",
+    "wire loss": "wiring.plan.losses:LossBudget",
+    "wire show": either(
+        *variants({"wiring.plan.plan:WiringPlan": "without NAME", "wiring.exports.trace:Traces": "with NAME"})
+    ),
+    "wire addresses": "wiring.bringup.bringup:Bringup",
+    "wire import": "wiring.exports.read_back:ReadBack",
+    "wire diff": "wiring.change.rewire:Rewiring",
+    "wire apply": "wiring.switches.apply:Applied",
+    "wire check": "wiring.check.check:WiringCheck",
+    "wire impact": "wiring.failures.report:FailureReport",
+    "wire repairs": "wiring.failures.order:RepairOrder",
+    "wire year": "wiring.failures.year:Year",
+}
+"""The shape of what a command prints, or the place of the class that declares it."""
+
+VERSIONS: dict[str, int] = {}
+"""Versions of documents, which stand for what keys mean; 1 where nothing is said.
+
+New keys leave a version as it is; where one goes or means something else, it grows.
 """
 FILES = frozenset({"links", "fabric"})
 """Commands that print a file in a format of its own, which other commands read: it has no key ``schema``."""
@@ -100,7 +268,7 @@ FILES = frozenset({"links", "fabric"})
 
 def identifier(command: str) -> str:
     """Return what documents of a command have under ``schema``: the program, the command and the version."""
-    return f"topodesign/{command.replace(' ', '-')}/{SHAPES[command][1]}"
+    return f"topodesign/{command.replace(' ', '-')}/{VERSIONS.get(command, 1)}"
 
 
 def json_schema(command: str) -> dict[str, Any]:
@@ -127,59 +295,11 @@ def json_schema(command: str) -> dict[str, Any]:
     >>> schema["$id"], list(schema["properties"])
     ('topodesign/catalog-price/1', ['schema', 'degrees'])
     """
-    shape, _ = SHAPES[as_choice("command", command, SHAPES)]
+    shape = SHAPES[as_choice("command", command, SHAPES)]
     maker = Shapes()
-    shape = _resolved(shape, maker, whole=True)
+    shape = maker.resolved(declared(shape) if isinstance(shape, str) else shape, whole=True)
     if command not in FILES:
-        shape = _with_more(record({"schema": {"description": "This schema.", "const": identifier(command)}}), shape)
-    head = {"$schema": DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}
-    shared = _shared(shape, maker)
+        shape = with_more(record({"schema": {"description": "This schema.", "const": identifier(command)}}), shape)
+    head = {"$schema": _DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}
+    shared = maker.referred_to(shape)
     return head | shape | ({"$defs": dict(sorted(shared.items()))} if shared else {})
-
-
-def _resolved(shape: Any, maker: Shapes, *, whole: bool = False) -> Any:
-    """Return a shape with those of classes in their places; ``whole`` ones are there even if they are shared."""
-    if isinstance(shape, list):
-        return [_resolved(one, maker, whole=whole) for one in shape]
-    if not isinstance(shape, dict):
-        return shape
-    if "$class" not in shape:
-        return {name: _resolved(one, maker, whole=whole and name == "anyOf") for name, one in shape.items()}
-    kind, more, about = loaded(shape["$class"]), shape.get("$more"), shape.get("description", "")
-    if not (whole or more):
-        return maker.of_class(kind, about)
-    found = maker.of_keys(kind.KEYS, kind, about)
-    return _with_more(found, _resolved(more, maker, whole=True)) if more else found
-
-
-def _with_more(shape: Shape, more: Shape) -> Shape:
-    """Return a shape of objects with the keys of another one after its own; there may be several of either."""
-    if "anyOf" in shape:
-        return shape | {"anyOf": [_with_more(one, more) for one in shape["anyOf"]]}
-    if "anyOf" in more:
-        return more | {"anyOf": [_with_more(shape, one) for one in more["anyOf"]]}
-    properties = shape["properties"] | more["properties"]
-    required = [*dict.fromkeys([*shape["required"], *more["required"]])]
-    return more | shape | {"properties": properties, "required": required}
-
-
-def _shared(shape: Shape, maker: Shapes) -> dict[str, Shape]:
-    """Return the shared shapes that one refers to, and those that these do."""
-    found: dict[str, Shape] = {}
-    new = set(_references(shape))
-    while new:
-        for name in new:
-            found[name] = maker.shared[name]
-        new = {inner for name in new for inner in _references(found[name])} - set(found)
-    return found
-
-
-def _references(shape: Any) -> Iterator[str]:
-    if isinstance(shape, dict):
-        if "$ref" in shape:
-            yield shape["$ref"].rsplit("/", 1)[1]
-        for inside in shape.values():
-            yield from _references(inside)
-    elif isinstance(shape, list):
-        for inside in shape:
-            yield from _references(inside)

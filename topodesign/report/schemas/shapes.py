@@ -1,19 +1,34 @@
-"""Pieces of schemas: each function takes what a value is, in words, and returns JSON Schema."""
+"""Pieces of schemas: each function takes what a value is, in words, and returns JSON Schema.
+
+What a class declares is named by its place, ``folder.module:Class``, also where a shape is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 Shape = dict[str, Any]  # A JSON Schema
 Keys = Mapping[str, Shape]  # keys of an object; one that ends with a question mark is not always there
 
-FRACTION = r"^-?[0-9]+(/[1-9][0-9]*)?$"
+_PLAIN: dict[type, Shape] = {
+    str: {"type": "string"},
+    Fraction: {"type": "string", "pattern": r"^-?[0-9]+(/[1-9][0-9]*)?$"},  # "p/q" or "p"
+    int: {"type": "integer", "minimum": 0},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+}
 
 
-def text(about: str = "") -> Shape:
-    """Return the shape of words."""
-    return _said({"type": "string"}, about)
+def plain(kind: type, about: str = "") -> Shape:
+    """Return the shape of words, exact numbers, whole ones that are not negative, rounded ones, or true and false."""
+    return _said(_PLAIN[kind], about)
+
+
+text, fraction, integer, number, flag = (partial(plain, kind) for kind in (str, Fraction, int, float, bool))
 
 
 def word(*choices: str | None, about: str = "") -> Shape:
@@ -21,30 +36,10 @@ def word(*choices: str | None, about: str = "") -> Shape:
     return _said({"enum": list(choices)}, about)
 
 
-def fraction(about: str = "") -> Shape:
-    """Return the shape of an exact number, ``"p/q"`` or ``"p"``."""
-    return _said({"type": "string", "pattern": FRACTION}, about)
-
-
-def integer(about: str = "") -> Shape:
-    """Return the shape of a whole number that is not negative."""
-    return _said({"type": "integer", "minimum": 0}, about)
-
-
-def number(about: str = "") -> Shape:
-    """Return the shape of a number, rounded where it has to be."""
-    return _said({"type": "number"}, about)
-
-
-def flag(about: str = "") -> Shape:
-    """Return the shape of true and false."""
-    return _said({"type": "boolean"}, about)
-
-
-def array(item: Shape, about: str = "", *, length: int | None = None) -> Shape:
+def array(item: Shape | str, about: str = "", *, length: int | None = None) -> Shape:
     """Return the shape of a list, of so many if that is known."""
     sized = {} if length is None else {"minItems": length, "maxItems": length}
-    return _said({"type": "array", "items": item, **sized}, about)
+    return _said({"type": "array", "items": _shape(item), **sized}, about)
 
 
 def tuple_of(*items: Shape, about: str = "") -> Shape:
@@ -55,11 +50,6 @@ def tuple_of(*items: Shape, about: str = "") -> Shape:
 def texts(about: str = "") -> Shape:
     """Return the shape of a list of words."""
     return array(text(), about)
-
-
-def numbers(about: str = "") -> Shape:
-    """Return the shape of a list of numbers."""
-    return array(number(), about)
 
 
 def record(keys: Keys, about: str = "", *, patterns: Keys | None = None) -> Shape:
@@ -92,8 +82,13 @@ def either(*shapes: Shape, about: str = "") -> Shape:
     return _said({"anyOf": list(shapes)}, about)
 
 
+def variants(places: Mapping[str, str], *, more: Keys | None = None) -> list[Shape]:
+    """Return the shapes of several classes, each with the words for it."""
+    return [declared(place, about, more=more) for place, about in places.items()]
+
+
 def declared(place: str, about: str = "", *, more: Keys | Shape | None = None) -> Shape:
-    """Return the shape of what a class declares, ``folder.module:Class``, which is imported when it is asked for.
+    """Return the shape of what a class declares, which is imported when it is asked for.
 
     ``more`` are keys that a command adds to it, or the shape of an object that has them.
     """
@@ -102,8 +97,12 @@ def declared(place: str, about: str = "", *, more: Keys | Shape | None = None) -
 
 
 def shared(name: str, about: str = "") -> Shape:
-    """Return the shape that is described once, under its name in ``shared.py``."""
+    """Return the shape that is described once, under its name."""
     return _said({"$ref": f"#/$defs/{name}"}, about)
+
+
+def _shape(shape: Shape | str) -> Shape:
+    return declared(shape) if isinstance(shape, str) else shape
 
 
 def _said(shape: Shape, about: str) -> Shape:
