@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,30 +110,18 @@ class RunnersUp(Several[RunnerUp]):
         )
 
 
-class _Known(NamedTuple):
-    """A topology of the size in question with all that a wish may ask for."""
-
-    spec: Spec
-    cost: Cost
-    duplex: bool
-    transitive: bool
-    patches: int
-    lengths: int
-    allreduce: tuple[Fraction, ...]
+_Order = Callable[[RunnerUp], tuple[Any, ...]]
 
 
-_Order = Callable[[_Known], tuple[Any, ...]]
-
-
-def _by_time(one: _Known) -> tuple[Any, ...]:
+def _by_time(one: RunnerUp) -> tuple[Any, ...]:
     return (one.allreduce[0], *_by_steps(one))
 
 
-def _by_steps(one: _Known) -> tuple[Any, ...]:
+def _by_steps(one: RunnerUp) -> tuple[Any, ...]:
     return one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec)
 
 
-_ORDERS: dict[str, tuple[_Order, Callable[[_Known], bool] | None]] = {
+_ORDERS: dict[str, tuple[_Order, Callable[[RunnerUp], bool] | None]] = {
     "time": (_by_time, None),
     "steps": (_by_steps, None),
     "bandwidth": (lambda one: (one.cost.bandwidth, *_by_steps(one)), None),
@@ -177,9 +165,9 @@ def runners_up(
     quick = [one for one in known if one.allreduce[0] < _TOO_SLOW * least]
     return RunnersUp(
         workload,
-        RunnerUp("fastest", 0, Fraction(1), *first, workload),
+        first,
         tuple(
-            RunnerUp(wish, place, one.allreduce[0] / least, *one, workload)
+            replace(one, wish=wish, place=place, over=one.allreduce[0] / least)
             for wish, (order, suits) in _ORDERS.items()
             for place, one in enumerate(
                 sorted(filter(suits, quick if wish == "wiring" else known), key=order)[:count], start=1
@@ -188,7 +176,7 @@ def runners_up(
     )
 
 
-def _known(spec: Spec, row: Row | None, nodes: int, degree: int, workload: Workload) -> _Known | None:
+def _known(spec: Spec, row: Row | None, nodes: int, degree: int, workload: Workload) -> RunnerUp | None:
     """Return what there is to say of a topology; None if it cannot be built, is of another size, or not connected."""
     try:
         topology = build(spec)
@@ -197,9 +185,10 @@ def _known(spec: Spec, row: Row | None, nodes: int, degree: int, workload: Workl
         there, back = price_both(topology) if row is None else (row.cost, row.allgather)
     except TopodesignError:
         return None
-    patches, lengths = wiring_of(topology)
     times = workload.allreduce(there, back)
-    return _Known(spec, there.averaged(back), topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
+    duplex, alike = topology.is_duplex, topology.vertex_transitive
+    cost = there.averaged(back)
+    return RunnerUp("fastest", 0, Fraction(1), spec, cost, duplex, alike, *wiring_of(topology), times, workload)
 
 
 def wiring_of(topology: Topology) -> tuple[int, int]:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -155,13 +156,8 @@ def verify_catalog(
     >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows rebuilt and priced: no fault(s)>
     """
-    source = as_catalog(catalog)
-    rows = _wanted(source, degrees, nodes)
-    kept = [] if sample is not None else stored_exchanges(source, source.wanted(degrees), nodes)
-    states = verify(_sample(rows, sample, seed), all_sources=all_sources, resume=resume, workers=workers)
-    known = itertools.chain(misplaced(rows), _wrong(kept, wrong_exchange))
-    found = _verification(known, states, on_fault, progress)
-    return replace(found, rows=found.rows + len(kept))
+    how = {"all_sources": all_sources, "resume": resume, "workers": workers}
+    return _verified(catalog, degrees, nodes, (sample, seed), (on_fault, progress), **how)
 
 
 def audit_catalog(
@@ -187,35 +183,25 @@ def audit_catalog(
     >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows audited: no fault(s)>
     """
-    source = as_catalog(catalog)
-    rows = _wanted(source, degrees, nodes)
-    kept = [] if sample is not None else stored_exchanges(source, source.wanted(degrees), nodes)
-    states = verify(_sample(rows, sample, seed), audit=True, resume=resume, workers=workers)
-    found = _verification(itertools.chain(misplaced(rows), _wrong(kept, audit_exchange)), states, on_fault, progress)
-    return replace(found, rows=found.rows + len(kept), audited=True)
+    how = {"audit": True, "resume": resume, "workers": workers}
+    return _verified(catalog, degrees, nodes, (sample, seed), (on_fault, progress), **how)
 
 
-def _wrong(kept: Iterable[tuple[int, StoredExchange]], check: Callable[[Exchange, int], str | None]) -> Iterator[Fault]:
-    return (Fault(place, why) for degree, place in kept if (why := check(place.row, degree)) is not None)
-
-
-def _wanted(source: Catalog, degrees: Iterable[int] | None, nodes: range | None) -> list[StoredRow]:
-    return stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
-
-
-def _sample(rows: list[StoredRow], sample: int | None, seed: int) -> list[StoredRow]:
-    if sample is None:
-        return rows
-    return draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
-
-
-def _verification(
-    known: Iterable[Fault],
-    states: Iterable[Verified],
-    on_fault: Callable[[Fault], None] | None,
-    progress: Callable[[float], None] | None,
+def _verified(
+    catalog: Catalog | str | Path | None,
+    degrees: Iterable[int] | None,
+    nodes: range | None,
+    drawn: tuple[int | None, int],
+    told: tuple[Callable[[Fault], None] | None, Callable[[float], None] | None],
+    **how: Any,
 ) -> Verification:
-    """Return what states come to, and tell faults and progress on the way."""
+    """Verify rows, or so many drawn by a seed, and tell faults and progress on the way; ``how`` is of :func:`verify`."""
+    source, (sample, seed), (on_fault, progress), audit = as_catalog(catalog), drawn, told, "audit" in how
+    wanted = source.wanted(degrees)
+    rows = stored_rows(source, wanted, *((nodes[0], nodes[-1]) if nodes else ()))
+    kept = stored_exchanges(source, wanted, nodes) if sample is None else []
+    some = rows if sample is None else draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    check = audit_exchange if audit else wrong_exchange
     faults: list[Fault] = []
 
     def note(found: Iterable[Fault]) -> None:
@@ -224,15 +210,16 @@ def _verification(
             if on_fault is not None:
                 on_fault(fault)
 
-    note(known)
+    note(misplaced(rows))
+    note(Fault(place, why) for degree, place in kept if (why := check(place.row, degree)) is not None)
     before: int | None = None
     total = sampled = 0
-    for state in states:
+    for state in verify(some, **how):
         before = state.done if before is None else before
         total, sampled = state.total, sampled + state.sampled
         tell(progress, state.share)
         note(state.faults)
-    return Verification(total, before or 0, tuple(faults), sampled=sampled)
+    return Verification(total + len(kept), before or 0, tuple(faults), audit, sampled)
 
 
 def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:

@@ -164,8 +164,6 @@ def anneal(
     * ``duplex``: keep to duplex digraphs.
     * ``steps``: number of steps to aim at, Moore's bound by default; what has other numbers of steps is found by the
       way.
-    * ``seed``: seed of all random choices.
-    * ``known``: costs that need not be found again.
 
     Returns: what no other found or known one dominates, by steps.
     """

@@ -68,7 +68,6 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
     * ``target``: the size. None is found of duplex ones.
     * ``steps``: steps that it may have at most.
     * ``tries``: candidates to draw, beside double covers with digits in a row, which are looked at in any case.
-    * ``seed``: seed of all random choices.
     * ``most``: how many to return at most.
 
     Returns: the most promising ones, best first; none if no candidate has so few steps.

@@ -27,19 +27,15 @@ _HOT, _COOL = 16, 90
 class Cycles(NamedTuple):
     """Cycles and their ports; shorter cycles, and their ports, are the last.
 
-    * ``length``: of each cycle.
-    * ``first``: first port of each cycle, and the number of ports.
-    * ``cycle``: where each port is.
     * ``mate``, ``turn``: of each port.
-    * ``full``: number of ports of cycles of full length.
     """
 
-    length: Ints
-    first: Ints
-    cycle: Ints
+    length: Ints  # of each cycle
+    first: Ints  # first port of each cycle, and the number of ports
+    cycle: Ints  # where each port is
     mate: Ints
     turn: Ints
-    full: int
+    full: int  # number of ports of cycles of full length
 
 
 @compiled

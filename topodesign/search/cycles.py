@@ -76,7 +76,6 @@ def search_cycles(target: Target, steps: int, work: int, lengths: tuple[int, ...
     * ``steps``: how far nodes may be apart.
     * ``work``: words of 64 bits to look at, in all; some 10^9 take a second.
     * ``lengths``: of the cycles, out of :func:`cycles_of`.
-    * ``seed``: seed of all random choices.
 
     Returns: one, or None if none was found or its spec is too long.
     """

@@ -34,7 +34,6 @@ def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) ->
     * ``base``: regular, at most 8 links out of each node and none twice, and with a spec.
     * ``steps``: that it may have at most, as the base has.
     * ``exchanges``: of links, that are tried.
-    * ``seed``: seed of all random choices.
 
     Returns: none if none is found, or the base is not of this kind.
     """

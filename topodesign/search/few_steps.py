@@ -37,12 +37,10 @@ _MOST_WORK = 4 * 10**9  # words that are looked at in all of them, at most: a fe
 def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
     """Search for a topology of a size with few steps among those of close sizes with nodes more or less.
 
-    * ``target``: the size.
     * ``steps``: steps that it may have at most.
     * ``bases``: regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are
       taken as they are.
     * ``exchanges``: of links, that are tried with each start.
-    * ``seed``: seed of all random choices.
 
     Returns: none if none is found.
     """

@@ -32,10 +32,8 @@ def search_frontier(
 ) -> list[Candidate]:
     """Find the frontier of a size.
 
-    * ``target``: the size.
     * ``seconds``: time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only.
       If None, a budget of work that takes some seconds, so that the same is found on a busy machine as on an idle one.
-    * ``seed``: seed of the search.
     * ``known``: topologies of this size that are known already; they are rebuilt and priced like all others.
     * ``near``: topologies of the degree with a node more or less, for sizes that keep a port free: there is no symmetry
       then.

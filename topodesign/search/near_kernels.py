@@ -27,7 +27,6 @@ class Levels(NamedTuple):
     * ``far``, ``trial_far``: how many nodes each does not reach.
     * ``listed``, ``ends``: nodes whose rows change, in the order of the level from which on they do, and how many do at
       each level.
-    * ``row``: room for one row.
     """
 
     reached: NDArray[np.uint64]
@@ -37,7 +36,7 @@ class Levels(NamedTuple):
     trial_far: Ints
     listed: Ints
     ends: Ints
-    row: Masks
+    row: Masks  # room for one row
 
 
 @compiled

@@ -70,8 +70,6 @@ def search_neighbours(
       no spec are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
     * ``work``: sources looked at and nodes changed, some 3 million a second. The search for compact digraphs comes on
       top of that, once for each size and process.
-    * ``seed``: seed of all random choices.
-    * ``known``: costs that need not be found again.
 
     Returns: what no other found or known one dominates, by steps.
     """

@@ -78,7 +78,6 @@ def search_order_degree(
     * ``then``: larger numbers of orbits, each a multiple of the one before, of rotations to go on with.
     * ``start``: a regular topology of the size and cabling to start with, where there is no rotation; a random graph
       otherwise.
-    * ``seed``: seed of all random choices.
 
     Returns: the best one, or none if there is none or it is too long to write down.
     """

@@ -68,7 +68,6 @@ def search_cayley(
 
     * ``targets``: sizes; the earlier ones get more of the time.
     * ``seconds``: time budget. What is tried depends on the seed alone, and more time only tries more.
-    * ``seed``: seed of all random choices.
     * ``known``: for a target, costs that need not be found again.
     * ``progress``: called now and then with the share of the budget that is used.
 
@@ -100,14 +99,11 @@ def search_symmetric(
 ) -> list[Found]:
     """Search one size within a budget of work: what is found depends on nothing but the arguments.
 
-    * ``target``: the size.
     * ``work``: links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection
       sets of all groups, all are tried.
     * ``orbits``: what to search: 1 for Cayley digraphs, a divisor m > 1 of N for voltage lifts of bases with m nodes.
       The work is shared; what one does not need goes to the next. By default Cayley digraphs and the lifts of a few
       small bases.
-    * ``seed``: seed of all random choices.
-    * ``known``: costs that need not be found again.
     * ``steps``: search for so many steps alone, and be content with the first digraph that has no more, whatever its
       bandwidth factor. What leaves too many nodes out is given up early.
     * ``enough``: be content with so many times the optimal bandwidth factor.

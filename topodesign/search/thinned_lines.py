@@ -48,7 +48,6 @@ def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
     nodes somebody needs.
 
     * ``size``, ``steps``: of the bases; steps at most.
-    * ``seed``: of the search.
     """
     rng = np.random.Generator(np.random.PCG64([seed, *size.size]))
     most = GOOD * lower_bound(*size.size).bandwidth
@@ -95,7 +94,6 @@ def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> 
     * ``base``: regular, simplex, without self-loops and parallel links, with a spec: a line graph.
     * ``fewest``: how many nodes are to be left in the end.
     * ``steps``: how far they may be apart.
-    * ``seed``: seed of all random choices.
 
     Yields: with one node less each. They end where none is found that could go.
     """

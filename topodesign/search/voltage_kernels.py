@@ -26,26 +26,22 @@ _COOL = 16  # temperatures have so many bits after the point
 class Base(NamedTuple):
     """A base digraph whose links get voltages, and the group that they are from.
 
-    * ``turns``: the group.
     * ``images``: maps of the group to itself, shape ``(r, k)``: 0 is the identity, 1 takes each element to its inverse.
-    * ``involutions``: elements that are their own inverse, but for the identity.
     * ``tail``, ``head``: ends of the base's links, shape ``(m*d,)``, sorted by tails; d links leave and d enter every
       node, and d is at most 16.
     * ``leader``, ``image``: the voltage of a link is the image, under that map, of its leading link's voltage (itself
       with map 0). A link whose voltage must be an involution leads itself with map 1.
-    * ``orbits``: m.
-    * ``duplex``: every link has its reverse, so that the transpose costs the same.
     """
 
-    turns: Turns
+    turns: Turns  # the group
     images: Ints
-    involutions: Ints
+    involutions: Ints  # elements that are their own inverse, but for the identity
     tail: Ints
     head: Ints
     leader: Ints
     image: Ints
-    orbits: int
-    duplex: bool
+    orbits: int  # m
+    duplex: bool  # every link has its reverse, so that the transpose costs the same
 
 
 class _Way(NamedTuple):
