@@ -25,9 +25,8 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog import budgets
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.build import _of_shard, build_catalog
+from topodesign.catalog.build import Journal, _of_shard, build_catalog
 from topodesign.catalog.files import read_rows
-from topodesign.catalog.journal import Journal
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.tasks import Stage, Task, needs, run_task, waves
 from topodesign.search.candidate import Candidate

@@ -22,9 +22,9 @@ from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.budgets import Effort
+from topodesign.catalog.build import Journal
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
-from topodesign.catalog.journal import Journal
 from topodesign.catalog.own import read_candidates
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress

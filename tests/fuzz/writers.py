@@ -25,9 +25,9 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.budgets import Effort
+from topodesign.catalog.build import Journal
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.journal import Journal
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.packing import pack_catalog

@@ -8,7 +8,7 @@ import pytest
 
 from topodesign import all_to_all, build
 from topodesign.base.cost import moore_distances
-from topodesign.search.low_distances import orbits_to_search, search_low_distances, search_near
+from topodesign.search.order_degree import orbits_to_search, search_low_distances, search_near
 from topodesign.search.target import Target
 
 

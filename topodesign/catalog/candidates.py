@@ -61,7 +61,7 @@ def searched_for_all_to_all(target: Target, catalog: Catalog) -> Iterator[Spec]:
     The same always, since all budgets are of work.
     """
     from topodesign.search.candidate import line_spec  # noqa: PLC0415  heavy
-    from topodesign.search.low_distances import orbits_to_search, search_low_distances  # noqa: PLC0415
+    from topodesign.search.order_degree import orbits_to_search, search_low_distances  # noqa: PLC0415
     from topodesign.search.target import Target  # noqa: PLC0415
 
     nodes, degree = target.size

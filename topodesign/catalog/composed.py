@@ -17,13 +17,12 @@ from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free, 
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.congruences import cyclic_covers, with_digits
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
-from topodesign.catalog.searched import few_away, is_poor, search_beyond
+from topodesign.catalog.searched import cyclic_covers, few_away, is_poor, search_beyond, with_digits
 from topodesign.catalog.sizes import MOST_NODES, covers
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions.expansion import Base

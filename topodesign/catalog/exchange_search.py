@@ -45,7 +45,7 @@ class ExchangeSearch:
         grid: tuple[Sequence[int], Sequence[int], Sequence[bool]],
         seed: int,
     ) -> None:
-        from topodesign.search.low_distances import is_searched, orbits_to_search  # noqa: PLC0415  heavy
+        from topodesign.search.order_degree import is_searched, orbits_to_search  # noqa: PLC0415  heavy
 
         nodes, degrees, wirings = grid
         self.directory, self.seed = directory, seed
@@ -98,7 +98,7 @@ class ExchangeSearch:
 
     def turn(self, target: Target) -> None:
         """Look at one number of orbits after the other, and at what is near the best of close sizes, ever longer."""
-        from topodesign.search.low_distances import search_low_distances, search_near  # noqa: PLC0415  heavy
+        from topodesign.search.order_degree import search_low_distances, search_near  # noqa: PLC0415  heavy
         from topodesign.topology.library import build  # noqa: PLC0415
 
         number = self.tried[target]

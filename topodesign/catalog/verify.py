@@ -195,7 +195,7 @@ def _verified(
     told: tuple[Callable[[Fault], None] | None, Callable[[float], None] | None],
     **how: Any,
 ) -> Verification:
-    """Verify rows, or so many drawn by a seed, and tell faults and progress on the way; ``how`` is of :func:`verify`."""
+    """Verify rows, or so many drawn by a seed, and tell faults and progress; ``how`` is of :func:`verify`."""
     source, (sample, seed), (on_fault, progress), audit = as_catalog(catalog), drawn, told, "audit" in how
     wanted = source.wanted(degrees)
     rows = stored_rows(source, wanted, *((nodes[0], nodes[-1]) if nodes else ()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
+from topodesign.base.options import declared
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_bandwidth, as_time
@@ -29,7 +30,7 @@ from topodesign.report.boxes.frontier import as_box
 from topodesign.report.comparison.contender import PRICED as BOUGHT
 from topodesign.report.comparison.everyday import EVERYDAY
 from topodesign.report.design.boxed import RAILS
-from topodesign.report.design.given import Fields, number_of, wrong_at
+from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.request import Request
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import new_inventory
@@ -352,3 +353,101 @@ def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabri
                 wrong_at(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
         names.append(name)
     return tuple(names), given
+
+
+_FIELDS = declared(RequestOptions)
+_MEANT = {
+    "accelerators": "nodes",
+    "hosts": "nodes",
+    "gpus": "nodes",
+    "ports": "degree",
+    "latency": "alpha",
+    "speed": "bandwidth",
+    "mix": "workload",
+    "collectives": "workload",
+    "inventory": "room",
+    "plant": "room",
+    "against": "rivals",
+    "step": "model",
+    "costs": "prices",
+    "power": "watts",
+    "failures": "survive",
+    "sizes": "grow",
+    "optimize": "optimise",
+    "objective": "optimise",
+}
+"""Other words for fields, which do not look like them."""
+_Value = TypeVar("_Value")
+
+
+def wrong_at(place: Located, what: str) -> NoReturn:
+    """Raise the error of a place, with its line if it has one."""
+    raise FileFormatError(f"line {place.line}: {what}" if place.line else what)
+
+
+class Fields:
+    """The fields of a request, with what reads each."""
+
+    def __init__(self, document: Located, folder: Path | None) -> None:
+        self.document, self.folder = document, folder
+        self.given: dict[str, Located] = document.value
+        for name, value in self.given.items():
+            if name not in _FIELDS:
+                meant = _MEANT.get(name.lower())
+                hint = f"did you mean {meant!r}?" if meant else suggest(name, _FIELDS, most=1, like=0.6)
+                wrong_at(value, f"unknown field {name[:50]!r}; {hint}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def wrong(self, name: str, what: str) -> NoReturn:
+        """Raise the error of a field, at its line."""
+        wrong_at(self.given.get(name, self.document), f"{name}: {what}")
+
+    def needs(self, name: str, why: str) -> None:
+        """Raise an error if a field is missing."""
+        if name not in self.given:
+            wrong_at(self.document, f"the field '{name}' is missing: {why}")
+
+    def read(self, name: str, reader: Callable[[Any], _Value], value: Located | None = None) -> _Value:
+        """Return the value of a field, or of a part of it, as a function reads it."""
+        place = self.given[name] if value is None else value
+        if isinstance(place.value, dict | list):
+            wrong_at(place, f"{name}: expected one value")
+        try:
+            return reader(place.value)
+        except TopodesignError as error:
+            text = str(error)
+            wrong_at(place, text if text.startswith(name) else f"{name}: {text}")
+
+    def amount(self, name: str, reader: Callable[[Any], Fraction]) -> Fraction | None:
+        """Return a quantity; None where it is not given."""
+        return self.read(name, reader) if name in self.given else None
+
+    def whole(self, name: str, value: Located | None = None) -> int:
+        """Return a whole number in the range of a field."""
+        return int(self.read(name, lambda said: _FIELDS[name].read(name, number_of(said)), value))
+
+    def word(self, name: str) -> Any:
+        """Return one of the words of a field."""
+        option = _FIELDS[name]
+        return self.read(name, lambda said: option.read(name, said)) if name in self.given else option.default
+
+    def items(self, name: str) -> list[Located]:
+        """Return the entries of a field that is a list; one value counts as a list of one."""
+        if name not in self.given:
+            return []
+        value = self.given[name]
+        if isinstance(value.value, dict):
+            self.wrong(name, "expected a list")
+        return value.value if isinstance(value.value, list) else [value]
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file that a field names, beside the request if it is there."""
+        said = self.read(name, as_path)
+        return said if self.folder is None else self.folder / said
+
+
+def number_of(said: Any) -> Any:
+    """Return text of digits as a number; all else as it is."""
+    return int(said) if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < 20 else said

@@ -1,4 +1,4 @@
-"""What a report tells of a fabric: how fast collectives can be, what binds, what would help, and a plan to play."""
+"""What a report tells of a fabric, how fast collectives can be and what binds, and of a plan: whether it is right."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from topodesign.base.records import Table
-from topodesign.base.units import format_rate, format_time
+from topodesign.base.records import Table, shortened
+from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
 from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.replay.plans import Report, verify
+from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.boxes import cut_drawing
 from topodesign.report.charts.chart import Chart, Drawing, Series
 from topodesign.report.charts.structure import structure_drawing
+from topodesign.report.charts.timeline import link_use_chart, timeline_chart
 from topodesign.report.charts.times import over_sizes
 from topodesign.report.page.details import plan_for
 from topodesign.report.page.parts import (
@@ -39,7 +41,8 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.player import player_of
-from topodesign.report.page.topology import loading, plan_fact
+from topodesign.report.page.topology import loading, loading_plan, pictured, pictures_of, plan_fact
+from topodesign.topology.topology import Topology
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
 _RATE = "whole data over time"
@@ -190,3 +193,72 @@ def _links(fabric: Fabric) -> Listing:
         for (kind, rate), number in sorted(count.items(), key=lambda item: (item[0][0], -item[0][1]))
     ]
     return _left(("class", "bandwidth of a link", "links, one-way", "together"), rows, ("class",))
+
+
+_MOST_LANES = 64
+
+
+def plan_document(plan: Plan, work: Workload, name: str) -> Document:
+    """Return the report on a plan."""
+    checked = verify(plan)
+    rate = work.bandwidth if isinstance(plan.place, Topology) else None
+    runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]
+    told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
+    where = shortened(str(plan.spec or plan.fabric.name))
+    drawings = pictures_of(plan.place, where)
+    title, picture = pictured(plan.place, plan, where)
+    sections = [
+        *([Section(title, picture)] if picture else []),
+        Section("Times", (_times(runs), *_charts(plan, work))),
+        Section("Exact figures", (_figures(checked, runs),)),
+        *([Section("Notes", (Words(plan.notes),))] if plan.notes else []),
+        Section("Commands", (loading_plan(name),)),
+    ]
+    return Document(
+        "plan",
+        f"{plan.collective} on {plan.spec or plan.fabric.name}",
+        f"{plan.heading()}; {work.setting}",
+        f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
+        Summary(name, name, _headline(checked, runs), (plan.heading(),), drawings[0] if drawings else None),
+        (),
+        (Choice(plan.spec or plan.fabric.name, tuple(sections)),),
+        0,
+        {"verify": checked.record(), "simulate": [run.record() for run in runs]},
+    )
+
+
+def _headline(checked: Report, runs: list[Simulation]) -> tuple[Figure, ...]:
+    """Return what is read first: the time of the first size, and two figures of the plan."""
+    size = format_size(runs[0].conditions.size)
+    time = Figure(f"Time of {size}", format_time(runs[0].time), f"exactly {runs[0].time} s")
+    own = [Figure(name, f"{float(value):.6g}", "by a replay") for name, value in checked.figures.items()]
+    return (time, *own[:2])
+
+
+def _times(runs: list[Simulation]) -> Listing:
+    rows = tuple((format_size(run.conditions.size), format_time(run.time), f"{run.time} s") for run in runs)
+    return Listing(Table("", ("data", "time", "exactly"), rows))
+
+
+def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
+    """Return what there is to plot: times over sizes, link use of rounds, and a timeline where links are few."""
+    pace = kind_of(plan).pace
+    charts = [] if pace == "times" else [plan_times(plan, work)]
+    if pace == "steps":
+        charts.append(link_use_chart(plan))
+    if pace != "pipelines" and len(plan.topology.src) <= _MOST_LANES:
+        charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
+    return tuple(map(Plotted, charts))
+
+
+def _figures(checked: Report, runs: list[Simulation]) -> Facts:
+    found = [
+        Fact(name, str(value), f"{float(value):.6g}", "recomputed by the verifier's replay, and equal to the claim")
+        for name, value in checked.figures.items()
+        if checked.ok
+    ]
+    times = [
+        Fact(f"Time of {format_size(run.conditions.size)}", f"{run.time} s", format_time(run.time), "simulated exactly")
+        for run in runs
+    ]
+    return Facts((plan_fact(checked), *found, *times))

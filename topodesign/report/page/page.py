@@ -30,10 +30,9 @@ from topodesign.report.design.answer import Decision
 from topodesign.report.page.answer import answer_document
 from topodesign.report.page.decision import decision_document
 from topodesign.report.page.details import beside
-from topodesign.report.page.fabric import fabric_document
+from topodesign.report.page.fabric import fabric_document, plan_document
 from topodesign.report.page.markup import markup
 from topodesign.report.page.parts import Document
-from topodesign.report.page.planned import plan_document
 from topodesign.report.page.topology import topology_document
 from topodesign.topology.topology import Topology
 
