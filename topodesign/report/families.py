@@ -25,6 +25,11 @@ from topodesign.topology.topology import Topology
 
 _MOST_DRAWN = 40  # nodes up to which there is a picture
 
+
+def _sized(nodes: str, ports: str, names: str, args: str = "2") -> dict[str, tuple[str, str, str]]:
+    return {name: (nodes, ports, f"{name}({args})") for name in names.split()}
+
+
 SIZES: dict[str, tuple[str, str, str]] = {
     # Everyday names.
     "slimfly": ("2*q**2", "about 3*q/2", "slimfly(4)"),
@@ -39,41 +44,26 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "catalog": ("N", "d", "catalog(12,4,1)"),
     "catalog_duplex": ("N", "d", "catalog_duplex(16,3,1)"),
     # Fabrics: nodes, and what a node has to switches and other nodes.
-    "dgx_a100": ("8*boxes", "links of its box and its NIC", "dgx_a100(2)"),
-    "dgx_a100_rails": ("8*boxes", "links of its box and its NIC", "dgx_a100_rails(2)"),
-    "dgx_a100_pcie": ("8*boxes", "links of its box", "dgx_a100_pcie(2)"),
-    "dgx_a100_links": ("8*boxes", "links of its box", "dgx_a100_links(2)"),
-    "dgx_h100": ("8*boxes", "links of its box and its NIC", "dgx_h100(2)"),
-    "dgx_h200": ("8*boxes", "links of its box and its NIC", "dgx_h200(2)"),
-    "dgx_b200": ("8*boxes", "links of its box and its NIC", "dgx_b200(2)"),
-    "dgx_b300": ("8*boxes", "links of its box and its NIC", "dgx_b300(2)"),
-    "dgx1_v100": ("8*boxes", "links of its box", "dgx1_v100(2)"),
+    **_sized("8*boxes", "links of its box and its NIC", "dgx_a100 dgx_a100_rails dgx_h100 dgx_h200 dgx_b200 dgx_b300"),
+    **_sized("8*boxes", "links of its box and its NIC", "mi300x mi325x mi350x mi355x"),
+    **_sized("8*boxes", "links of its box", "dgx_a100_pcie dgx_a100_links dgx1_v100"),
+    **_sized("8*boxes", "a PCIe switch", "pcie_box pcie_pair"),
+    **_sized("16*boxes", "links of its box and its NIC", "mi250"),
+    **_sized("72*racks", "an NVSwitch and a rail", "gb200_nvl72 gb300_nvl72"),
+    **_sized("8*boxes", "21 ports in its box, 3 outside", "gaudi3"),
+    **_sized("16*instances", "4, and EFA", "trn2"),
+    **_sized("64*servers", "6, and EFA", "trn2_ultra", "1"),
+    **_sized("a*b*c", "2 for each side of whole cubes", "tpu_v4 tpu_v5p tpu_v7", "4,4,4"),
+    **_sized("a*b", "2 for each side of 16, less at ends", "tpu_v5e tpu_v6e", "4,4"),
+    **_sized("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus", "4,4"),
+    **_sized("accelerators", "stations", "ualink_pod", "8,4"),
+    **_sized("accelerators", "ports", "sue_pod", "8,4"),
+    **_sized("boxes*gpus", "an NVSwitch and a rail", "rail_optimised", "2,4"),
+    **_sized("boxes*gpus", "an NVSwitch and a rail", "rail_spine", "2,4,2"),
+    **_sized("leaves*hosts", "a leaf switch", "fat_tree", "4,4,4"),
+    **_sized("pods*leaves*hosts", "a leaf switch", "fat_tree3", "2,2,2,2,2"),
+    **_sized("groups*leaves*hosts", "a leaf switch", "dragonfly_plus", "3,2,2,2"),
     "boxes": ("nodes of a box for each node of G", "links of its box and its cables", "boxes(dgx_h100,complete(4))"),
-    "mi250": ("16*boxes", "links of its box and its NIC", "mi250(2)"),
-    "gb200_nvl72": ("72*racks", "an NVSwitch and a rail", "gb200_nvl72(2)"),
-    "gb300_nvl72": ("72*racks", "an NVSwitch and a rail", "gb300_nvl72(2)"),
-    "mi300x": ("8*boxes", "links of its box and its NIC", "mi300x(2)"),
-    "mi325x": ("8*boxes", "links of its box and its NIC", "mi325x(2)"),
-    "mi350x": ("8*boxes", "links of its box and its NIC", "mi350x(2)"),
-    "mi355x": ("8*boxes", "links of its box and its NIC", "mi355x(2)"),
-    "gaudi3": ("8*boxes", "21 ports in its box, 3 outside", "gaudi3(2)"),
-    "trn2": ("16*instances", "4, and EFA", "trn2(2)"),
-    "trn2_ultra": ("64*servers", "6, and EFA", "trn2_ultra(1)"),
-    "pcie_box": ("8*boxes", "a PCIe switch", "pcie_box(2)"),
-    "pcie_pair": ("8*boxes", "a PCIe switch", "pcie_pair(2)"),
-    "tpu_torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus(4,4)"),
-    "tpu_v4": ("a*b*c", "2 for each side of whole cubes", "tpu_v4(4,4,4)"),
-    "tpu_v5p": ("a*b*c", "2 for each side of whole cubes", "tpu_v5p(4,4,4)"),
-    "tpu_v7": ("a*b*c", "2 for each side of whole cubes", "tpu_v7(4,4,4)"),
-    "tpu_v5e": ("a*b", "2 for each side of 16, less at ends", "tpu_v5e(4,4)"),
-    "tpu_v6e": ("a*b", "2 for each side of 16, less at ends", "tpu_v6e(4,4)"),
-    "ualink_pod": ("accelerators", "stations", "ualink_pod(8,4)"),
-    "sue_pod": ("accelerators", "ports", "sue_pod(8,4)"),
-    "rail_optimised": ("boxes*gpus", "an NVSwitch and a rail", "rail_optimised(2,4)"),
-    "rail_spine": ("boxes*gpus", "an NVSwitch and a rail", "rail_spine(2,4,2)"),
-    "fat_tree": ("leaves*hosts", "a leaf switch", "fat_tree(4,4,4)"),
-    "fat_tree3": ("pods*leaves*hosts", "a leaf switch", "fat_tree3(2,2,2,2,2)"),
-    "dragonfly_plus": ("groups*leaves*hosts", "a leaf switch", "dragonfly_plus(3,2,2,2)"),
 }
 """Nodes and ports of the other specs, as formulas of their arguments or in words, and a small example."""
 _FABRIC_DRAGONFLY = ("groups*routers*hosts", "a router", "dragonfly(5,2,2)")

@@ -95,21 +95,12 @@ _EXPANSIONS = {
     "product": "Cartesian product",
 }
 _KINDS = {
-    "genkautz": "generalized Kautz",
-    "kautz": "generalized Kautz",
-    "debruijn": "generalized Kautz",
-    "congruential": "generalized Kautz",
-    "circulant": "circulant",
-    "dicirculant": "circulant",
+    **dict.fromkeys(("genkautz", "kautz", "debruijn", "congruential"), "generalized Kautz"),
+    **dict.fromkeys(("circulant", "dicirculant"), "circulant"),
     "cayley": "Cayley digraph",
-    "lift": "voltage lift",
-    "cover": "voltage lift",
-    "multicirculant": "voltage lift",
-    "delete": "nodes in or out of another",
-    "insert": "nodes in or out of another",
-    "successors": "annealed",
-    "swap": "annealed",
-    "rewire": "annealed",
+    **dict.fromkeys(("lift", "cover", "multicirculant"), "voltage lift"),
+    **dict.fromkeys(("delete", "insert"), "nodes in or out of another"),
+    **dict.fromkeys(("successors", "swap", "rewire"), "annealed"),
 }
 
 

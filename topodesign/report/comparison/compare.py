@@ -15,6 +15,7 @@ from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
+from topodesign.base.progress import tell
 from topodesign.base.records import Named, SideBySide, Table, shortened
 from topodesign.base.units import (
     Quantity,
@@ -354,8 +355,7 @@ def compare(
         else:
             found.append(one)
             many = one.nodes
-        if progress is not None:
-            progress(done / len(contenders))
+        tell(progress, done / len(contenders))
     if not found:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
     own = [one.topology.degree for one in found if isinstance(one.place, Topology)]

@@ -18,6 +18,7 @@ from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.options import read, takes
+from topodesign.base.progress import tell
 from topodesign.base.records import Named, SideBySide, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
@@ -322,10 +323,9 @@ def compare_methods(
         passed = {(u, v): messages.hop for u, v, _ in fabric.topology.links() if u in fabric.topology.switches}
         given["link_table"] = LinkTable(passed, {})
     results = []
-    for done, name in enumerate(names):
+    for done, name in enumerate(names, 1):
         results.append(_tried(where, asked, name, amounts, given))
-        if progress is not None:
-            progress((done + 1) / len(names))
+        tell(progress, done / len(names))
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
     name = fabric.name if without else _called(where)

@@ -11,6 +11,7 @@ from topodesign.base.arguments import as_integer
 from topodesign.base.claims import FASTEST_OF_COLUMN
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.progress import tell
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_time
 from topodesign.fabrics.fabric import Fabric
@@ -182,8 +183,7 @@ def compare_steps(
             if many is not None and len(one.nodes) != many:
                 raise ParameterError(f"{name} has {len(one.nodes)} nodes, not {many}; compare what has as many")
             many = len(one.nodes)
-        if progress is not None:
-            progress(done / len(on))
+        tell(progress, done / len(on))
     if bandwidth is not None and found and not any(told):
         raise ParameterError("these networks have bandwidths of their own; leave the bandwidth out")
     if not found:

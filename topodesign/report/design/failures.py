@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
-from topodesign.base.progress import Progress
+from topodesign.base.progress import Progress, tell
 from topodesign.fabrics.boxes import Boxed, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
@@ -59,8 +59,7 @@ def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterato
     unlike = [cable for (cable,) in whole.unlike([(cable,) for cable in whole.cables])]
     ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
     yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
-    if progress is not None:
-        progress(0.4)
+    tell(progress, 0.4)
     count = len(whole.cables)
     if count < 2:
         return
