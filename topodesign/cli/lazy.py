@@ -14,12 +14,13 @@ from topodesign.cli.answers import Group
 
 
 class LazyGroup(Group):
-    """A group of commands, one a module of a package, each with the function ``command``.
+    """A group of commands, which stand in the modules of a package.
 
     * ``package``: where the modules are.
     * ``table``: commands in the order of the help text, with what it says of them. The module of a command has its
       name, or that and an underscore where the name alone is a word of the language.
     * ``sections``: the same under headings; all under one if None.
+    * ``together``: modules of several commands, with these and blanks between.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class LazyGroup(Group):
         package: str,
         table: Mapping[str, str],
         sections: Mapping[str, Mapping[str, str]] | None = None,
+        together: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.package = package
         self.table = table
         self.sections = {"Commands": table} if sections is None else sections
+        self.modules = {name: module for module, names in (together or {}).items() for name in names.split()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""
@@ -45,9 +48,9 @@ class LazyGroup(Group):
         del ctx
         if cmd_name not in self.table:
             return None
-        module = f"{cmd_name}_" if cmd_name == "import" else cmd_name.replace("-", "_")
-        command: click.Command = importlib.import_module(f"{self.package}.{module}").command
-        return command
+        own = f"{cmd_name}_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        module = importlib.import_module(f"{self.package}.{self.modules.get(cmd_name, own)}")
+        return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lists of commands without importing any, all as wide."""

@@ -66,8 +66,12 @@ SECTIONS = {
         "plugins": "List what other packages bring to this one.",
     },
 }
-"""Commands by section in the order of the help text; the function is ``command`` in the module of that name in this
-folder."""
+"""Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
+_TOGETHER = {
+    "topologies": "families compare step synthesize",
+    "prices": "frontier pipeline groups uneven layout methods",
+    "about": "doctor examples warm plugins",
+}
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}
 """All of them, with what the help text says."""
 
@@ -80,6 +84,7 @@ _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
     package="topodesign.cli",
     table=COMMANDS,
     sections=SECTIONS,
+    together=_TOGETHER,
     epilog="'help COMMAND' says what a command does, as its --help.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,4 +1,4 @@
-"""``topodesign catalog``: the commands, one a file with the function ``command``, and one line here for each."""
+"""``topodesign catalog``: the commands, with one line here for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ COMMANDS = {
 }
 
 
-@click.group(name="catalog", cls=LazyGroup, package=__name__, table=COMMANDS)
+_TOGETHER = {"rows": "show verify price build merge compare"}
+
+
+@click.group(name="catalog", cls=LazyGroup, package=__name__, table=COMMANDS, together=_TOGETHER)
 def command() -> None:
     """Look up, list, verify, price, build and improve the best known topologies of many sizes.
 

@@ -1,0 +1,92 @@
+"""``topodesign doctor``, ``examples``, ``warm`` and ``plugins``: about what is installed and what ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.base.wording import counted
+from topodesign.cli.answers import Command, json_option, print_answer, show, tell
+from topodesign.cli.options import FOLDER, PATH, jobs_option, option
+from topodesign.cli.progress import progress_bar
+
+
+@click.command(name="doctor", cls=Command)
+@click.argument("log", type=PATH)
+@option(
+    "--program",
+    "The program that should have run, MSCCL XML or an MSCCL++ plan: each kind of calls is held against it.",
+    type=PATH,
+)
+@json_option
+def doctor(log: Path, program: Path | None) -> int:
+    """Read the log of a run: was a program loaded, which calls did it run, and if none, why not.
+
+    LOG is what NCCL, RCCL, msccl or MSCCL++ wrote, with lines of others in between. Run with NCCL_DEBUG=INFO and
+    NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING, or with MSCCLPP_LOG_LEVEL=INFO for MSCCL++. Exit status 1 unless the program
+    ran all calls that it is for.
+
+    Example: topodesign doctor run.log --program ar.xml
+    """
+    with progress_bar("reading"):
+        found = topodesign.doctor(log, program)
+    tell(found)
+    return 0 if found.ok else 1
+
+
+@click.command(name="examples", cls=Command)
+@click.argument("names", nargs=-1)
+@option("-o --output DIR", "Directory to copy to; made if it is not there.  [default: the current one]", type=FOLDER)
+@json_option
+def examples(names: tuple[str, ...], output: Path | None) -> None:
+    """List the example files that come with the program, or copy some of them.
+
+    They are fabrics, inventories and workloads to try the commands with and to start own files from. Without NAMES all
+    are listed; a file that is there already is never written over.
+
+    Example: topodesign examples inventory_testbed.yaml observed_testbed.csv -o testbed
+    """
+    if not names and output is not None:
+        raise click.UsageError("Say which examples to copy; 'topodesign examples' lists them.")
+    if not names:
+        known = topodesign.examples()
+        width = max(len(example.name) for example in known)
+        records = [example.record() for example in known]
+        lines = (f"{example.name:<{width}}  {example.about}" for example in known)
+        print_answer("\n".join(lines), {"examples": records}, lambda: records)
+        return
+    copied = list(map(str, topodesign.copy_examples(names, output or Path())))
+    said = f"{counted(len(copied), 'file')} copied: {', '.join(copied)}"
+    print_answer(said, {"files": copied}, lambda: [{"file": path} for path in copied])
+
+
+@click.command(name="warm", cls=Command)
+@jobs_option
+@json_option
+def warm(jobs: int | None) -> None:
+    """Compile once, after installing, what the main commands run as machine code.
+
+    Without it each command compiles what it needs on its first use, which takes up to a quarter of a minute. What is
+    compiled already, or came with the package, is left alone; another version of the program or of Numba, or another
+    processor, needs it again.
+
+    Example: topodesign warm
+    """
+    with progress_bar("compiling") as progress:
+        warmed = topodesign.warm(workers=jobs, progress=progress)
+    tell(warmed, warmed.heading())
+
+
+@click.command(name="plugins", cls=Command)
+@json_option
+def plugins() -> None:
+    """List what other packages bring to this one, and what of it had to be left out and why.
+
+    Families of graphs, expansions, presets of fabrics, methods of schedule, targets of compile, formats of wire export
+    and drivers of switches may come from packages that are installed beside this one.
+
+    Example: topodesign plugins --json
+    """
+    show(topodesign.plugins())

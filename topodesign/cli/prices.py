@@ -1,0 +1,235 @@
+"""``topodesign frontier``, ``pipeline``, ``groups``, ``uneven``, ``layout`` and ``methods``: prices beside plans."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import topodesign
+from topodesign.base.atomic import write_directory
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.options import Option, Whole
+from topodesign.base.work_options import OwnWorkOptions
+from topodesign.cli.answers import Command, csv_option, form, json_option, print_answer, show, tell
+from topodesign.cli.options import (
+    SPEC,
+    MethodChoice,
+    collective_of,
+    collective_option,
+    flag,
+    message_options,
+    offer,
+    option,
+    output_option,
+    own_work_options,
+    root_option,
+    seed_option,
+    time_limit_option,
+    without_option,
+    work_options,
+)
+from topodesign.cli.progress import progress_bar
+from topodesign.fabrics.options import PlaceOptions
+from topodesign.schedulers.options import SearchOptions, ShapeOptions
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.schedulers.exact_frontier import Choice, ExactFrontier
+
+
+@click.command(name="frontier", cls=Command)
+@click.argument("place", type=SPEC)
+@collective_of("allgather")
+@root_option
+@offer(
+    ShapeOptions,
+    "chunks",
+    "steps",
+    chunks=Option("Equal parts of a block at most.", Whole(1, 64), 6, "C"),
+    steps=Option("Steps at most; without it two more than the fewest.", Whole(1), metavar="T"),
+)
+@own_work_options
+@time_limit_option("60s", "For all searches together.")
+@offer(SearchOptions, "jobs", "seed", jobs=Option("Threads of the search.", Whole(1, 1024), 1, "N"), seed=0)
+@output_option("New directory for all plans, or a file (.npz) for the fastest at the one --size.")
+@csv_option
+@json_option
+def frontier(place: str, collective: Collective, sizes: tuple[str, ...], output: Path | None, **options: Any) -> None:
+    """Show what chunks, steps and rounds there are to choose from on a small topology, with a proof of each.
+
+    PLACE is a spec (quote it), a file of links, or a fabric without switches. In a round a link carries one chunk for
+    every unit of its capacity. What is shown none with as few chunks and steps beats in rounds for each chunk; what the
+    time was not enough for is said. --output writes the plans, verified.
+
+    Example: topodesign frontier 'dgx1_v100(1)' --chunks 6 --size 64KiB --size 1GiB -o plans
+    """
+    one_file = output is not None and output.suffix.lower() == ".npz"
+    if one_file and len(sizes) > 1:
+        raise ParameterError("one file holds the plan that is the fastest for one --size; name a directory for all")
+    with progress_bar("searching") as progress:
+        found = topodesign.exact_frontier(place, collective, sizes=sizes, progress=progress, **options)
+    if output is not None:
+        _write(found, [found.best(sizes[0])] if one_file else list(found.choices), output, one_file)
+    show(found, {**found.record(), "file": None if output is None else str(output)})
+    if output is not None and form() == "text":
+        click.echo(f"verified, written to {output}")
+
+
+def _write(found: ExactFrontier, choices: list[Choice], output: Path, one_file: bool) -> None:
+    """Verify plans and write them: one into a file, or all into a directory, called by chunks and steps."""
+    for one in choices:
+        report = topodesign.verify(one.plan)
+        if not report.ok:
+            raise ScheduleError(f"a plan fails verification, which is our fault; nothing was written:\n{report}")
+    if one_file:
+        topodesign.save_plan(output, choices[0].plan)
+        return
+    name = str(found.collective)
+    write_directory(
+        output, {f"{name}-chunks{one.chunks}-steps{one.steps}.npz": partial(_saved, plan=one.plan) for one in choices}
+    )
+
+
+def _saved(path: Path, plan: topodesign.Plan) -> None:
+    topodesign.save_plan(path, plan)
+
+
+@click.command(name="pipeline", cls=Command)
+@click.argument("topology", type=SPEC)
+@collective_of("broadcast", "What is sent")
+@root_option
+@offer(PlaceOptions, "only", "group", "placement")
+@work_options
+@offer(ShapeOptions, "chunks", chunks=Option("Chunks of the data of a tree at most.", Whole(1, 2**16), 256, "C"))
+@json_option
+@csv_option
+def pipeline(topology: str, collective: Collective, chunks: int, **options: Any) -> None:
+    """Show what every number of steps buys a broadcast in bandwidth, and what is fastest for a size.
+
+    From the fewest steps there can be to the bandwidth of the least cut, by spanning trees whose data go in chunks, one
+    behind the other. `topodesign schedule --method pipeline --size SIZE` writes the fastest.
+
+    Example: topodesign pipeline 'torus(4,4)' --root 0 --size 64KiB --size 1GiB
+    """
+    with progress_bar("packing trees"):
+        found = topodesign.pipeline_frontier(topology, collective, most_chunks=chunks, **options)
+    tell(found)
+
+
+@click.command(name="groups", cls=Command)
+@click.argument("place", type=SPEC)
+@collective_option
+@offer(PlaceOptions, "group", "placement", "others", "without", others="forward")
+@root_option
+@json_option
+def groups(place: str, collective: Collective, group: tuple[str, ...], **options: Any) -> None:
+    """Price a collective in several groups of nodes that run at the same time on shared links.
+
+    PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no trees of
+    the members, are faster by bandwidth, unless it says otherwise. `topodesign schedule --group` makes a plan,
+    `topodesign layout` places ranks on nodes so that the price is low. With --without it is the price of what is left,
+    by the bandwidth of the node that then has most.
+
+    Example: topodesign groups 'torus(4,4)' --group 4x4:0 --collective all-to-all
+    """
+    with progress_bar("pricing"):
+        found = topodesign.price_groups(place, collective, group, **options)
+    tell(found, found.heading())
+
+
+@click.command(name="uneven", cls=Command)
+@click.argument("place", type=SPEC)
+@option(
+    "--matrix FILE|NAME:NUMBER",
+    "How many pieces go from each node to each: a .csv file (src,dst,amount, or a line for every sender), or experts "
+    "drawn for tokens: zipf:1.2 (the same are popular with all nodes), top2:1.2 (each token goes to two), "
+    "dirichlet:0.3 (each node has favourites).",
+    required=True,
+)
+@option("--piece SIZE", "Bytes of a piece, such as a token.", default="8KiB")
+@option("--tokens", "How many each node draws.  [default: 4096]", type=int)
+@seed_option("Settles what is drawn.  [default: 0]", default=None)
+@flag("--exact", "Solve the linear program at larger sizes too; else within proven bounds.")
+@offer(OwnWorkOptions, "bandwidth")
+@output_option("Write the traffic as a table src,dst,amount, for 'schedule --shards' and 'routes --traffic'.", "CSV")
+@json_option
+def uneven(place: str, output: Path | None, **options: Any) -> None:
+    """Price an all-to-all in which each node has another amount for each, and what a plan for even traffic loses.
+
+    PLACE is a spec (quote it), a file of links, or a fabric. The price is that of the best flow by bandwidth, proven
+    exactly for small sizes. Beside it stands the same traffic over the paths of a best flow for even traffic.
+
+    Example: topodesign uneven 'torus(4,4)' --matrix zipf:1.2
+    """
+    with progress_bar("pricing") as progress:
+        found = topodesign.price_uneven(place, progress=progress, **options)
+    if output is not None:
+        found.save(output)
+    show(found)
+
+
+@click.command(name="layout", cls=Command)
+@click.argument("place", type=SPEC)
+@option(
+    "--traffic GROUPS=WHAT@SIZE...",
+    "Traffic in equal groups along axes of an array of ranks, such as 8x4:0=allreduce@1GiB; may be repeated, for "
+    "traffic of several axes.",
+    required=True,
+)
+@offer(PlaceOptions, "others", others="forward")
+@seed_option("Settles what is drawn.")
+@offer(SearchOptions, "tries", tries=Option("Layouts that are priced exactly.", Whole(0, 10**4), 8, "N"))
+@output_option("File to write (.csv).")
+@json_option
+def layout(place: str, traffic: tuple[str, ...], output: Path | None, **options: Any) -> None:
+    """Place the ranks of a training run on nodes so that its groups sit well on the topology.
+
+    PLACE is a spec (quote it), a file of links, or a fabric. The layout is never dearer than the ranks in the order of
+    the nodes, by exact prices. --placement of `topodesign schedule` and `topodesign groups` takes the file.
+
+    Example: topodesign layout 'torus(4,4)' --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
+    """
+    if output is not None and output.suffix.lower() != ".csv":
+        raise ParameterError(f"a placement is written as .csv, not {output}")
+    with progress_bar("placing"):
+        found = topodesign.layout(place, traffic, **options)
+    if output is not None:
+        found.save(output)
+    said = "\n".join([str(found), *([] if output is None else [f"written to {output}"])])
+    print_answer(said, {**found.record(), "file": None if output is None else str(output)})
+
+
+@click.command(name="methods", cls=Command)
+@click.argument("place", type=SPEC, required=False)
+@collective_option
+@root_option
+@without_option
+@own_work_options
+@message_options
+@option(
+    "--method methods NAME...", "One of those to compare; may be repeated. Without it all are.", type=MethodChoice()
+)
+@time_limit_option("10s", "For each method; what takes longer is left.")
+@csv_option
+@json_option
+def methods(place: str | None, collective: Collective, **options: Any) -> None:
+    """Compare all methods that schedule a collective on the same place and sizes; without PLACE, list them.
+
+    PLACE is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. Every plan is
+    verified and timed exactly; the bandwidth factor y is set against a bound that is proved. Methods that do not apply
+    say why. With --without all is of what is left, whose links are as fast as before.
+
+    Examples: topodesign methods 'torus(4,4)' --collective allgather --size 64KiB --size 64MiB,
+    topodesign methods 'dgx_a100(2)' --method ring --method hierarchical --method forest
+    """
+    if place is None:
+        if options["without"]:
+            raise click.UsageError("--without says what has failed of PLACE; name one.")
+        show(topodesign.methods())
+        return
+    with progress_bar("comparing") as progress:
+        result = topodesign.compare_methods(place, collective, progress=progress, **options)
+    show(result)

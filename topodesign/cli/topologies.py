@@ -1,0 +1,160 @@
+"""``topodesign families``, ``compare``, ``step`` and ``synthesize``: what there is to wire, side by side or anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import topodesign
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import ParameterError
+from topodesign.base.work_options import OwnWorkOptions, WorkOptions
+from topodesign.cli.answers import Command, csv_option, form, json_option, say, show
+from topodesign.cli.options import (
+    FILE,
+    SPEC,
+    flag,
+    message_options,
+    named_values,
+    offer,
+    option,
+    output_option,
+    seed_option,
+    time_limit_option,
+    whole,
+    work_options,
+)
+from topodesign.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from topodesign.topology.files import LinkFormat
+
+
+@click.command(name="families", cls=Command)
+@click.argument("name", type=SPEC, required=False)
+@option("--picture FILE", "Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).", type=FILE)
+@json_option
+def families(name: str | None, picture: Path | None) -> None:
+    """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.
+
+    Without NAME all are listed, with their arguments, nodes and ports. With one (or a spec that begins with it, which
+    is the example then) there is more: what it is, where it is from, a picture of its links, and what an example costs.
+
+    Example: topodesign families kautz
+    """
+    found = topodesign.families(name)
+    if picture is not None:
+        if name is None:
+            raise click.UsageError("--picture draws the example of one NAME.")
+        topodesign.plot(found[0].example, "structure").save(picture)
+        click.echo(f"wrote {picture}", err=True)
+    for one in found if name is not None and form() == "text" else [found]:
+        show(one)
+
+
+@click.command(name="compare", cls=Command)
+@click.argument("contenders", type=SPEC, nargs=-1, required=True)
+@option("-n --nodes", "Number of nodes N, for everyday names.", type=int)
+@option("-d --degree", "Ports out of (and into) each node, for everyday names.", type=int)
+@work_options
+@message_options
+@option(
+    "--price prices WHAT=PRICE...",
+    "Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
+    callback=named_values("cable=50"),
+)
+@option(
+    "--workload step FILE",
+    "Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign step'.",
+    type=click.Path(),
+)
+@time_limit_option("60s", "For each contender; what takes longer is left out, and said so.")
+@csv_option
+@json_option
+def compare(contenders: tuple[str, ...], **options: Any) -> None:
+    """Put designs side by side, every allreduce a verified plan.
+
+    CONTENDERS are everyday names (best, ring, tree, torus, torus2d, torus3d, hypercube, hyperx, jellyfish, slimfly,
+    dragonfly, fattree: the best of the kind with -n nodes of -d ports), topologies and fabrics (specs, presets, files),
+    either with a method after an at sign, or schedule files. Topologies of more than 2^17 nodes times links are priced
+    from their links without making the plan ("proof" in --json). Presets and files of fabrics have the bandwidths of
+    their machines, all else has --bandwidth of a node.
+
+    Example: topodesign compare best torus jellyfish fattree 'torus(10,20)@ring' -n 200 -d 6
+    """
+    with progress_bar("comparing") as progress:
+        found = topodesign.compare(contenders, progress=progress, **options)
+    show(found)
+
+
+@click.command(name="step", cls=Command)
+@click.argument("model", type=click.Path())
+@option(
+    "--on SPEC...",
+    "A network: a spec (quote it), a fabric or its file, or an everyday name as of 'topodesign compare'; give it "
+    "several times to compare.",
+    type=SPEC,
+    required=True,
+)
+@option("-d --degree", "Ports out of (and into) each node, for everyday names.", type=int)
+@option(
+    "--set changes FIELD=VALUE...",
+    "Another value of a field of the model, such as tensor=8,data=25, with commas between.",
+    callback=named_values("tensor=8"),
+)
+@offer(WorkOptions, "alpha")
+@offer(OwnWorkOptions, "bandwidth")
+@message_options
+@option(
+    "--layouts", "Layouts of ranks on nodes that are priced on each network, at most.", type=whole(1, 10**4), default=4
+)
+@csv_option
+@json_option
+def step(model: str, on: tuple[str, ...], **options: Any) -> None:
+    """Time a training step of a model on networks, and say what it waits for.
+
+    MODEL is a YAML file of a model with its parallel degrees (examples: model_gpt3.yaml, model_mixtral.yaml), a list of
+    collectives (workload_moe.yaml), or layers whose gradients are ready one after the other (workload_gpt2.csv). The
+    model's tensor x pipeline x data are as many as the nodes. Of one network every collective is listed.
+
+    Example: topodesign step model_gpt3.yaml --on 'torus(4,4,4)' --on fattree -d 6 --bandwidth 400Gbps
+    """
+    with progress_bar("pricing") as progress:
+        found = topodesign.compare_steps(model, on, progress=progress, **options)
+    show(found)
+
+
+_FORMATS: dict[str, LinkFormat] = {".csv": "csv", ".json": "json", ".dot": "dot", ".graphml": "graphml"}
+
+
+@click.command(name="synthesize", cls=Command)
+@option("-n --nodes", "Number of nodes N, up to 16.", type=int, required=True)
+@option("-d --degree", "Ports out of (and into) each node.", type=int, required=True)
+@option(
+    "--collective", "Whose throughput is to be the highest.", words=["all-to-all", "allgather"], default="all-to-all"
+)
+@flag("--bidirectional", "Every link has its reverse.")
+@time_limit_option("60s", "Time for search and proof.")
+@seed_option()
+@output_option("File of links to write.")
+@json_option
+def synthesize(nodes: int, degree: int, output: Path | None, **options: Any) -> None:
+    """Make a small topology with the highest uniform throughput, and say what is proven of it.
+
+    Every link is free to choose. The throughput is exact; a bound says how much better any other topology of so many
+    nodes and ports could be. --output writes the links, which all commands read: .csv, .json, .dot or .graphml.
+
+    Example: topodesign synthesize -n 10 -d 3 -o ten.csv
+    """
+    file_format = None if output is None else _FORMATS.get(output.suffix.lower())
+    if output is not None and file_format is None:
+        raise ParameterError(f"links are written as {', '.join(_FORMATS)}, not as {output}")
+    with progress_bar("searching") as progress:
+        found = topodesign.synthesize(nodes, degree, progress=progress, **options)
+    if output is not None and file_format is not None:
+        write_whole(output, topodesign.write_links(found.topology, file_format))
+    show(found, {**found.record(), "file": None if output is None else str(output)})
+    if output is not None and form() == "text":
+        say(f"written to {output}")
