@@ -330,7 +330,7 @@ READERS = (
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICED.name, prices, lambda path: dict(PRICES.lines(path.parent, 2, 3, 40))),
     Reader("catalog/all_to_all", EXCHANGED.name, exchange, lambda path: list(EXCHANGE.lines(path.parent, 2, 3, 40))),
-    Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
+    Reader("catalog/build", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/parts/parts", "p.yaml", lambda: shipped("parts_neutral.yaml"), read_parts),

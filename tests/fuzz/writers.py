@@ -304,12 +304,12 @@ WRITERS = (
     Writer("cli/answers", "a.json", _answer),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(
-        "cli/synthesize",
+        "cli/topologies",
         "links.csv",
         lambda path, version: _command("synthesize", "-n", str(3 + version), "-d", "2", "-o", str(path)),
     ),
     Writer(
-        "cli/frontier",
+        "cli/prices",
         "plans",
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
         makes_directory=True,
@@ -359,7 +359,7 @@ WRITERS = (
 )
 LOGS = (
     Log("wiring/switches/devices", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
-    Log("catalog/journal", _journal, _entries),
+    Log("catalog/build", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, "").rows)),
 )
 
