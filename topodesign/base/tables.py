@@ -14,8 +14,7 @@ from topodesign.base.memory import check_memory
 
 _DEEPEST = 8
 LARGEST_YAML = 16 * 2**20  # letters of a YAML document: its parser takes a second for each MiB
-_PER_YAML_LETTER, _PER_LINE = 32, 300
-"""Bytes of memory that a letter of YAML and a line of CSV may become."""
+_PER_YAML_LETTER, _PER_LINE = 32, 300  # bytes of memory that a letter of YAML and a line of CSV may become
 
 
 @dataclass(frozen=True, slots=True)

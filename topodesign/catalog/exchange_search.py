@@ -23,8 +23,7 @@ from topodesign.search.candidate import line_spec
 from topodesign.search.target import Target
 
 _CONTENT = 0.001  # sizes so close to the bound are not searched
-_CLOSE, _NEAR = 2, 3
-"""How many nodes more or less topologies may have that are searched near, and how many of them are."""
+_CLOSE, _NEAR = 2, 3  # how many nodes more or less topologies may have that are searched near, and how many of them are
 _CLOSING = 0.25  # of the time, what line graphs may take beside it
 _SAVE = 30.0  # seconds between writing the files
 

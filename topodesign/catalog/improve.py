@@ -49,8 +49,7 @@ STRATEGIES = tuple(sorted(members("topodesign.catalog.strategies", Strategy), ke
 """All strategies, in the order in which those are tried that have found nothing yet."""
 DEFERRAL = "deferral"  # the one that searches nothing
 
-_HOPED, _HOPED_SECONDS = 0.03, 0.3
-"""What a kind counts as having gained, in which time, before its first turn."""
+_HOPED, _HOPED_SECONDS = 0.03, 0.3  # what a kind counts as having gained, in which time, before its first turn
 _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _SAVE = 60.0  # seconds between writing the files
@@ -67,12 +66,9 @@ class _Kind:
 
     degree: int
     duplex: bool
-    scale: int
-    """Half the bits of N."""
-    strategy: Strategy | None
-    """None for deferral."""
-    orbits: int = 0
-    """Half the bits of the number of orbits."""
+    scale: int  # half the bits of N
+    strategy: Strategy | None  # None for deferral
+    orbits: int = 0  # half the bits of the number of orbits
 
 
 _DEFERRALS = _Kind(0, duplex=False, scale=0, strategy=None)

@@ -40,11 +40,9 @@ class _Draft:
 
     sign: int
     digits: tuple[int, ...]
-    near: int
-    """How long links are that are turned, -1 for none."""
+    near: int  # how long links are that are turned, -1 for none
     places: int
-    copies: int = 1
-    """2 for a bipartite double cover."""
+    copies: int = 1  # 2 for a bipartite double cover
 
     def key(self, nodes: int) -> tuple[object, ...]:
         """Return what is the same of candidates that are alike but for the numbers of their nodes."""

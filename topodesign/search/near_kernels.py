@@ -254,14 +254,11 @@ def bring_near(out: Ints, into: Ints, steps: int, duplex: bool, exchanges: int, 
 class _Balls(NamedTuple):
     """What nodes reach within one, two and three steps less than they may take, and without one of their links."""
 
-    within: NDArray[np.uint64]
-    """Rows of the levels, shape ``(steps, N, N/64)``."""
+    within: NDArray[np.uint64]  # rows of the levels, shape ``(steps, N, N/64)``
     without: NDArray[np.uint64]
     """Of a node, but for what only its j-th link leads to, within all steps, shape ``(N, d, N/64)``."""
-    closer: NDArray[np.uint64]
-    """The same within one step less."""
-    reverse: Ints
-    """Which link of its end the reverse of a link is, shape ``(N, d)``."""
+    closer: NDArray[np.uint64]  # the same within one step less
+    reverse: Ints  # which link of its end the reverse of a link is, shape ``(N, d)``
 
 
 @compiled

@@ -42,14 +42,10 @@ class Field(NamedTuple):
     A coset is a row of words: word by word that of each search, and some more up to a multiple of LANES.
     """
 
-    reached: Masks
-    """What is reached, and then within one more step."""
-    before: Masks
-    """What was reached before that: where a coset has several words twice in a row, and one more word."""
-    mask: Masks
-    """Which bits of a row are nodes."""
-    sources: int
-    """Searches that are made at the same time."""
+    reached: Masks  # what is reached, and then within one more step
+    before: Masks  # what was reached before that: where a coset has several words twice in a row, and one more word
+    mask: Masks  # which bits of a row are nodes
+    sources: int  # searches that are made at the same time
 
 
 @compiled

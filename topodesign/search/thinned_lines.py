@@ -30,10 +30,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 GOOD = Fraction(17, 16)  # times the optimal bandwidth factor that a base may have
 
-_DRAWN, _ENOUGH = 64, 4
-"""Nodes that are looked at for each that goes, until so many could go."""
-_WORK, _SEARCHES, _BASES = 2**20, 12, 2
-"""Of one search for bases, how many there are, and how many bases are taken."""
+_DRAWN, _ENOUGH = 64, 4  # nodes that are looked at for each that goes, until so many could go
+_WORK, _SEARCHES, _BASES = 2**20, 12, 2  # of one search for bases, how many there are, and how many bases are taken
 _SAMPLE = 24  # nodes of line graphs of which so many could go
 _PERMUTATIONS = 720  # ways to join the links of a node that goes, the first ones, since their numbers are short
 

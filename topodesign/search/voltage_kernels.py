@@ -47,14 +47,11 @@ class Base(NamedTuple):
 class _Way(NamedTuple):
     """One direction of the links: the lift (reduce-scatter) or its transpose (allgather)."""
 
-    dst: Nodes
-    """Ends of all links, shape ``(m*k*d,)``: node v's are entries ``v*d`` to ``v*d + d-1``."""
+    dst: Nodes  # ends of all links, shape ``(m*k*d,)``: node v's are entries ``v*d`` to ``v*d + d-1``
     head: Ints
     """Orbit that each link of the base enters, as written into ``dst``, -1 for none yet; d links of each orbit."""
-    voltage: Ints
-    """Its voltage there."""
-    used: Ints
-    """How many links of each orbit were looked at."""
+    voltage: Ints  # its voltage there
+    used: Ints  # how many links of each orbit were looked at
 
 
 @compiled

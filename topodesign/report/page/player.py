@@ -30,11 +30,9 @@ class _Sends(NamedTuple):
     """Sends between two instants each, and what instants and blocks there are."""
 
     columns: dict[str, IntArray]
-    instants: tuple[str, ...]
-    """What to call the time after each instant but the last."""
+    instants: tuple[str, ...]  # what to call the time after each instant but the last
     units: int
-    routes: dict[tuple[int, int], tuple[int, ...]]
-    """Vertices on the way of sends that are not over one link."""
+    routes: dict[tuple[int, int], tuple[int, ...]]  # vertices on the way of sends that are not over one link
     note: str
 
 
