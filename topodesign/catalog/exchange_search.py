@@ -38,11 +38,7 @@ class ExchangeSearch:
     """
 
     def __init__(
-        self,
-        directory: Path,
-        catalog: Catalog,
-        grid: tuple[Sequence[int], Sequence[int], Sequence[bool]],
-        seed: int,
+        self, directory: Path, catalog: Catalog, grid: tuple[Sequence[int], Sequence[int], Sequence[bool]], seed: int
     ) -> None:
         from topodesign.search.order_degree import is_searched, orbits_to_search  # noqa: PLC0415  heavy
 

@@ -89,10 +89,7 @@ class _Placed(Declared):
     ranked: Ranked
     best: bool  # whether it is the best for the first question
 
-    KEYS = (
-        *keys_of("*ranked"),
-        "best",
-    )
+    KEYS = (*keys_of("*ranked"), "best")
 
 
 @dataclass(frozen=True, repr=False)
