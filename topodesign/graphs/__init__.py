@@ -4,7 +4,7 @@ To add a family, copy the pattern of :mod:`topodesign.graphs.genkautz` into a ne
 
 * the function under :func:`topodesign.topology.family.named`, whose name and integers are the spec; its docstring says
   which node has links to which, and where the family is from;
-* ``_find(nodes, degree)``, which yields the arguments that the finder should try;
+* with it a function of nodes and degree, which gives the arguments that the finder should try;
 * the symmetry, if the family knows any: a :class:`topodesign.topology.symmetry.Symmetry` with a representative of every
   orbit and a function that makes permutations of the nodes which prove it. For Cayley graphs it is
   ``group.action()`` (:meth:`topodesign.topology.groups.Group.action`). Pricing looks at the representatives alone.

@@ -27,10 +27,6 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, n
 
 
-def _find_modified(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return ((d, n) for d, n in _MODIFIED if d == degree and d**n == nodes)
-
-
 @named(_find, size=("d**n", "d", "debruijn(2,4)"))
 def debruijn(d: int, n: int) -> Topology:
     """De Bruijn digraph: node x has links to dx + a (mod d^n) for a = 0..d-1; degree d, diameter n.
@@ -68,7 +64,7 @@ def _growing_words(d: int, n: int) -> tuple[int, ...]:
     return tuple(word for word, _ in words)
 
 
-@named(_find_modified, size=("d**n", "d", "dbjmod(2,4)"))
+@named(lambda n, d: ((e, k) for e, k in _MODIFIED if e == d and e**k == n), size=("d**n", "d", "dbjmod(2,4)"))
 def dbjmod(d: int, n: int) -> Topology:
     """De Bruijn digraph (2,3), (2,4), (3,2) or (4,2) modified to have no self-loops and no 2-cycles at the same degree.
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology
 
 _TARGETS = ((1, 2), (2, 3), (4, 5), (0, 6), (0, 6), (3, 7), (5, 7), (1, 4))
 
 
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if (nodes, degree) == (8, 2):
-        yield ()
-
-
-@named(_find, size=("8", "2", "diamond()"))
+@named(lambda n, d: when((n, d) == (8, 2)), size=("8", "2", "diamond()"))
 def diamond() -> Topology:
     """Diamond digraph: 8 nodes, degree 2, diameter 3, not isomorphic to its transpose.
 

@@ -11,20 +11,10 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
-from topodesign.graphs.sizes import power
+from topodesign.graphs.sizes import power, when
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry, shift
 from topodesign.topology.topology import Topology, check_buildable
-
-
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes > degree >= 1:
-        yield degree, nodes
-
-
-def _find_joined(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes > degree >= 2 and _self_loops(degree, nodes):
-        yield degree, nodes
 
 
 def _self_loops(d: int, n: int) -> int:
@@ -38,7 +28,7 @@ def orbits(d: int, n: int) -> int:
     return (n // math.gcd(d + 1, n) + 1) // 2
 
 
-@named(_find, size=("n", "d", "genkautz(2,11)"))
+@named(lambda n, d: when(n > d >= 1, d, n), size=("n", "d", "genkautz(2,11)"))
 def genkautz(d: int, n: int) -> Topology:
     """Generalized Kautz digraph: node x has links to -dx - a (mod n) for a = 1..d.
 
@@ -62,7 +52,7 @@ def genkautz(d: int, n: int) -> Topology:
     return Topology.from_arrays(n, source, target, symmetry=symmetry)
 
 
-@named(_find_joined, size=("n", "d", "genkautzjoined(2,11)"))
+@named(lambda n, d: when(n > d >= 2 and _self_loops(d, n) > 0, d, n), size=("n", "d", "genkautzjoined(2,11)"))
 def genkautzjoined(d: int, n: int) -> Topology:
     """Generalized Kautz digraph whose self-loops give way to links between their nodes, so that no port is wasted.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.polygon import gh
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology
 
@@ -18,12 +17,7 @@ _SPLIT = (
 """Points no two of which are nearer than 6 links, and which two of its four lines, in ascending order, each keeps."""
 
 
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if degree == 4 and 0 < nodes - 728 <= len(_SPLIT):
-        yield (nodes - 728,)
-
-
-@named(_find, size=("728 + k", "4", "ghtwins(12)"))
+@named(lambda n, d: when(d == 4 and 0 < n - 728 <= len(_SPLIT), n - 728), size=("728 + k", "4", "ghtwins(12)"))
 def ghtwins(k: int) -> Topology:
     """Incidence graph of the hexagon H(3) with k points split in two, up to 18: 728 + k nodes, degree 4, diameter 6.
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if (nodes, degree) == (50, 7):
-        yield ()
-
-
-@named(_find, size=("50", "7", "hoffmansingleton()"))
+@named(lambda n, d: when((n, d) == (50, 7)), size=("50", "7", "hoffmansingleton()"))
 def hoffmansingleton() -> Topology:
     """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2, which meets the undirected Moore bound.
 

@@ -7,26 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.graphs.sizes import power
+from topodesign.graphs.sizes import power, when
 from topodesign.topology.family import named
 from topodesign.topology.groups import abelian
 from topodesign.topology.topology import IntArray, Topology, check_buildable
-
-
-def _find_hypercube(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if 1 <= degree <= 64 and nodes == 2**degree:
-        yield (degree,)
-
-
-def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if 3 <= degree <= 64 and nodes == 2**degree:
-        yield (degree,)
-
-
-def _find_folded(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    # n = 3 is K_4 and n = 4 is K_{4,4}.
-    if 5 <= degree <= 64 and nodes == 2 ** (degree - 1):
-        yield (degree,)
 
 
 def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -36,7 +20,7 @@ def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (n,)
 
 
-@named(_find_hypercube, size=("2**n", "n", "hypercube(4)"))
+@named(lambda n, d: when(1 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "hypercube(4)"))
 def hypercube(n: int) -> Topology:
     """Hypercube Q_n: nodes whose numbers differ in one bit are linked; 2^n nodes, degree n, diameter n.
 
@@ -48,7 +32,7 @@ def hypercube(n: int) -> Topology:
     return _cube(power(2, n), np.int64(1) << np.arange(n))
 
 
-@named(_find_twisted, size=("2**n", "n", "twistedhypercube(4)"))
+@named(lambda n, d: when(3 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "twistedhypercube(4)"))
 def twistedhypercube(n: int) -> Topology:
     """Twisted hypercube TQ_n: Q_n with the links 0-1 and 2-3 of one 4-cycle replaced by 0-3 and 1-2; n >= 3.
 
@@ -66,7 +50,8 @@ def twistedhypercube(n: int) -> Topology:
     return Topology.from_arrays(cube.nodes, cube.src, target)
 
 
-@named(_find_folded, size=("2**(n - 1)", "n", "foldedcube(5)"))
+# n = 3 is K_4 and n = 4 is K_{4,4}.
+@named(lambda n, d: when(5 <= d <= 64 and n == 2 ** (d - 1), d), size=("2**(n - 1)", "n", "foldedcube(5)"))
 def foldedcube(n: int) -> Topology:
     """Folded n-cube: Q_{n-1} with a link between opposite corners; 2^(n-1) nodes, degree n, diameter floor(n/2).
 

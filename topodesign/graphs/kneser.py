@@ -11,30 +11,12 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.sizes import binomial, complements, rank, subsets, swap_and_turn
+from topodesign.graphs.sizes import binomial, complements, rank, subsets, swap_and_turn, when
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable
 
 Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
-
-
-def _find_kneser(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return _kneser_sizes().get((nodes, degree), ())
-
-
-def _find_johnson(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return _johnson_sizes().get((nodes, degree), ())
-
-
-def _find_odd(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if 3 <= degree <= 11 and nodes == math.comb(2 * degree - 1, degree):
-        yield (degree,)
-
-
-def _find_doubledodd(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if 3 <= degree <= 11 and nodes == 2 * math.comb(2 * degree - 1, degree):
-        yield (degree,)
 
 
 def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
@@ -68,7 +50,7 @@ def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
     return table
 
 
-@named(_find_kneser, size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
+@named(lambda n, d: _kneser_sizes().get((n, d), ()), size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
 def kneser(n: int, k: int) -> Topology:
     """Kneser graph K(n,k): the k-subsets of n elements, linked when disjoint; degree C(n-k,k), needs n > 2k.
 
@@ -88,7 +70,9 @@ def kneser(n: int, k: int) -> Topology:
     return _symmetric(nodes, target, n, k)
 
 
-@named(_find_odd, size=("binom(2*k - 1, k - 1)", "k", "odd(3)"))
+@named(
+    lambda n, d: when(3 <= d <= 11 and n == math.comb(2 * d - 1, d), d), size=("binom(2*k - 1, k - 1)", "k", "odd(3)")
+)
 def odd(k: int) -> Topology:
     """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1; O_3 is the Petersen graph.
 
@@ -100,7 +84,10 @@ def odd(k: int) -> Topology:
     return kneser.function(2 * k - 1, k - 1)
 
 
-@named(_find_doubledodd, size=("2*binom(2*k - 1, k)", "k", "doubledodd(3)"))
+@named(
+    lambda n, d: when(3 <= d <= 11 and n == 2 * math.comb(2 * d - 1, d), d),
+    size=("2*binom(2*k - 1, k)", "k", "doubledodd(3)"),
+)
 def doubledodd(k: int) -> Topology:
     """Doubled odd graph D(O_k): (k-1)- and k-subsets of 2k - 1 elements, linked when nested; degree k, diameter 2k - 1.
 
@@ -127,7 +114,7 @@ def _doubled(k: int) -> Iterator[IntArray]:
     yield np.roll(np.arange(2 * len(image)), len(image))
 
 
-@named(_find_johnson, size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
+@named(lambda n, d: _johnson_sizes().get((n, d), ()), size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
 def johnson(n: int, k: int) -> Topology:
     """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
 

@@ -9,30 +9,19 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
-from topodesign.topology.family import Find, named
+from topodesign.graphs.sizes import when
+from topodesign.topology.family import named
 from topodesign.topology.finite_field import is_prime_power
 from topodesign.topology.symmetry import Permutation
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
-def _find_one(size: tuple[int, int]) -> Find:
-    def find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-        if (nodes, degree) == size:
-            yield ()
-
-    return find
+def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
+    q = degree // 2  # q = 2 is listed under its own name
+    return when(2 * q == degree and 3 <= q < nodes and nodes == _flags(q, n) and is_prime_power(q), q)
 
 
-def _find_polygon(n: int) -> Find:
-    def find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-        q = degree // 2  # q = 2 is listed under its own name
-        if 2 * q == degree and 3 <= q < nodes and nodes == _flags(q, n) and is_prime_power(q):
-            yield (q,)
-
-    return find
-
-
-@named(_find_one((15, 4)), size=("15", "4", "petersenline()"))
+@named(lambda n, d: when((n, d) == (15, 4)), size=("15", "4", "petersenline()"))
 def petersenline() -> Topology:
     """Line graph of the Petersen graph: 15 nodes, degree 4, diameter 3.
 
@@ -43,7 +32,7 @@ def petersenline() -> Topology:
     return _line(odd.function(3))
 
 
-@named(_find_one((21, 4)), size=("21", "4", "heawoodline()"))
+@named(lambda n, d: when((n, d) == (21, 4)), size=("21", "4", "heawoodline()"))
 def heawoodline() -> Topology:
     """Line graph of the Heawood graph, ``pg2line(2)``: 21 nodes, degree 4, diameter 3.
 
@@ -54,7 +43,7 @@ def heawoodline() -> Topology:
     return pg2line.function(2)
 
 
-@named(_find_one((45, 4)), size=("45", "4", "tutte8line()"))
+@named(lambda n, d: when((n, d) == (45, 4)), size=("45", "4", "tutte8line()"))
 def tutte8line() -> Topology:
     """Line graph of the Tutte 8-cage, ``gqline(2)``: 45 nodes, degree 4, diameter 4.
 
@@ -65,7 +54,7 @@ def tutte8line() -> Topology:
     return gqline.function(2)
 
 
-@named(_find_one((189, 4)), size=("189", "4", "tutte12line()"))
+@named(lambda n, d: when((n, d) == (189, 4)), size=("189", "4", "tutte12line()"))
 def tutte12line() -> Topology:
     """Line graph of the Tutte 12-cage, ``ghline(2)``: 189 nodes, degree 4, diameter 6.
 
@@ -76,7 +65,7 @@ def tutte12line() -> Topology:
     return ghline.function(2)
 
 
-@named(_find_polygon(3), size=("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"))
+@named(lambda n, d: _find_polygon(n, d, 3), size=("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"))
 def pg2line(q: int) -> Topology:
     """Line graph of ``pg2(q)``: (q + 1)(q^2 + q + 1) nodes, degree 2q, diameter 3.
 
@@ -87,7 +76,7 @@ def pg2line(q: int) -> Topology:
     return _polygon_line(pg2.function, q, 3)
 
 
-@named(_find_polygon(4), size=("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"))
+@named(lambda n, d: _find_polygon(n, d, 4), size=("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"))
 def gqline(q: int) -> Topology:
     """Line graph of ``gq(q)``: (q + 1)^2 (q^2 + 1) nodes, degree 2q, diameter 4.
 
@@ -98,7 +87,7 @@ def gqline(q: int) -> Topology:
     return _polygon_line(gq.function, q, 4)
 
 
-@named(_find_polygon(6), size=("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"))
+@named(lambda n, d: _find_polygon(n, d, 6), size=("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"))
 def ghline(q: int) -> Topology:
     """Line graph of ``gh(q)``: (q + 1)(q^6 - 1)/(q - 1) nodes, degree 2q, diameter 6.
 

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.groups import abelian, cyclic
 from topodesign.topology.topology import Topology, check_buildable
 
 
-def _find_bipartite(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == 2 * degree >= 4:
-        yield (degree,)
-
-
-def _find_cocktailparty(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == degree + 2 >= 6 and nodes % 2 == 0:
-        yield (nodes // 2,)
-
-
-def _find_crown(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == 2 * degree + 2 >= 6:
-        yield (degree + 1,)
-
-
-@named(_find_bipartite, size=("2*d", "d", "bipartite(4)"))
+@named(lambda n, d: when(n == 2 * d >= 4, d), size=("2*d", "d", "bipartite(4)"))
 def bipartite(d: int) -> Topology:
     """Complete bipartite graph K_{d,d}: nodes 0..d-1 against d..2d-1; degree d, diameter 2 (1 for d = 1).
 
@@ -40,7 +24,7 @@ def bipartite(d: int) -> Topology:
     return _between(*np.divmod(np.arange(d * d), d), d)
 
 
-@named(_find_cocktailparty, size=("2*n", "2*n - 2", "cocktailparty(4)"))
+@named(lambda n, d: when(n == d + 2 >= 6 and n % 2 == 0, n // 2), size=("2*n", "2*n - 2", "cocktailparty(4)"))
 def cocktailparty(n: int) -> Topology:
     """Cocktail-party graph K_{2,...,2} on n pairs: i is linked to all but i + n (mod 2n); degree 2n - 2, diameter 2.
 
@@ -68,7 +52,7 @@ def octahedron() -> Topology:
     return cocktailparty.function(3)
 
 
-@named(_find_crown, size=("2*n", "n - 1", "crown(5)"))
+@named(lambda n, d: when(n == 2 * d + 2 >= 6, d + 1), size=("2*n", "n - 1", "crown(5)"))
 def crown(n: int) -> Topology:
     """Crown graph: K_{n,n} minus the matching of i with n + i, i = 0..n-1; degree n - 1, diameter 3.
 
@@ -88,12 +72,7 @@ def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
     return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())
 
 
-def _find_complete(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == degree + 1 >= 2:
-        yield (nodes,)
-
-
-@named(_find_complete, size=("n", "n - 1", "complete(6)"))
+@named(lambda n, d: when(n == d + 1 >= 2, n), size=("n", "n - 1", "complete(6)"))
 def complete(n: int) -> Topology:
     """Complete graph K_n: every node has a link to every other; degree n - 1, diameter 1.
 

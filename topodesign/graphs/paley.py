@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from topodesign.base.errors import ParameterError
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.finite_field import LARGEST_FIELD, FiniteField, is_prime_power, prime_power
 from topodesign.topology.groups import abelian
 from topodesign.topology.topology import Topology, check_buildable
 
 
-def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == 2 * degree + 1 and 5 <= nodes <= LARGEST_FIELD and nodes % 4 == 1 and is_prime_power(nodes):
-        yield (nodes,)
-
-
-def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes == 2 * degree + 1 and 3 <= nodes <= LARGEST_FIELD and nodes % 4 == 3 and is_prime_power(nodes):
-        yield (nodes,)
-
-
-@named(_find_duplex, size=("q", "(q - 1)/2", "paley(13)"))
+@named(
+    lambda n, d: when(n == 2 * d + 1 >= 5 and n <= LARGEST_FIELD and n % 4 == 1 and is_prime_power(n), n),
+    size=("q", "(q - 1)/2", "paley(13)"),
+)
 def paley(q: int) -> Topology:
     """Paley graph: x and y in GF(q) are linked when y - x is a square; q = 1 (mod 4), degree (q - 1)/2, diameter 2.
 
@@ -37,7 +29,10 @@ def paley(q: int) -> Topology:
     return _paley(q, 1, "paleydigraph")
 
 
-@named(_find_simplex, size=("q", "(q - 1)/2", "paleydigraph(11)"))
+@named(
+    lambda n, d: when(n == 2 * d + 1 >= 3 and n <= LARGEST_FIELD and n % 4 == 3 and is_prime_power(n), n),
+    size=("q", "(q - 1)/2", "paleydigraph(11)"),
+)
 def paleydigraph(q: int) -> Topology:
     """Paley digraph (tournament): a link from x to x + s for every square s of GF(q); q = 3 (mod 4), degree (q - 1)/2.
 

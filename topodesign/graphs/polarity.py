@@ -17,33 +17,10 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops, pair_free_ports
 from topodesign.graphs.polygon import gh, gq, pg2
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.topology.topology import IntArray, Topology, check_buildable
-
-
-def _find_plane(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    q = degree - 1
-    if q >= 2 and nodes == q * q + q + 1 and is_prime_power(q):
-        yield (q,)
-
-
-def _find_quadrangle(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    q = degree - 1
-    if q >= 2 and nodes == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q):
-        yield (q,)
-
-
-def _find_nucleus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    q = degree - 1
-    if q >= 2 and nodes == q * q + q + 2 and q % 2 == 0 and is_prime_power(q):
-        yield (q,)
-
-
-def _find_plane_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    q = degree - 2
-    if q >= 3 and nodes == q * q + q + 5 and q % 2 == 1 and is_prime_power(q):
-        yield (q,)
 
 
 def _find_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -55,16 +32,14 @@ def _find_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         e += 2
 
 
-def _find_hexagon(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if (nodes, degree) == (364, 4):
-        yield ()
-
-
 def _is_odd_power_of_two(q: int) -> bool:
     return is_prime_power(q) and prime_power(q)[0] == 2 and prime_power(q)[1] % 2 == 1
 
 
-@named(_find_plane, size=("q**2 + q + 1", "q + 1", "polarity(3)"))
+@named(
+    lambda n, d: when((q := d - 1) >= 2 and n == q * q + q + 1 and is_prime_power(q), q),
+    size=("q**2 + q + 1", "q + 1", "polarity(3)"),
+)
 def polarity(q: int) -> Topology:
     """Brown's graph, the polarity graph of the projective plane PG(2,q): q^2 + q + 1 nodes, degree q + 1, diameter 2.
 
@@ -82,7 +57,10 @@ def polarity(q: int) -> Topology:
     return join_loops(_plane_graph(q))
 
 
-@named(_find_quadrangle, size=("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"))
+@named(
+    lambda n, d: when((q := d - 1) >= 2 and n == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q), q),
+    size=("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
+)
 def gqpolarity(q: int) -> Topology:
     """Polarity graph of the quadrangle W(q), q = 2^(2e+1): (q + 1)(q^2 + 1) nodes, degree q + 1, diameter 3.
 
@@ -97,7 +75,10 @@ def gqpolarity(q: int) -> Topology:
     return join_loops(quadrangle_graph(q))
 
 
-@named(_find_nucleus, size=("q**2 + q + 2", "q + 1", "polaritynucleus(4)"))
+@named(
+    lambda n, d: when((q := d - 1) >= 2 and n == q * q + q + 2 and q % 2 == 0 and is_prime_power(q), q),
+    size=("q**2 + q + 2", "q + 1", "polaritynucleus(4)"),
+)
 def polaritynucleus(q: int) -> Topology:
     """Brown's graph of an even q with a node more: q^2 + q + 2 nodes, degree q + 1, diameter 2.
 
@@ -122,7 +103,10 @@ def polaritynucleus(q: int) -> Topology:
     )
 
 
-@named(_find_plane_copies, size=("q**2 + q + 5", "q + 2", "polaritycopies(3)"))
+@named(
+    lambda n, d: when((q := d - 2) >= 3 and n == q * q + q + 5 and q % 2 == 1 and is_prime_power(q), q),
+    size=("q**2 + q + 5", "q + 2", "polaritycopies(3)"),
+)
 def polaritycopies(q: int) -> Topology:
     """Brown's graph of an odd q with copies of four nodes: q^2 + q + 5 nodes, degree q + 2, diameter 2.
 
@@ -229,7 +213,7 @@ def quadrangle_graph(q: int) -> Topology:
     return _polarity_graph(gq.function(q), line_of)
 
 
-@named(_find_hexagon, size=("364", "4", "ghpolarity()"))
+@named(lambda n, d: when((n, d) == (364, 4)), size=("364", "4", "ghpolarity()"))
 def ghpolarity() -> Topology:
     """Polarity graph of the generalised hexagon H(3): 364 nodes, degree 4, diameter 5.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import pair_free_ports
 from topodesign.graphs.polarity import quadrangle_graph
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.topology import IntArray, Topology
 
@@ -39,12 +38,10 @@ points 13a to 13a + 12 among those on their own lines, or the points themselves 
 """
 
 
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if degree in _TABLES and _OWN * degree < nodes <= _OWN * degree + _TURN:
-        yield nodes, degree
-
-
-@named(_find, size=("n", "d", "gqpolarityhubs(856,13)"))
+@named(
+    lambda n, d: when(d in _TABLES and _OWN * d < n <= _OWN * d + _TURN, n, d),
+    size=("n", "d", "gqpolarityhubs(856,13)"),
+)
 def gqpolarityhubs(n: int, d: int) -> Topology:
     """Polarity graph of W(8) with copies of nodes and 13 hubs: 65d + 1 to 65d + 13 nodes, d = 13 or 14; diameter 3.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.polygon_symmetry import automorphisms, is_self_dual
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.finite_field import FiniteField, Polynomials, is_prime_power, prime_power
 from topodesign.topology.symmetry import Symmetry
@@ -24,36 +25,12 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 Equations = Callable[[FiniteField, IntArray, list[IntArray]], list[IntArray]]
 
 
-def _find_pg2(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return _find_polygon(nodes, degree, 3)
-
-
-def _find_gq(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return _find_polygon(nodes, degree, 4)
-
-
-def _find_gh(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    return _find_polygon(nodes, degree, 6)
-
-
 def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
     q = degree - 1
-    if 2 <= q < nodes and 2 * sum(q**i for i in range(n)) == nodes and is_prime_power(q):
-        yield (q,)
+    return when(2 <= q < nodes and 2 * sum(q**i for i in range(n)) == nodes and is_prime_power(q), q)
 
 
-def _find_ag2(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    # q = 2 is a ring of 8.
-    if degree >= 3 and nodes == 2 * degree**2 and is_prime_power(degree):
-        yield (degree,)
-
-
-def _find_heawoodd3(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if (nodes, degree) == (14, 4):
-        yield ()
-
-
-@named(_find_pg2, size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
+@named(lambda n, d: _find_polygon(n, d, 3), size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
 def pg2(q: int) -> Topology:
     """Incidence graph of the projective plane PG(2,q): 2(q^2 + q + 1) nodes, degree q + 1, diameter 3.
 
@@ -72,7 +49,8 @@ def pg2(q: int) -> Topology:
     return _polygon(q, 3, equations)
 
 
-@named(_find_ag2, size=("2*q**2", "q", "ag2(3)"))
+# q = 2 is a ring of 8.
+@named(lambda n, d: when(d >= 3 and n == 2 * d**2 and is_prime_power(d), d), size=("2*q**2", "q", "ag2(3)"))
 def ag2(q: int) -> Topology:
     """Incidence graph of the affine plane AG(2,q) without its vertical lines: 2q^2 nodes, degree q, diameter 4.
 
@@ -108,7 +86,7 @@ def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
     yield np.concatenate((q * q + other, other))
 
 
-@named(_find_gq, size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
+@named(lambda n, d: _find_polygon(n, d, 4), size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
 def gq(q: int) -> Topology:
     """Incidence graph of the generalized quadrangle W(q): 2(q + 1)(q^2 + 1) nodes, degree q + 1, diameter 4.
 
@@ -129,7 +107,7 @@ def gq(q: int) -> Topology:
     return _polygon(q, 4, equations)
 
 
-@named(_find_gh, size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
+@named(lambda n, d: _find_polygon(n, d, 6), size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
 def gh(q: int) -> Topology:
     """Incidence graph of the split Cayley hexagon H(q): 2(q^6 - 1)/(q - 1) nodes, degree q + 1, diameter 6.
 
@@ -162,7 +140,7 @@ def gh(q: int) -> Topology:
     return _polygon(q, 6, equations)
 
 
-@named(_find_heawoodd3, size=("14", "4", "heawoodd3()"))
+@named(lambda n, d: when((n, d) == (14, 4)), size=("14", "4", "heawoodd3()"))
 def heawoodd3() -> Topology:
     """Distance-3 graph of the Heawood graph: the points and lines of PG(2,2) that are not incident; 14 nodes, degree 4.
 

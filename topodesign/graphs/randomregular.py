@@ -9,6 +9,7 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
@@ -25,11 +26,6 @@ _GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
 """Seeds of small digraphs with optimal bandwidth in the fewest steps, by size, where no other family has one."""
 
 
-def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if (nodes, degree) in _GOOD_SEEDS:
-        yield nodes, degree, _GOOD_SEEDS[nodes, degree]
-
-
 def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     # One seed, because every node has to be priced. Small sizes and degrees have better families, unless both are odd.
     odd = nodes * degree % 2 == 1 and nodes > degree >= 3
@@ -40,7 +36,9 @@ def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
             yield nodes, degree, seed
 
 
-@named(_find, size=("n", "d", "randomregular(16,3,0)"))
+@named(
+    lambda n, d: when((seed := _GOOD_SEEDS.get((n, d), -1)) >= 0, n, d, seed), size=("n", "d", "randomregular(16,3,0)")
+)
 def randomregular(n: int, d: int, seed: int) -> Topology:
     """Random d-regular digraph on n > d nodes without self-loops and parallel links, strongly connected.
 

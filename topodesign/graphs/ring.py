@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
+from topodesign.graphs.sizes import when
 from topodesign.topology.family import named
 from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable
 
 
-def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes >= 2 and degree >= 1:
-        yield degree, nodes
-
-
-def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes >= 3 and degree >= 2 and degree % 2 == 0:
-        yield degree, nodes
-
-
-@named(_find_simplex, size=("n", "d", "uniring(1,8)"))
+@named(lambda n, d: when(n >= 2 and d >= 1, d, n), size=("n", "d", "uniring(1,8)"))
 def uniring(d: int, n: int) -> Topology:
     """Unidirectional ring of degree d: node i has d parallel links to i + 1 (mod n); diameter n - 1.
 
@@ -36,7 +26,7 @@ def uniring(d: int, n: int) -> Topology:
     return _ring(n, (1,), d)
 
 
-@named(_find_duplex, size=("n", "d", "biring(2,8)"))
+@named(lambda n, d: when(n >= 3 and d >= 2 and d % 2 == 0, d, n), size=("n", "d", "biring(2,8)"))
 def biring(d: int, n: int) -> Topology:
     """Bidirectional ring of even degree d: node i has d/2 parallel links each to i + 1 and i - 1 (mod n).
 

@@ -12,6 +12,11 @@ from topodesign.base.errors import TooLargeError
 from topodesign.topology.topology import MAX_LINKS, IntArray
 
 
+def when(holds: bool, *arguments: int) -> tuple[tuple[int, ...], ...]:
+    """Return the arguments as the only ones that give a size, or none."""
+    return (arguments,) if holds else ()
+
+
 def power(base: int, exponent: int) -> int:
     """Return base^exponent (base >= 1, exponent >= 0)."""
     value = 1
