@@ -12,7 +12,7 @@ from topodesign import Catalog, build, pareto
 from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.catalog import composed as module
-from topodesign.catalog import congruences, searched
+from topodesign.catalog import searched
 from topodesign.catalog.composed import composed, lined
 from topodesign.catalog.searched import search_size
 from topodesign.pricing.closed_form import cost_of, distances, largest_loads
@@ -69,8 +69,7 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
 @pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BUILT", 0)
-    for some in (searched, congruences):
-        monkeypatch.setattr(some, "MOST_PRICED", 0)
+    monkeypatch.setattr(searched, "MOST_PRICED", 0)
     front = composed(target, Catalog())
     assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
     _check(front, target)
@@ -223,7 +222,7 @@ def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:
 
 @pytest.mark.parametrize("target", [Target(2050, 4, False), Target(1803, 5, False), Target(2502, 3, False)])
 def test_cyclic_covers_take_the_steps_that_are_told(target: Target) -> None:
-    offered = list(congruences.cyclic_covers(target))
+    offered = list(searched.cyclic_covers(target))
     assert offered
     for spec, steps in offered:
         topology = build(spec)
@@ -233,9 +232,9 @@ def test_cyclic_covers_take_the_steps_that_are_told(target: Target) -> None:
 
 def test_digits_of_a_smaller_size_serve_a_prime() -> None:
     target = Target(2503, 16, False)
-    made = congruences.with_digits(target, Catalog(), None)
+    made = searched.with_digits(target, Catalog(), None)
     assert made is not None
     assert (made.nodes, made.degree, made.self_loops) == (*target.size, 0)
     assert [int(distances(one, 0).max()) for one in (made, made.transpose())] == [3, 3]
-    assert congruences.with_digits(target, Catalog(), Fraction(0)) is None
-    assert congruences.with_digits(Target(2503, 16, True), Catalog(), None) is None
+    assert searched.with_digits(target, Catalog(), Fraction(0)) is None
+    assert searched.with_digits(Target(2503, 16, True), Catalog(), None) is None
