@@ -27,6 +27,7 @@ from topodesign.compiler.limits import Limits
 from topodesign.runtime.msccl.check import CheckReport
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.library import build
 
 
 def blocks(program: Program) -> list[Threadblock]:
@@ -150,6 +151,23 @@ def test_runtimes_without_slots_take_turns() -> None:
         assert ends(list(program.ranks), 0, 1)
         assert shared(program) >= least
         assert shared(program) * least == shared(program)
+
+
+def test_as_many_as_are_too_many_are_joined_the_shortest_first_and_of_one_peer() -> None:
+    topology = build("circulant(12,2,3)")
+    plan = schedule_on(topology, "allreduce", units=6, pieces=3, late=0.3)
+    apart = program_of_rounds(topology, plan, limits=Limits(slots=0))
+    for most in (8, 7, 5, 4, 3):
+        program = program_of_rounds(topology, plan, limits=Limits(slots=0, blocks_per_rank=most))
+        for body, before in zip(program.ranks, apart.ranks, strict=True):
+            long: Counter[int | None] = Counter()  # instructions to and from a peer
+            for block in before.threadblocks:
+                long[block.receive if block.send is None else block.send] += len(block.instructions)
+            joined = [block.send for block in body.threadblocks if None not in {block.send, block.receive}]
+            assert joined == [block.receive for block in body.threadblocks if None not in {block.send, block.receive}]
+            assert len(joined) == 8 - max(most, 4)
+            others = [long[peer] for peer in long.keys() - set(joined)]
+            assert max((long[peer] for peer in joined), default=0) <= min(others, default=10**9)
 
 
 # -- the proof --------------------------------------------------------------------------------------------------------
