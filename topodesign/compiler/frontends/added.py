@@ -61,7 +61,7 @@ class _Rank:
     def do(self, rows: list[tuple[int, ...]], sums: list[tuple[int, ...]]) -> None:
         """Do all of it, step by step."""
         links: dict[_Link, list[_Row]] = defaultdict(list)
-        for step, src, dst, block, lo, hi in sorted(rows, key=lambda row: (*row[:3], row[4], row[3])):
+        for step, src, dst, block, lo, hi in rows:  # in order of steps, links and units already
             links[step, src, dst].append((block, lo, hi))
         kept = self._kept(links, sums)
         apart = self._last in self._begin and self._begin[self.rank] == OUT and len({step for step, *_ in sums}) == 1
