@@ -504,6 +504,16 @@ def test_copies_and_scratch_are_little(spec: str) -> None:
         assert scratch == 0 or (collective == "reduce-scatter" and not inplace and scratch < 1)
 
 
+def test_copies_save_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = random_regular(8, 3, 1)
+    for collective in ("allreduce", "reduce-scatter"):
+        plan, numbers = schedule_on(topology, collective, units=6, pieces=3), []
+        for share in (4, 2**40):  # a rank may copy the data over this
+            monkeypatch.setattr("topodesign.compiler.frontends.rounds._COPIES", share)
+            numbers.append(len(instructions(program_of_rounds(topology, plan, limits=Limits(slots=0)))))
+        assert numbers[0] < numbers[1]
+
+
 def test_units_that_travel_together_are_one_chunk() -> None:
     topology = complete(4)
     whole = schedule_on(topology, "allgather", units=12)
@@ -533,6 +543,9 @@ def test_chain_of_single_chunks_is_fused() -> None:
         assert {one.kind for _, _, one in instructions(program) if one.kind.sends and one.kind.receives} == kinds
         assert all(len(rank.threadblocks) == 1 for rank in program.ranks)
         execute(program, times=6)
+        for slots in (1, 2, 3):  # what a connection carries in a step is at most half of what it holds
+            alike = program_of_rounds(topology, schedule_on(topology, collective), limits=Limits(slots=slots))
+            assert any(one.kind.sends and one.kind.receives for _, _, one in instructions(alike)) == (slots > 1)
 
 
 # -- dependencies -----------------------------------------------------------------------------------------------------
@@ -734,9 +747,19 @@ def test_schedule_and_topology_must_fit() -> None:
         program_of_rounds(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]), schedule)
 
 
-def test_too_large_is_refused_at_once() -> None:
+def test_too_large_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TooLargeError, match=r"40 nodes with 200 chunks per shard.*fewer channels"):
         program_of_rounds(ring(40), schedule_on(ring(40), "allgather"), channels=200)
+    topology = random_regular(8, 3, 1)
+    for late in (0, 0.4):  # intervals laid anew, and pieces as they are
+        schedule = schedule_on(topology, "allgather", units=12, pieces=3, late=late)
+        shard = program_of_rounds(topology, schedule).shard
+        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 8 * 7 * shard)
+        assert program_of_rounds(topology, schedule).shard == shard
+        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 8 * 7 * shard - 1)
+        with pytest.raises(TooLargeError, match=f"8 nodes with {shard} chunks per shard"):
+            program_of_rounds(topology, schedule)
+        monkeypatch.undo()
 
 
 def with_columns(schedule: Rounds, columns: dict[str, NDArray[Any]]) -> Rounds:
@@ -793,6 +816,16 @@ def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
                     program_of_rounds(topology, with_columns(schedule, twice))
         else:  # receiving the same twice does no harm: the second is left out
             assert program_of_rounds(topology, doubled) == program_of_rounds(topology, schedule)
+
+
+def test_what_nobody_needs_leaves_no_trace() -> None:
+    """A link that brings only what is there has no part in the program."""
+    topology = complete(4)
+    schedule = schedule_on(ring(4), "allgather")
+    more = {name: np.append(column, column[:1]) for name, column in schedule.columns().items()}
+    more["step"][-1], more["src"][-1], more["dst"][-1], more["block"][-1] = 3, 0, 2, 0
+    wasteful = with_columns(schedule, more)
+    assert program_of_rounds(topology, wasteful) == program_of_rounds(topology, schedule)
 
 
 def test_an_empty_reduce_scatter_or_allreduce_is_refused() -> None:
