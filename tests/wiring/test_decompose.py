@@ -163,6 +163,9 @@ def test_single_lanes_of_an_odd_number_of_nodes(seed: int) -> None:
     topology = build("paley(9)")
     with pytest.raises(InfeasibleError, match="odd number"):
         split(topology, ones(topology, topology.degree), duplex=True, seed=seed)
+    triangle = Topology.from_links(4, [(u, v) for u in range(3) for v in range(3) if u != v])
+    with pytest.raises(InfeasibleError, match="odd number"):  # beside a node without links and lanes
+        split(triangle, np.array([[1, 1]] * 3 + [[0, 0]]), duplex=True, seed=seed)
 
 
 def test_single_lanes_of_a_large_random_topology() -> None:

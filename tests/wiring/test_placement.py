@@ -12,17 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from tests.samples.inventories import SPEED, inventory_of
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import Item, WiringPlan
 from topodesign.wiring.plan.planner import make_plan, order_in_pods
 from topodesign.wiring.plan.proof import check_plan
+
+Shared = tuple[int, int, tuple[int, ...] | None]  # a node, its links out or in, fields that ends share, None for all
 
 
 def hall(places: list[tuple[int, int]], lanes: int, spare: int = 0) -> Inventory:
@@ -161,3 +164,41 @@ def test_hosts_in_pods_are_exchanged_until_links_fit_their_lanes(duplex: bool) -
     again = order_in_pods(topology, lanes, order.tolist(), duplex=duplex, seed=0)
     assert again is not None
     assert np.array_equal(again, order)
+
+
+@pytest.mark.floor(found=10, kept=5)
+@pytest.mark.parametrize("duplex", [True, False])
+def test_an_order_without_excess_is_found(duplex: bool) -> None:
+    """A node's links to hosts that have the same fields in common with its own are within the lanes there, and all."""
+    rng = np.random.default_rng(3)
+    for seed in range(30):
+        nodes = int(rng.integers(4, 9))
+        lanes = rng.integers(0, 2, (nodes + 1, 3))
+        planted = rng.permutation(nodes + 1)[:nodes] if seed % 4 else np.arange(nodes)
+        pairs = [(u, v) for u, v in itertools.permutations(range(nodes), 2) if u < v or not duplex]
+        joined = [(u, v) for u, v in pairs if lanes[planted[[u, v]]].all(axis=0).any()]
+        links = [joined[at] for at in rng.integers(0, len(joined), nodes + 2)]
+        topology = Topology.from_links(nodes, [*links, *((v, u) for u, v in links if duplex)])
+
+        def used(order: IntArray, links: list[tuple[int, int]] = links, lanes: IntArray = lanes) -> Counter[Shared]:
+            found = Counter[Shared]()
+            for u, v in links:
+                shared = tuple(np.flatnonzero(lanes[order[[u, v]]].all(axis=0)).tolist())
+                for node, way in ((u, 0), (v, int(not duplex))):
+                    found.update([(node, way, shared), (node, way, None)])
+            return found
+
+        for (node, _, fields), count in used(planted).items():
+            mine = lanes[planted[node]]
+            some = np.flatnonzero(mine) if fields is None else list(fields)
+            mine[some[0]] += max(count - mine[some].sum(), 0)
+        found = order_in_pods(topology, lanes, range(nodes), duplex=duplex, seed=seed)
+        if found is not None:
+            reached("found")
+            assert len(set(found.tolist())) == nodes
+            for (node, _, fields), count in used(found).items():
+                assert count <= (lanes[found[node]] if fields is None else lanes[found[node], list(fields)]).sum()
+        if not seed % 4:
+            reached("kept")
+            assert found is not None
+            assert found.tolist() == list(range(nodes))

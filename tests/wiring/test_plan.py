@@ -21,7 +21,7 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.devices import Fixed, Mode, Panel
+from topodesign.wiring.inventory.devices import Fixed, Mode, Panel, Trunk
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.cabling import most_of_panels, usable
 from topodesign.wiring.plan.files import load_wiring, save_wiring
@@ -201,6 +201,20 @@ def test_as_many_ports_of_a_panel_stay_free_as_it_shall_spare() -> None:
         assert there == Counter(most_of_panels(some, "duplex"))
 
 
+def test_ports_that_others_reach_another_way_count_to_those_that_stay_free() -> None:
+    """Of four ports two stay free, two of them behind another panel: every host has a lane here and one elsewhere."""
+    space = inventory_of(2, 2, (4, 2, 2), kind="patch panel", field="F")
+    first, second, near = space.panels
+    near = replace(near, field="near", pods=("a",))
+    hosts = tuple(replace(host, pod="a") for host in space.hosts)
+    trunks = tuple(Trunk(first.name, port.label, near.name, port.label) for port in near.ports)
+    space = Inventory(hosts, (replace(first, spare=2), second, near), trunks=trunks)
+    topology = Topology.from_links(2, [(0, 1, 2), (1, 0, 2)])
+    plan = make_plan(topology, space)
+    assert traced(plan) == wanted(topology)
+    assert Counter(one.panel for one in plan.fixed) == {first.name: 2, second.name: 2}
+
+
 def test_what_ports_cannot_be_used_for_is_said() -> None:
     for mode, said in (("duplex", ""), ("simplex", "; 4 are duplex, which a simplex plan cannot use")):
         few = inventory_of(5, 2, (4,), mode="duplex")
@@ -244,8 +258,9 @@ def test_self_loops_are_spare_ports_and_parallel_links_trunks() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_wired(spec: str, inventory: Inventory, mode: Mode | None, message: str) -> None:
-    with pytest.raises(InfeasibleError, match=message):
+    with pytest.raises(InfeasibleError, match=message) as error:
         make_plan(build(spec), inventory, mode=mode)
+    assert not str(error.value).startswith("with ")  # nothing is said of a speed where there is one
 
 
 def test_what_cannot_be_wired_in_duplex_mode_is_said_to_be_fine_in_simplex_mode() -> None:

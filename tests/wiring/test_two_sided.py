@@ -152,13 +152,13 @@ def test_uneven_rooms_carry_what_all_ways_gone_through_carry(seed: int, nodes: i
 
 
 def test_a_link_that_cannot_be_made_is_named() -> None:
-    inventory = room(4, 1)
-    fixed = tuple(Fixed(f"h{n}", "p0", 1, "s0", f"{1 if n < 2 else 2}{n}") for n in range(4))
+    inventory = room(6, 1)
+    fixed = tuple(Fixed(f"h{n}", "p0", 1, "s0", f"{1 if n in {0, 1, 4} else 2}{n}") for n in range(6))
     split = Inventory(inventory.hosts, inventory.panels, fixed)
-    pair = Topology.from_links(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
+    pair = Topology.from_links(6, [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4)])
     with pytest.raises(InfeasibleError, match=r"link 0 - 1 .*'h0' and 'h1': both end at the same side .* and 1 more"):
-        wire(pair, split, hosts=["h0", "h1", "h2", "h3"])
-    assert wire(pair, split, hosts=["h0", "h2", "h1", "h3"]).connects
+        wire(pair, split, hosts=["h0", "h1", "h2", "h3", "h4", "h5"])
+    assert wire(pair, split, hosts=["h0", "h2", "h1", "h3", "h4", "h5"]).connects
 
 
 @settings(max_examples=40, deadline=None)
