@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
@@ -18,13 +19,13 @@ import topodesign
 from tests.samples.inventories import inventory_of
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
-from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.devices import Fixed, Mode, Panel, Trunk
+from topodesign.wiring.inventory.devices import Fixed, Losses, Mode, Panel, Tray, Trunk
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.cabling import most_of_panels, usable
-from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.files import load_wiring, plan_text, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import duplex_alternative, make_plan
 from topodesign.wiring.plan.proof import check_plan
@@ -199,6 +200,14 @@ def test_as_many_ports_of_a_panel_stay_free_as_it_shall_spare() -> None:
         assert most_of_panels(some, "duplex") == {"P0": used, "P1": 7}
         there = Counter(panel for ports in usable(some, "duplex").values() for panel, _ in ports)
         assert there == Counter(most_of_panels(some, "duplex"))
+    plan = make_plan(build("biring(2,3)"), with_panels(space, [replace(space.panels[0], ports=ports)]))
+    for spare in (0, 1):  # six ports that can be used, of seven, are taken
+        inventory = with_panels(space, [replace(space.panels[0], ports=ports, spare=spare)])
+        if spare:
+            with pytest.raises(TopologyError, match="fewer than 1 ports left free"):
+                check_plan(replace(plan, inventory=inventory))
+        else:
+            check_plan(replace(plan, inventory=inventory))
 
 
 def test_ports_that_others_reach_another_way_count_to_those_that_stay_free() -> None:
@@ -343,6 +352,45 @@ def test_the_same_input_gives_the_same_plan_and_files_keep_it(tmp_path: Path) ->
     assert make_plan(topology, inventory, seed=5).connects == plan.connects
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json") == plan
+
+
+def test_files_keep_all_that_an_inventory_may_say(tmp_path: Path) -> None:
+    plain = inventory_of(4, 2, (8, 8), racks=True)
+    half = Fraction(1, 2)
+    hosts = [
+        replace(host, pod="a", ports=(replace(host.ports[0], polarity="B", budget_db=half), *host.ports[1:]))
+        for host in plain.hosts
+    ]
+    first, near = plain.panels
+    first = replace(
+        first, pods=("a",), circuit_db=2 * half, ports=(replace(first.ports[0], loss_db=half), *first.ports[1:])
+    )
+    full = replace(
+        plain,
+        hosts=tuple(hosts),
+        panels=(replace(first, spare=1), replace(near, kind="patch panel")),
+        trunks=(Trunk(first.name, "8", near.name, "8", half),),
+        losses=Losses(half, half, None, 2),
+        trays=(Tray("s", "r0", "r1", half, half, half),),
+        stock={"LC duplex": (half, 2 * half)},
+        slack=half,
+        name="all",
+    )
+    for inventory in (plain, full):
+        plan = make_plan(build("biring(2,4)"), inventory)
+        save_wiring(plan, tmp_path / "plan.json")
+        assert load_wiring(tmp_path / "plan.json") == plan
+    said = json.loads((tmp_path / "plan.json").read_text())["inventory"].keys()
+    assert (
+        said - {"trunks", "losses", "trays"}
+        == json.loads(plan_text(make_plan(plan.topology, plain)))["inventory"].keys()
+    )
+    for key, wrong in (("racks", {"s": []}), ("stock", {"LC duplex": {}})):
+        document = json.loads((tmp_path / "plan.json").read_text())
+        document["inventory"][key] = wrong
+        (tmp_path / "wrong.json").write_text(json.dumps(document))
+        with pytest.raises(FileFormatError, match=f"inventory.{key}.* must be"):
+            load_wiring(tmp_path / "wrong.json")
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
