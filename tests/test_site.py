@@ -65,7 +65,7 @@ def test_the_site_is_whole_and_asks_nobody_for_anything(tmp_path: Path) -> None:
     site = tmp_path / "site"
     offline = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)],
         cwd=ROOT,
         env=os.environ | offline | {"PYTHONPATH": str(ROOT)},
         text=True,
