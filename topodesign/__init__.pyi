@@ -116,8 +116,8 @@ from topodesign.wiring.change.rewire import rewire as rewire
 from topodesign.wiring.check.check import check_wiring as check_wiring
 from topodesign.wiring.check.lldp import heard_hosts as heard_hosts
 from topodesign.wiring.exports.export import export_wiring as export_wiring
+from topodesign.wiring.exports.export import import_wiring as import_wiring
 from topodesign.wiring.exports.pages import write_change_sheets as write_change_sheets
-from topodesign.wiring.exports.read_back import import_wiring as import_wiring
 from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
 from topodesign.wiring.failures.order import repair_order as repair_order
 from topodesign.wiring.failures.report import failure_impact as failure_impact

@@ -34,9 +34,8 @@ from topodesign.cli.wire import export as export_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup import link_test
-from topodesign.wiring.bringup.bringup import LARGEST_RING, Bringup, apart, next_hosts, ring_of
+from topodesign.wiring.bringup.bringup import LARGEST_RING, NODE, Bringup, apart, next_hosts, ring_of
 from topodesign.wiring.bringup.host_files import environment, host_list, netplan, networkd, sysctl
-from topodesign.wiring.bringup.interfaces import NODE
 from topodesign.wiring.bringup.options import ROUTES, BringupOptions
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import read_link_tests

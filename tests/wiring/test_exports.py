@@ -34,13 +34,12 @@ from topodesign.cli.wire import import_ as import_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
-from topodesign.wiring.exports.export import READERS, export_wiring
+from topodesign.wiring.exports.export import READERS, export_wiring, import_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
-from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort, PortLabels
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.lengths import distance, format_metres, length
+from topodesign.wiring.inventory.inventory import distance, format_metres, length
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, plan_text, save_wiring

@@ -27,8 +27,7 @@ from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.repricing import priced
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
-from topodesign.wiring.failures.impact import Failure, impact, intact, losses, state_strength
-from topodesign.wiring.failures.repair import best_repair
+from topodesign.wiring.failures.impact import Failure, best_repair, impact, intact, losses, state_strength
 from topodesign.wiring.failures.report import rank
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect

@@ -18,9 +18,8 @@ from tests.samples.wirings import behind_trunks, wired
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.export import export_wiring
+from topodesign.wiring.exports.export import export_wiring, import_wiring
 from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
-from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.devices import (
     POLARITIES,
     Connector,
@@ -37,8 +36,7 @@ from topodesign.wiring.inventory.devices import (
     lanes_of,
 )
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import exact
+from topodesign.wiring.inventory.inventory import Inventory, exact
 from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.netbox.model import as_objects
 from topodesign.wiring.netbox.reading import inventory_of

@@ -21,7 +21,7 @@ from topodesign.wiring.check.lldp import read_neighbours
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.check.outputs import read_output, read_power
 from topodesign.wiring.exports.export import export_wiring
-from topodesign.wiring.exports.formats.checkers import P2P_COLUMNS, to_ptm, to_topo
+from topodesign.wiring.exports.formats.graphs import P2P_COLUMNS, to_ptm, to_topo
 from topodesign.wiring.inventory.devices import Lane, PanelKind
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan

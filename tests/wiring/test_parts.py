@@ -34,8 +34,7 @@ from topodesign.wiring.inventory.devices import (
     Port,
     Tray,
 )
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import distance, tray_way
+from topodesign.wiring.inventory.inventory import Inventory, distance, tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase, least_stock, missing
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, slot_after

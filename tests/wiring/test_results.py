@@ -20,8 +20,7 @@ from topodesign.topology.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
-from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring
-from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring, import_wiring
 from topodesign.wiring.failures.order import repair_order
 from topodesign.wiring.failures.report import failure_impact
 from topodesign.wiring.inventory.answers import plain_inventory

@@ -19,11 +19,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.wiring.exports.cables import ROWS, far_fibre, fibres_at_host, fibres_of_lane
-from topodesign.wiring.exports.export import export_wiring
-from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.exports.export import export_wiring, import_wiring
 from topodesign.wiring.inventory.devices import LANES, POLARITIES, Fixed, Losses, Polarity, Port, Trunk
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.inventory.inventory import Inventory, distance
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan

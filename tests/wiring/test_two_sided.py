@@ -19,8 +19,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Observed
-from topodesign.wiring.failures.impact import Failure
-from topodesign.wiring.failures.repair import best_repair
+from topodesign.wiring.failures.impact import Failure, best_repair
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Panel, PanelPort, Port
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError

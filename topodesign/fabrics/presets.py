@@ -14,30 +14,10 @@ from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
+from topodesign.fabrics import pods
 from topodesign.fabrics.boxes import Boxed, join, named_box
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, nvswitch_boxes, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
-from topodesign.fabrics.pods import (
-    gaudi3,
-    gb200_nvl72,
-    gb300_nvl72,
-    infinity_boxes,
-    mi325x,
-    mi350x,
-    mi355x,
-    pcie_box,
-    pcie_pair,
-    sue_pod,
-    tpu_v4,
-    tpu_v5e,
-    tpu_v5p,
-    tpu_v6e,
-    tpu_v7,
-    trn2,
-    trn2_ultra,
-    ualink_pod,
-)
 from topodesign.topology.everyday import SPOKEN_FABRICS
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.library import build
@@ -256,7 +236,7 @@ def mi300x(boxes: int) -> Fabric:
     ----------
     AMD Instinct MI300X Platform data sheet (128 GB/s a link, both directions together).
     """
-    return infinity_boxes(f"mi300x({boxes})", boxes)
+    return pods.infinity_boxes(f"mi300x({boxes})", boxes)
 
 
 def tpu_torus(*sides: int) -> Fabric:
@@ -362,31 +342,31 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
         dgx_b300,
         dgx1_v100,
         mi250,
-        gb200_nvl72,
-        gb300_nvl72,
+        pods.gb200_nvl72,
+        pods.gb300_nvl72,
         mi300x,
-        mi325x,
-        mi350x,
-        mi355x,
-        gaudi3,
-        trn2,
-        trn2_ultra,
-        pcie_box,
-        pcie_pair,
+        pods.mi325x,
+        pods.mi350x,
+        pods.mi355x,
+        pods.gaudi3,
+        pods.trn2,
+        pods.trn2_ultra,
+        pods.pcie_box,
+        pods.pcie_pair,
         tpu_torus,
-        tpu_v4,
-        tpu_v5p,
-        tpu_v7,
-        tpu_v5e,
-        tpu_v6e,
-        ualink_pod,
-        sue_pod,
+        pods.tpu_v4,
+        pods.tpu_v5p,
+        pods.tpu_v7,
+        pods.tpu_v5e,
+        pods.tpu_v6e,
+        pods.ualink_pod,
+        pods.sue_pod,
         rail_optimised,
-        rail_spine,
+        pods.rail_spine,
         fat_tree,
-        fat_tree3,
+        pods.fat_tree3,
         dragonfly,
-        dragonfly_plus,
+        pods.dragonfly_plus,
         boxes,
     )
 }

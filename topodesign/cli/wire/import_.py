@@ -8,8 +8,7 @@ import click
 
 from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.options import PATH, option
-from topodesign.wiring.exports.export import readers
-from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.exports.export import import_wiring, readers
 
 
 @click.command(name="import", cls=Command)

@@ -22,8 +22,7 @@ from topodesign.topology.library import as_topology
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Mode
 from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import Inventory, format_metres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.wire import wire

@@ -19,7 +19,7 @@ from topodesign.report.design.boxed import with_plans
 from topodesign.report.design.bundle import files_of
 from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import Bill, WiringPlan
 
 NOT_WORKED_OUT = "here it matters which NIC of a box has which cable, so that failures are not worked out"

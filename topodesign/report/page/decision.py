@@ -25,7 +25,7 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.topology import pictures_of
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 
 
 def decision_document(found: Decision) -> Document:

@@ -247,7 +247,7 @@ SHAPES: dict[str, Shape | str] = {
         *variants({"wiring.plan.plan:WiringPlan": "without NAME", "wiring.exports.trace:Traces": "with NAME"})
     ),
     "wire addresses": "wiring.bringup.bringup:Bringup",
-    "wire import": "wiring.exports.read_back:ReadBack",
+    "wire import": "wiring.exports.export:ReadBack",
     "wire diff": "wiring.change.rewire:Rewiring",
     "wire apply": "wiring.switches.apply:Applied",
     "wire check": "wiring.check.check:WiringCheck",

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from topodesign.wiring.bringup.bringup import Bringup, Point, Reached, bare
-from topodesign.wiring.bringup.interfaces import NODE
+from topodesign.wiring.bringup.bringup import NODE, Bringup, Point, Reached, bare
 
 MEETING_PORT = 29500  # where ranks of PyTorch meet by default
 

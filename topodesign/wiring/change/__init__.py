@@ -1,7 +1,7 @@
 """Changes: from the wiring that exists to the wiring wanted, stage by stage.
 
 ``rewire`` is the door; ``change`` finds the fewest moves (``relabel`` which host becomes which node and how many
-patches can stay at most, ``fields`` that and the panels of links together, ``pairing`` the fibres), ``stages`` their
-order, ``patches`` what to do at the panels, ``strength`` what the fabric can do meanwhile; ``grow`` takes a wiring to
+patches can stay at most, ``fields`` that and the panels of links together), ``patches`` their fibres and what to do at
+the panels, ``stages`` the order, ``strength`` what the fabric can do meanwhile; ``grow`` takes a wiring to
 another room. May import ``inventory`` and ``plan``.
 """

@@ -25,7 +25,7 @@ from topodesign.wiring.change.strength import Strength, is_told, strength
 from topodesign.wiring.change.walk import Walk, walk_of, with_less_way
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from topodesign.wiring.change.pairing import Spot
-from topodesign.wiring.change.patches import Change, Job, Patches, jobs
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.change.patches import Change, Job, Patches, Spot, jobs
+from topodesign.wiring.inventory.inventory import Inventory, distance
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan

@@ -13,9 +13,16 @@ from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, wired_topology
-from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.as_cabled import as_cabled
-from topodesign.wiring.check.observed import Observed, read_dumps, read_light, read_link_tests, read_lldp, read_switch
+from topodesign.wiring.check.observed import (
+    Observed,
+    read_as_built,
+    read_dumps,
+    read_light,
+    read_link_tests,
+    read_lldp,
+    read_switch,
+)
 from topodesign.wiring.check.view import Finding, View
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -137,7 +144,7 @@ def check_wiring(
         :func:`read_switch` and :func:`read_dumps` of :mod:`topodesign.wiring.check.observed` read them.
     netbox
         Or what NetBox has as built: its address or a file, as
-        :func:`topodesign.wiring.check.as_built.read_as_built` reads it.
+        :func:`topodesign.wiring.check.observed.read_as_built` reads it.
     links
         Or what the link tests of hosts printed, as :func:`topodesign.wiring.check.observed.read_link_tests` reads it.
     light

@@ -21,8 +21,7 @@ from itertools import groupby
 from typing import Literal
 
 from topodesign.wiring.inventory.devices import Connector, Fixed, Lane, Place, Polarity, Port, lanes_of
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length
+from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, fixed_lengths, length
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 

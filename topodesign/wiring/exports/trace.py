@@ -17,7 +17,7 @@ from topodesign.base.records import Result
 from topodesign.base.wording import nearest
 from topodesign.wiring.exports.cables import Cable, breakout_of, cables
 from topodesign.wiring.inventory.devices import PortLabels
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.cross_connects import End, Fibre, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan

@@ -22,7 +22,9 @@ from topodesign.wiring.failures.impact import (
     Failure,
     FailureKind,
     Impact,
+    Repair,
     State,
+    best_repair,
     dearer,
     impact,
     intact,
@@ -32,7 +34,6 @@ from topodesign.wiring.failures.impact import (
     order_key,
     state_strength,
 )
-from topodesign.wiring.failures.repair import Repair, best_repair
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 

@@ -80,8 +80,7 @@ from topodesign.wiring.inventory.devices import (
     Trunk,
 )
 from topodesign.wiring.inventory.fields import MOST, FileFields, expand, fields, items, metres, text, texts
-from topodesign.wiring.inventory.inventory import Inventory, InventoryError
-from topodesign.wiring.inventory.lengths import CableType
+from topodesign.wiring.inventory.inventory import CableType, Inventory, InventoryError
 
 ENDINGS = (".yaml", ".yml", ".csv")  # how the name of a file ends that :func:`read_inventory` takes
 

@@ -24,8 +24,7 @@ from topodesign.wiring.inventory.devices import (
 )
 from topodesign.wiring.inventory.fields import MOST_LETTERS
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import exact
+from topodesign.wiring.inventory.inventory import Inventory, exact
 
 _DIGITS = re.compile(r"([0-9]{1,9})")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ -]*")

@@ -32,8 +32,7 @@ from typing import Literal, NamedTuple
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_bandwidth
 from topodesign.wiring.inventory.devices import POLARITIES, Fixed, Host, Mode, Place, Port, interface_name, lanes_of
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import exact
+from topodesign.wiring.inventory.inventory import Inventory, exact
 
 EndKind = Literal["dcim.interface", "dcim.frontport", "dcim.rearport"]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.wiring.inventory.devices import Fixed, Mode
-from topodesign.wiring.inventory.lengths import PATCH, format_metres
+from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, lay, uses_of

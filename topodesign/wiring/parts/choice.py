@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.devices import Place
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.parts.ways import (
     WAYS,
     Cover,

@@ -19,8 +19,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve.discrete import MOST, Discrete
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import tray_way
+from topodesign.wiring.inventory.inventory import Inventory, tray_way
 from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
 from topodesign.wiring.parts.parts import Piece
 from topodesign.wiring.parts.ways import (

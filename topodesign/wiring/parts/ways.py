@@ -28,8 +28,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.exports.cables import ROWS, far_fibre
 from topodesign.wiring.inventory.devices import Connector, Fixed, Place, Polarity, Port
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import run, tray_way, ways_from
+from topodesign.wiring.inventory.inventory import Inventory, run, tray_way, ways_from
 from topodesign.wiring.parts.parts import ARRAYS, TURNS, Pairing, Part, PartsList, Piece, shortest
 
 Way = Literal["breakouts", "trunks", "shuffles"]

@@ -9,8 +9,7 @@ from dataclasses import replace
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.wording import listed
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode, PortSide, Zone, lanes_of
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.inventory.inventory import Inventory, distance
 
 
 def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]]:

@@ -24,8 +24,7 @@ from topodesign.base.tables import csv_rows, plain_cell
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import counted, suggest
 from topodesign.wiring.inventory.devices import Fixed, PortLabels
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import PATCH, fixed_lengths, length
+from topodesign.wiring.inventory.inventory import PATCH, Inventory, fixed_lengths, length
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 
 _PAIRS = ("from", "to", "loss")

@@ -20,8 +20,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.solve.whole import guess_places
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length, racks_without_place
+from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, length, racks_without_place
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest, reaches
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan

@@ -13,11 +13,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode, interface_name, split_name
-from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.lengths import (
+from topodesign.wiring.inventory.inventory import (
     FIXED,
     PATCH,
     CableType,
+    Inventory,
     fixed_lengths,
     format_metres,
     length,

@@ -24,7 +24,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels, interface_name, lanes_of
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.netbox.model import (
     CONNECTED,
     FRONT,

@@ -16,7 +16,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import Fixed, PortLabels, is_number
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, cables, plugs
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.pages import cell, contents, page, table
-from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.plan.plan import WiringPlan
 
 Rack = tuple[str, str]
