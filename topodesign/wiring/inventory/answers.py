@@ -9,19 +9,7 @@ from fractions import Fraction
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth
-from topodesign.wiring.inventory.devices import (
-    LANES,
-    MODES,
-    PANEL_KINDS,
-    Connector,
-    Host,
-    Mode,
-    Panel,
-    PanelKind,
-    PanelPort,
-    Port,
-    lanes_of,
-)
+from topodesign.wiring.inventory import devices
 from topodesign.wiring.inventory.inventory import Inventory
 
 SITE = "lab"
@@ -37,8 +25,8 @@ def plain_inventory(
     lanes: int,
     *,
     panels: int = 1,
-    kind: PanelKind = "patch panel",
-    mode: Mode = "simplex",
+    kind: devices.PanelKind = "patch panel",
+    mode: devices.Mode = "simplex",
     speed: Quantity = "25Gbps",
 ) -> Inventory:
     """Return hosts ``h0``, ``h1``, ... in one rack, and panels ``P0``, ... that have a port for every lane each.
@@ -69,26 +57,26 @@ def plain_inventory(
     hosts, lanes, panels = (
         as_integer(name, value, 1, _MOST) for name, value in (("hosts", hosts), ("lanes", lanes), ("panels", panels))
     )
-    kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
-    ports = tuple(Port(f"eth{number}", "LC", as_bandwidth(speed)) for number in range(lanes))
-    labels = tuple(PanelPort(str(number), mode) for number in range(1, hosts * lanes + 1))
+    kind, mode = as_choice("kind", kind, devices.PANEL_KINDS), as_choice("mode", mode, devices.MODES)
+    ports = tuple(devices.Port(f"eth{number}", "LC", as_bandwidth(speed)) for number in range(lanes))
+    labels = tuple(devices.PanelPort(str(number), mode) for number in range(1, hosts * lanes + 1))
     return Inventory(
-        tuple(Host(f"h{number}", "", "r0", number + 1, ports) for number in range(hosts)),
-        tuple(Panel(f"P{number}", "", "r0", 0, kind, labels, f"P{number}") for number in range(panels)),
+        tuple(devices.Host(f"h{number}", "", "r0", number + 1, ports) for number in range(hosts)),
+        tuple(devices.Panel(f"P{number}", "", "r0", 0, kind, labels, f"P{number}") for number in range(panels)),
         name="plain",
     )
 
 
 def new_inventory(
-    hosts: int | Sequence[Host],
+    hosts: int | Sequence[devices.Host],
     *,
     ports: int = 1,
-    connector: Connector = "MPO-12",
+    connector: devices.Connector = "MPO-12",
     speed: Quantity = "100Gbps",
     panels: int = 1,
     panel_ports: int | None = None,
-    kind: PanelKind = "patch panel",
-    mode: Mode = "simplex",
+    kind: devices.PanelKind = "patch panel",
+    mode: devices.Mode = "simplex",
     name: str = "my room",
 ) -> Inventory:
     """Return an inventory to begin with.
@@ -123,24 +111,26 @@ def new_inventory(
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     panels = as_integer("panels", panels, 1, _MOST)
-    kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
-    if isinstance(hosts, list | tuple) and hosts and all(isinstance(host, Host) for host in hosts):
+    kind, mode = as_choice("kind", kind, devices.PANEL_KINDS), as_choice("mode", mode, devices.MODES)
+    if isinstance(hosts, list | tuple) and hosts and all(isinstance(host, devices.Host) for host in hosts):
         machines = tuple(hosts)
     else:
-        machines = _machines(hosts, ports, as_choice("connector", connector, LANES), speed)
-    lanes = sum(1 for host in machines for _ in lanes_of(host))
+        machines = _machines(hosts, ports, as_choice("connector", connector, devices.LANES), speed)
+    lanes = sum(1 for host in machines for _ in devices.lanes_of(host))
     size = -(-lanes // panels) if panel_ports is None else as_integer("panel_ports", panel_ports, 1, _MOST)
     if size * panels < lanes:
         raise ParameterError(f"{panels} panels of {size} ports have no room for {lanes} lanes")
     as_integer("ports of all panels", size * panels, 1, _MOST)
-    labels = tuple(PanelPort(str(number), mode) for number in range(1, size + 1))
+    labels = tuple(devices.PanelPort(str(number), mode) for number in range(1, size + 1))
     racks = dict.fromkeys(host.rack for host in machines)
     rack = "panels" if "panels" not in racks else "panels2"
     site = machines[0].site
     places = {one: (number * _WIDTH, Fraction(0)) for number, one in enumerate([*racks, rack])}
     word = "ocs" if kind == "ocs" else "panel"
     boards = tuple(
-        Panel(one, site, rack, _PANEL_UNIT - number % _PANEL_UNIT, kind, labels, one if kind == "ocs" else "panels")
+        devices.Panel(
+            one, site, rack, _PANEL_UNIT - number % _PANEL_UNIT, kind, labels, one if kind == "ocs" else "panels"
+        )
         for number, one in enumerate(_names(word, panels))
     )
     if panels == 1:
@@ -148,14 +138,14 @@ def new_inventory(
     return Inventory(machines, boards, racks={site: places}, slack=SLACK, name=name)
 
 
-def _machines(hosts: object, ports: int, connector: Connector, speed: Quantity) -> tuple[Host, ...]:
+def _machines(hosts: object, ports: int, connector: devices.Connector, speed: Quantity) -> tuple[devices.Host, ...]:
     count, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
-    as_integer("lanes of all hosts", count * ports * LANES[connector], 1, _MOST)
-    rate = as_bandwidth(speed) / LANES[connector]
-    these = tuple(Port(f"eth{number}", connector, rate) for number in range(ports))
+    as_integer("lanes of all hosts", count * ports * devices.LANES[connector], 1, _MOST)
+    rate = as_bandwidth(speed) / devices.LANES[connector]
+    these = tuple(devices.Port(f"eth{number}", connector, rate) for number in range(ports))
     racks = _names("r", -(-count // PER_RACK))
     return tuple(
-        Host(name, SITE, racks[number // PER_RACK], 2 + 2 * (number % PER_RACK), these)
+        devices.Host(name, SITE, racks[number // PER_RACK], 2 + 2 * (number % PER_RACK), these)
         for number, name in enumerate(_names("host", count))
     )
 

@@ -15,21 +15,7 @@ from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.tables import Located
 from topodesign.base.units import parse_bandwidth
 from topodesign.base.wording import suggest
-from topodesign.wiring.inventory.devices import (
-    LANES,
-    MODES,
-    PANEL_KINDS,
-    POLARITIES,
-    PORT_SIDES,
-    Fixed,
-    Host,
-    Losses,
-    Panel,
-    PanelPort,
-    Port,
-    Tray,
-    Trunk,
-)
+from topodesign.wiring.inventory import devices
 
 MOST = 2**17  # how many texts a range may stand for, and how many things of a kind an inventory may have
 
@@ -279,54 +265,60 @@ def is_of(value: object, kind: type) -> bool:
     return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
 
 
-def host_port(said: FileFields) -> Port:
+def host_port(said: FileFields) -> devices.Port:
     """Return a port of a host."""
-    connector = said.choice("connector", LANES)
-    speed = said.speed("speed", LANES[connector])
-    return Port(said.text("name"), connector, speed, said.choice("polarity", POLARITIES, "A"), said.loss("budget"))
-
-
-def panel_port(said: FileFields, *, blocked: bool) -> PanelPort:
-    """Return a port of a panel."""
-    return PanelPort(
-        said.text("label"), said.choice("mode", MODES), blocked, said.loss("loss"), said.choice("side", PORT_SIDES, "")
+    connector = said.choice("connector", devices.LANES)
+    speed = said.speed("speed", devices.LANES[connector])
+    return devices.Port(
+        said.text("name"), connector, speed, said.choice("polarity", devices.POLARITIES, "A"), said.loss("budget")
     )
 
 
-def host(said: FileFields, ports: Iterable[Port]) -> Host:
+def panel_port(said: FileFields, *, blocked: bool) -> devices.PanelPort:
+    """Return a port of a panel."""
+    return devices.PanelPort(
+        said.text("label"),
+        said.choice("mode", devices.MODES),
+        blocked,
+        said.loss("loss"),
+        said.choice("side", devices.PORT_SIDES, ""),
+    )
+
+
+def host(said: FileFields, ports: Iterable[devices.Port]) -> devices.Host:
     """Return a host."""
-    return Host(said.text("name"), *said.place(), tuple(ports), said.text("pod", ""))
+    return devices.Host(said.text("name"), *said.place(), tuple(ports), said.text("pod", ""))
 
 
-def panel(said: FileFields, ports: Iterable[PanelPort], pods: Iterable[str]) -> Panel:
+def panel(said: FileFields, ports: Iterable[devices.PanelPort], pods: Iterable[str]) -> devices.Panel:
     """Return a panel or a circuit switch."""
-    name, kind = said.text("name"), said.choice("kind", PANEL_KINDS)
+    name, kind = said.text("name"), said.choice("kind", devices.PANEL_KINDS)
     spare, circuit = said.whole("spare", 0, 0), said.loss("circuit")
-    return Panel(name, *said.place(), kind, tuple(ports), said.text("field", name), tuple(pods), spare, circuit)
+    return devices.Panel(name, *said.place(), kind, tuple(ports), said.text("field", name), tuple(pods), spare, circuit)
 
 
-def trunk(said: FileFields) -> Trunk:
+def trunk(said: FileFields) -> devices.Trunk:
     """Return a trunk."""
     panel, port, near, near_port = (said.text(name) for name in ("panel", "panel_port", "near", "near_port"))
-    return Trunk(panel, port, near, near_port, said.loss("loss"))
+    return devices.Trunk(panel, port, near, near_port, said.loss("loss"))
 
 
-def tray(said: FileFields) -> Tray:
+def tray(said: FileFields) -> devices.Tray:
     """Return a tray."""
     ends = said.text("site", ""), said.text("from"), said.text("to")
     length, width, depth = (said.metres(name) for name in ("length", "width", "depth"))
     fill = said.text("fill", "40%")
     if not _SHARE.fullmatch(fill):
         raise said.wrong("fill", f"{fill[:50]!r} is no share such as 40%")
-    return Tray(*ends, length, width, depth, Fraction(fill.removesuffix("%").strip()) / 100)
+    return devices.Tray(*ends, length, width, depth, Fraction(fill.removesuffix("%").strip()) / 100)
 
 
-def fixed(said: FileFields) -> Fixed:
+def fixed(said: FileFields) -> devices.Fixed:
     """Return fixed cabling of a lane."""
     host, port, panel, panel_port = (said.text(name) for name in ("host", "port", "panel", "panel_port"))
-    return Fixed(host, port, said.whole("lane", 1, 1), panel, panel_port)
+    return devices.Fixed(host, port, said.whole("lane", 1, 1), panel, panel_port)
 
 
-def losses(said: FileFields) -> Losses:
+def losses(said: FileFields) -> devices.Losses:
     """Return what light loses."""
-    return Losses(said.loss("connector"), said.loss("fibre"), said.loss("splice"), said.whole("splices", 0, 0))
+    return devices.Losses(said.loss("connector"), said.loss("fibre"), said.loss("splice"), said.whole("splices", 0, 0))

@@ -66,19 +66,8 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
+from topodesign.wiring.inventory import devices
 from topodesign.wiring.inventory import fields as parts
-from topodesign.wiring.inventory.devices import (
-    NOTHING_KNOWN,
-    PANEL_KINDS,
-    Fixed,
-    Host,
-    Losses,
-    Panel,
-    PanelKind,
-    Port,
-    Tray,
-    Trunk,
-)
 from topodesign.wiring.inventory.fields import MOST, FileFields, expand, fields, items, metres, text, texts
 from topodesign.wiring.inventory.inventory import CableType, Inventory, InventoryError
 
@@ -89,7 +78,7 @@ InventoryLike: TypeAlias = Inventory | str | Path  # an inventory, or the path o
 _LARGEST = 64 * 2**20
 _PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
-_KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
+_KINDS: tuple[Literal["host"] | devices.PanelKind, ...] = ("host", *devices.PANEL_KINDS)
 _OF_DEVICES = ("site", "rack", "unit", "kind", "field", "pod", "pods", "spare", "circuit")
 _LISTS = ("hosts", "panels", "trunks", "trays", "cabling")
 _FIELDS = ("name", "slack", "stock", "racks", "losses", "parts", "port_table", *_LISTS)
@@ -150,16 +139,16 @@ def read_inventory(path: str | Path) -> Inventory:
 class _Draft:
     """An inventory in the making; ``origin`` has file and line by part, row and the port, or None for all of it."""
 
-    hosts: list[Host] = field(default_factory=list)
-    panels: list[Panel] = field(default_factory=list)
-    cabling: list[Fixed] = field(default_factory=list)
+    hosts: list[devices.Host] = field(default_factory=list)
+    panels: list[devices.Panel] = field(default_factory=list)
+    cabling: list[devices.Fixed] = field(default_factory=list)
     stock: dict[str, tuple[Fraction, ...]] = field(default_factory=dict)
     racks: dict[str, dict[str, tuple[Fraction, Fraction]]] = field(default_factory=dict)
     slack: Fraction = Fraction(0)
     name: str = ""
-    trunks: list[Trunk] = field(default_factory=list)
-    losses: Losses = NOTHING_KNOWN
-    trays: list[Tray] = field(default_factory=list)
+    trunks: list[devices.Trunk] = field(default_factory=list)
+    losses: devices.Losses = devices.NOTHING_KNOWN
+    trays: list[devices.Tray] = field(default_factory=list)
     parts: str = ""
     origin: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
 
@@ -284,7 +273,7 @@ def _check_agreement(name: str, rows: Sequence[FileFields]) -> None:
                 raise row.wrong(column, f"the first row of '{name}' says otherwise")
 
 
-def _read_cabling(path: Path, row: FileFields, host: str, port: Port, draft: _Draft) -> None:
+def _read_cabling(path: Path, row: FileFields, host: str, port: devices.Port, draft: _Draft) -> None:
     if "panel" not in row and "panel_ports" not in row:
         return
     labels = row.text("panel_ports", "").split()
@@ -292,7 +281,7 @@ def _read_cabling(path: Path, row: FileFields, host: str, port: Port, draft: _Dr
         words = f"expected a panel and a label for each of {port.lanes} lane(s) of '{port.name}'"
         raise FileFormatError(f"line {row.values['port'].line}: panel_ports: {words}")
     for lane, label in enumerate(labels, start=1):
-        draft.cabling.append(Fixed(host, port.name, lane, row.text("panel"), label))
+        draft.cabling.append(devices.Fixed(host, port.name, lane, row.text("panel"), label))
         draft.came_from(path, "cabling", row.values["port"])
 
 

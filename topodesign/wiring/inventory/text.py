@@ -11,17 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.inventory.devices import (
-    NOTHING_KNOWN,
-    POLARITIES,
-    Host,
-    Losses,
-    Panel,
-    PanelPort,
-    Port,
-    Tray,
-    Trunk,
-)
+from topodesign.wiring.inventory import devices
 from topodesign.wiring.inventory.fields import MOST_LETTERS
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import Inventory, exact
@@ -96,7 +86,7 @@ def inventory_text(inventory: InventoryLike) -> str:
         lines += ["", _TRAYS, "trays:", *_trays(inventory.trays)]
     if inventory.parts:
         lines += ["", _PARTS, f"parts: {_scalar(inventory.parts)}"]
-    if inventory.losses != NOTHING_KNOWN:
+    if inventory.losses != devices.NOTHING_KNOWN:
         lines += ["", _LOSSES, f"losses: {{{', '.join(_losses(inventory.losses))}}}"]
     if inventory.cabling:
         rows = [(one.host, one.port, str(one.lane), one.panel, one.panel_port) for one in inventory.cabling]
@@ -112,7 +102,7 @@ def _racks(inventory: Inventory) -> Iterator[str]:
             yield f"  - {{{_where(site)}rack: {_scalar(rack)}, x: {_metres(x)}, y: {_metres(y)}}}"
 
 
-def _hosts(hosts: Iterable[Host]) -> Iterator[str]:
+def _hosts(hosts: Iterable[devices.Host]) -> Iterator[str]:
     for (site, ports), group in groupby(hosts, key=lambda host: (host.site, host.ports)):
         for name, rack, unit, pod in _runs([(host.name, host.rack, str(host.unit), host.pod) for host in group]):
             where = f"{_where(site)}{_fields(('rack', 'unit'), (rack, unit))}" + (
@@ -121,16 +111,16 @@ def _hosts(hosts: Iterable[Host]) -> Iterator[str]:
             yield f"  - {{name: {_scalar(name)}, {where}, ports: [{', '.join(_ports(ports))}]}}"
 
 
-def _ports(ports: Sequence[Port]) -> Iterator[str]:
+def _ports(ports: Sequence[devices.Port]) -> Iterator[str]:
     for one, group in groupby(ports, key=lambda port: replace(port, name="")):
-        more = f", polarity: {one.polarity}" if one.polarity != POLARITIES[0] else ""
+        more = f", polarity: {one.polarity}" if one.polarity != devices.POLARITIES[0] else ""
         more += "" if one.budget_db is None else f", budget: {_decimal(one.budget_db)}dB"
         rate = f"{_decimal(one.speed * one.lanes / _GIGA)}Gbps"
         for (name,) in _runs([(port.name,) for port in group]):
             yield f"{{name: {_scalar(name)}, connector: {one.connector}, speed: {rate}{more}}}"
 
 
-def _trunks(trunks: Iterable[Trunk]) -> Iterator[str]:
+def _trunks(trunks: Iterable[devices.Trunk]) -> Iterator[str]:
     names = ("panel", "panel_port", "near", "near_port")
     for loss, group in groupby(trunks, key=lambda trunk: trunk.loss_db):
         more = "" if loss is None else f", loss: {_decimal(loss)}dB"
@@ -138,7 +128,7 @@ def _trunks(trunks: Iterable[Trunk]) -> Iterator[str]:
             yield f"  - {{{_fields(names, row)}{more}}}"
 
 
-def _trays(trays: Iterable[Tray]) -> Iterator[str]:
+def _trays(trays: Iterable[devices.Tray]) -> Iterator[str]:
     for (site, *sizes), group in groupby(trays, key=lambda tray: (tray.site, *tray[3:])):
         length, width, depth = map(_metres, sizes[:3])
         more = f"length: {length}, width: {width}, depth: {depth}, fill: {_decimal(sizes[3] * 100)}%"
@@ -146,7 +136,7 @@ def _trays(trays: Iterable[Tray]) -> Iterator[str]:
             yield f"  - {{{_where(site)}{_fields(('from', 'to'), ends)}, {more}}}"
 
 
-def _losses(losses: Losses) -> Iterator[str]:
+def _losses(losses: devices.Losses) -> Iterator[str]:
     for name, loss in (("connector", losses.connector), ("fibre", losses.fibre), ("splice", losses.splice)):
         if loss is not None:
             yield f"{name}: {_decimal(loss)}dB"
@@ -154,7 +144,7 @@ def _losses(losses: Losses) -> Iterator[str]:
         yield f"splices: {losses.splices}"
 
 
-def _panel(panel: Panel) -> str:
+def _panel(panel: devices.Panel) -> str:
     group = "" if panel.field == panel.name else f", field: {_scalar(panel.field)}"
     closed = _runs([(port.label,) for port in panel.ports if port.blocked])
     blocked = ", ".join(_scalar(label) for (label,) in closed)
@@ -167,7 +157,7 @@ def _panel(panel: Panel) -> str:
     return f"  - {{name: {_scalar(panel.name)}, kind: {panel.kind}, {where}, ports: [{ports}]{tail}}}"
 
 
-def _panel_ports(ports: Iterable[PanelPort]) -> Iterator[str]:
+def _panel_ports(ports: Iterable[devices.PanelPort]) -> Iterator[str]:
     for (mode, loss), group in groupby(ports, key=lambda port: (port.mode, port.loss_db)):
         more = "" if loss is None else f", loss: {_decimal(loss)}dB"
         for (label,) in _runs([(port.label,) for port in group]):

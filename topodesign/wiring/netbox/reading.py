@@ -33,26 +33,7 @@ from topodesign.wiring.inventory.devices import (
     Trunk,
 )
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
-from topodesign.wiring.netbox.model import (
-    CONNECTED,
-    FRONT,
-    GIGA,
-    HOST,
-    INTERFACE,
-    KILO,
-    LOSS,
-    LOSSES,
-    NO_SITE,
-    PART,
-    REAR,
-    TRUNK,
-    CableEnd,
-    Device,
-    FrontPort,
-    Interface,
-    NetboxObjects,
-    RearPort,
-)
+from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.rest import is_address, read_rest
 from topodesign.wiring.netbox.tables import read_tables
 
@@ -67,7 +48,9 @@ _COPPER = ("t", "k", "c")
 _PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
 
 
-def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None) -> Inventory:
+def inventory_of(
+    objects: model.NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None
+) -> Inventory:
     """Return the inventory that NetBox's objects make.
 
     Only devices of the roles count, all if there are none; and if a speed is given, only ports of it over all lanes.
@@ -92,7 +75,7 @@ def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: 
     kinds = [key for key in about if key.startswith("stock ")]
     stock = {kind.removeprefix("stock "): tuple(_quantity(one, "m") for one in about[kind].split()) for kind in kinds}
     connector, fibre, splice = (
-        _quantity(about[key], "dB") if (key := f"loss {name}") in about else None for name in LOSSES
+        _quantity(about[key], "dB") if (key := f"loss {name}") in about else None for name in model.LOSSES
     )
     racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
     for (site, rack), comments in objects.racks.items():
@@ -120,20 +103,22 @@ def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: 
 class _Room:
     """Objects by device, and what each end is cabled to."""
 
-    def __init__(self, objects: NetboxObjects, devices: Mapping[str, Device], speed: Fraction | None) -> None:
+    def __init__(
+        self, objects: model.NetboxObjects, devices: Mapping[str, model.Device], speed: Fraction | None
+    ) -> None:
         self.devices = devices
         self.speed = speed
         self.interfaces = _by_device(objects.interfaces)
         self.rears = _by_device(objects.rear_ports)
-        self.fronts: defaultdict[tuple[str, str], list[FrontPort]] = defaultdict(list)
+        self.fronts: defaultdict[tuple[str, str], list[model.FrontPort]] = defaultdict(list)
         for front in objects.front_ports:
             for rear in dict.fromkeys(rear for rear, _ in front.behind):
                 self.fronts[front.device, rear].append(front)
-        self.cables = [cable for cable in objects.cables if cable.status == CONNECTED]
-        self.far: dict[CableEnd, tuple[CableEnd, ...]] = {}
+        self.cables = [cable for cable in objects.cables if cable.status == model.CONNECTED]
+        self.far: dict[model.CableEnd, tuple[model.CableEnd, ...]] = {}
         for cable in self.cables:
             self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
-        self.lanes: dict[CableEnd, list[tuple[str, int]]] = {}
+        self.lanes: dict[model.CableEnd, list[tuple[str, int]]] = {}
         words = {(one.device, one.name): one.description.split(", ") for one in objects.rear_ports}
         self.label = {key: _label(key[1], said) for key, said in words.items()}
         self.leading = {key: said for key, said in words.items() if any(_is_trunk(word) for word in said)}
@@ -144,7 +129,7 @@ class _Room:
         """Yield the hosts, and note which lanes their interfaces are."""
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
-            if ports or (device.role == HOST and self.speed is None):
+            if ports or (device.role == model.HOST and self.speed is None):
                 pod = _said(device.comments).get("pod", "")
                 yield Host(device.name, *_place(device), ports, pod)
 
@@ -154,7 +139,7 @@ class _Room:
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
             said = _said(device.comments)
-            parts: dict[str, list[RearPort]] = {}
+            parts: dict[str, list[model.RearPort]] = {}
             for rear in self.rears[device.name]:
                 parts.setdefault(self.label[device.name, rear.name], []).append(rear)
             ports = tuple(self._panel_port(label, some) for label, some in parts.items())
@@ -168,7 +153,7 @@ class _Room:
         for cable in self.cables:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
                 lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-                if lanes and all(end.kind == REAR and end.device in self.devices for end in far):
+                if lanes and all(end.kind == model.REAR and end.device in self.devices for end in far):
                     for (port, lane), end in zip(lanes, far, strict=False):
                         there = self.led.get((end.device, self.label.get((end.device, end.name), end.name)))
                         panel, label = (end.device, end.name) if there is None else (there.panel, there.panel_port)
@@ -185,19 +170,19 @@ class _Room:
                 place = self._trunk_end(near[0]) if near else None
                 if place is not None and far and far[0].device in self.devices:
                     there = self.label.get(far[0][::2], far[0].name)
-                    loss = next(_decibels([word], f"{TRUNK} ") for word in self.leading[place] if _is_trunk(word))
+                    loss = next(_decibels([word], f"{model.TRUNK} ") for word in self.leading[place] if _is_trunk(word))
                     yield place, Trunk(far[0].device, there, *place, loss)
 
-    def _trunk_end(self, end: CableEnd) -> tuple[str, str] | None:
+    def _trunk_end(self, end: model.CableEnd) -> tuple[str, str] | None:
         """Return the port from which a trunk leads on, if a front port is of one."""
-        return self.trunk_fronts.get(end[::2]) if end.kind == FRONT else None
+        return self.trunk_fronts.get(end[::2]) if end.kind == model.FRONT else None
 
-    def _is_panel(self, device: Device) -> bool:
-        return device.role in PANEL_KINDS or (device.role != HOST and device.name in self.rears)
+    def _is_panel(self, device: model.Device) -> bool:
+        return device.role in PANEL_KINDS or (device.role != model.HOST and device.name in self.rears)
 
-    def _ports(self, device: Device) -> Iterator[Port]:
-        whole: dict[str, list[tuple[int, Interface]]] = {}
-        split: dict[str, list[tuple[int, Interface]]] = {}
+    def _ports(self, device: model.Device) -> Iterator[Port]:
+        whole: dict[str, list[tuple[int, model.Interface]]] = {}
+        split: dict[str, list[tuple[int, model.Interface]]] = {}
         for one in self.interfaces[device.name]:
             port, _, part = one.name.rpartition("/")
             if one.label and port == one.label and part in _PARTS and not one.ignored:
@@ -213,47 +198,47 @@ class _Room:
             if self.speed not in {None, speed * LANES[connector]}:
                 continue
             for number, one in parts:
-                end = CableEnd(device.name, INTERFACE, one.name)
+                end = model.CableEnd(device.name, model.INTERFACE, one.name)
                 self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
             words = first.description.split(", ")
             polarity = next((known for known in POLARITIES if f"polarity {known}" in words), POLARITIES[0])
             yield Port(port, connector, speed, polarity, _decibels(words, "budget "))
 
-    def _parallel(self, device: Device, one: Interface) -> int:
+    def _parallel(self, device: model.Device, one: model.Interface) -> int:
         """Return how many lanes an interface has by the ends of its cable, or by its type."""
-        far = self.far.get(CableEnd(device.name, INTERFACE, one.name), ())
+        far = self.far.get(model.CableEnd(device.name, model.INTERFACE, one.name), ())
         match = _PARALLEL.search(one.sort)
         return len(far) or (1 if match is None else int(match[1]))
 
-    def _panel_port(self, label: str, rears: Sequence[RearPort]) -> PanelPort:
+    def _panel_port(self, label: str, rears: Sequence[model.RearPort]) -> PanelPort:
         first = rears[0]
         fronts = [front for rear in rears for front in self.fronts[rear.device, rear.name]]
         words = first.description.split(", ")
         mode: Mode = "simplex" if words[0] == "simplex" or (words[0] not in MODES and len(fronts) > 1) else "duplex"
-        ends = [end for rear in rears for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ())]
+        ends = [end for rear in rears for end in self.far.get(model.CableEnd(rear.device, model.REAR, rear.name), ())]
         foreign = not all(end in self.lanes or self._leads_here(end, first.device, label) for end in ends)
         leads = (first.device, label) in self.led
         for front in fronts:
-            far = self.far.get(CableEnd(front.device, FRONT, front.name), ())
-            foreign |= not leads and not all(end.kind == FRONT and end.device in self.devices for end in far)
+            far = self.far.get(model.CableEnd(front.device, model.FRONT, front.name), ())
+            foreign |= not leads and not all(end.kind == model.FRONT and end.device in self.devices for end in far)
         marked = any(rear.marked for rear in rears) or any(front.marked for front in fronts)
-        return PanelPort(label, mode, foreign or marked, _decibels(words, LOSS))
+        return PanelPort(label, mode, foreign or marked, _decibels(words, model.LOSS))
 
-    def _leads_here(self, end: CableEnd, panel: str, label: str) -> bool:
+    def _leads_here(self, end: model.CableEnd, panel: str, label: str) -> bool:
         near = self._trunk_end(end)
         return near is not None and (self.led[near].panel, self.led[near].panel_port) == (panel, label)
 
 
 def _is_trunk(word: str) -> bool:
-    return word.partition(" ")[0] == TRUNK
+    return word.partition(" ")[0] == model.TRUNK
 
 
 def _label(name: str, words: Sequence[str]) -> str:
     """Return the label of the panel port that a rear port is, or is a side of."""
-    return next((word.removeprefix(PART) for word in words if word.startswith(PART)), name)
+    return next((word.removeprefix(model.PART) for word in words if word.startswith(model.PART)), name)
 
 
-_Component = TypeVar("_Component", Interface, RearPort)
+_Component = TypeVar("_Component", model.Interface, model.RearPort)
 
 
 def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Component]]:
@@ -263,34 +248,34 @@ def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Compo
     return found
 
 
-def _is_optical(one: Interface) -> bool:
+def _is_optical(one: model.Interface) -> bool:
     """Return whether an interface can be one of fibre, by its type: physical, and not of copper."""
     return not one.sort.startswith(_NO_PORT) and not one.sort.partition("base-")[2].startswith(_COPPER)
 
 
-def _speed(one: Interface) -> Fraction:
+def _speed(one: model.Interface) -> Fraction:
     """Return the speed of an interface in bits per second, as told or else by its type."""
     if one.kbps:
-        return Fraction(one.kbps * KILO)
+        return Fraction(one.kbps * model.KILO)
     match = _SORT.match(one.sort) or _SHOWN.search(one.sort)
     if match is None:
         words = "neither its speed nor a type that tells it; enter the speed, or read devices of fewer roles"
         raise FileFormatError(f"interface {one.name!r} of {one.device!r} has {words}")
-    return Fraction(match[1]) * (GIGA if match[2] else GIGA // KILO)
+    return Fraction(match[1]) * (model.GIGA if match[2] else model.GIGA // model.KILO)
 
 
 def _decibels(words: Sequence[str], word: str) -> Fraction | None:
     return next((_quantity(one.removeprefix(word), "dB") for one in words if one.startswith(word)), None)
 
 
-def _place(device: Device) -> tuple[str, str, int]:
+def _place(device: model.Device) -> tuple[str, str, int]:
     said = _said(device.comments).get("unit", "")
     unit = int(said) if re.fullmatch("[0-9]{1,9}", said) else device.position
     return _site(device.site), device.rack or NO_RACK, 1 if unit is None else unit
 
 
 def _site(name: str) -> str:
-    return "" if name == NO_SITE else name
+    return "" if name == model.NO_SITE else name
 
 
 def _said(comments: str) -> dict[str, str]:

@@ -16,21 +16,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import csv_rows, named_columns, write_csv
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.inventory.devices import is_number
-from topodesign.wiring.netbox.model import (
-    CONNECTED,
-    FRONT,
-    INTERFACE,
-    REAR,
-    ROLES,
-    CableEnd,
-    Device,
-    FrontPort,
-    Interface,
-    NetboxCable,
-    NetboxObjects,
-    RearPort,
-    check_name,
-)
+from topodesign.wiring.netbox import model
 
 Row = dict[str, str]
 
@@ -59,7 +45,7 @@ _SLUG = re.compile("[^a-z0-9_]+")
 _YES = {"true", "yes"}
 
 
-def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
+def cable_table(cables: Iterable[model.NetboxCable], sites: dict[str, str]) -> str:
     """Return the import file of cables.
 
     Each has one end at either side, since the form takes no more; ``sites`` are those of devices.
@@ -68,8 +54,8 @@ def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
     for cable in cables:
         ends = []
         for end in (cable.a[0], cable.b[0]):
-            check_name(end.device)
-            check_name(end.name)
+            model.check_name(end.device)
+            model.check_name(end.name)
             ends += [sites[end.device], *end]
         unit = "m" if cable.length else ""
         tail = (cable.profile, _TYPE, cable.status, cable.label, cable.colour, cable.length, unit)
@@ -77,7 +63,7 @@ def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
     return write_csv(rows)
 
 
-def import_files(objects: NetboxObjects) -> dict[str, str]:
+def import_files(objects: model.NetboxObjects) -> dict[str, str]:
     """Return the import files by their names, which sort in the order of the imports."""
     sites = {device.name: device.site for device in objects.devices}
     roles = dict.fromkeys(device.role for device in objects.devices)
@@ -101,7 +87,7 @@ def import_files(objects: NetboxObjects) -> dict[str, str]:
         "manufacturers": [("name", "slug"), (_MAKER, _MAKER)],
         "device-roles": [
             ("name", "slug", "color", "vm_role"),
-            *((role, _slug(role), ROLES[role], "false") for role in roles),
+            *((role, _slug(role), model.ROLES[role], "false") for role in roles),
         ],
         "device-types": [
             ("manufacturer", "model", "slug", "u_height", "is_full_depth"),
@@ -157,7 +143,7 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
     return slugs
 
 
-def read_tables(path: Path) -> NetboxObjects:
+def read_tables(path: Path) -> model.NetboxObjects:
     """Read the CSV files of a directory: import files, or exports of NetBox's lists."""
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
@@ -180,7 +166,7 @@ def read_tables(path: Path) -> NetboxObjects:
     }
     panels = {row["device"] for row in tables["rear-ports"]}
     cables = (cable_of(row, panels.__contains__) for row in tables.get(CABLES, ()))
-    return NetboxObjects(
+    return model.NetboxObjects(
         {row["name"]: row.get("comments", "") for row in tables.get("sites", ())},
         {(row["site"], row["name"]): row.get("comments", "") for row in tables.get("racks", ())},
         tuple(map(device_of, tables["devices"])),
@@ -191,7 +177,7 @@ def read_tables(path: Path) -> NetboxObjects:
     )
 
 
-def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[NetboxCable]:
+def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[model.NetboxCable]:
     """Read a file of cables: the import file, or NetBox's export of the list.
 
     An export does not tell a rear port from a front port, so ``is_panel`` says which device is one: what a host is
@@ -235,56 +221,59 @@ def _column(cell: str) -> str:
     return cell.strip().lower().replace(" ", "_")
 
 
-def device_of(row: Row) -> Device:
+def device_of(row: Row) -> model.Device:
     """Return the object of a row."""
     position = row.get("position", "").partition(".")[0]
     number = int(position) if is_number(position) else None
-    return Device(row["name"], row["role"], row["site"], row.get("rack", ""), number, row.get("comments", ""))
+    return model.Device(row["name"], row["role"], row["site"], row.get("rack", ""), number, row.get("comments", ""))
 
 
-def interface_of(row: Row) -> Interface:
+def interface_of(row: Row) -> model.Interface:
     """Return the object of a row."""
     kbps = row.get("speed_(kbps)", row.get("speed", ""))
     number = int(kbps) if is_number(kbps, 12) else None
     ignored = row.get("management_only", row.get("mgmt_only", "")).lower() in _YES
     words = row.get("description", "")
-    return Interface(row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored, words)
+    return model.Interface(
+        row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored, words
+    )
 
 
-def rear_port_of(row: Row) -> RearPort:
+def rear_port_of(row: Row) -> model.RearPort:
     """Return the object of a row."""
     positions = int(row["positions"]) if is_number(row["positions"]) else 1
     marked = row.get("mark_connected", "").lower() in _YES
-    return RearPort(row["device"], row["name"], positions, marked, row.get("description", ""))
+    return model.RearPort(row["device"], row["name"], positions, marked, row.get("description", ""))
 
 
-def _front_port(row: Row) -> FrontPort:
+def _front_port(row: Row) -> model.FrontPort:
     if "mappings" in row:
         pairs = [one.rpartition(":") for one in row["mappings"].split(", ") if one]
         behind = tuple((rear, int(place)) for rear, _, place in pairs if is_number(place))
     else:
         place = row.get("rear_port_position", "")
         behind = ((row["rear_port"], int(place) if is_number(place) else 1),)
-    return FrontPort(row["device"], row["name"], behind, row.get("mark_connected", "").lower() in _YES)
+    return model.FrontPort(row["device"], row["name"], behind, row.get("mark_connected", "").lower() in _YES)
 
 
-def cable_of(row: Row, is_panel: Callable[[str], bool]) -> NetboxCable:
+def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
     """Return the cable of a row of either kind of table."""
-    ends: list[tuple[CableEnd, ...]]
+    ends: list[tuple[model.CableEnd, ...]]
     if "side_a_device" in row:
-        ends = [(CableEnd(*(row[name] for name in names)),) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
+        ends = [(model.CableEnd(*(row[name] for name in names)),) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
     else:
         devices = [row[f"device_{side}"].split(", ") for side in "ab"]
         panels = [all(map(is_panel, several)) for several in devices]
-        kinds = [(FRONT if all(panels) else REAR) if panel else INTERFACE for panel in panels]
+        kinds = [(model.FRONT if all(panels) else model.REAR) if panel else model.INTERFACE for panel in panels]
         ends = [
             tuple(
-                CableEnd(device, kind, name) for device, name in _paired(names, row[f"termination_{side}"].split(", "))
+                model.CableEnd(device, kind, name)
+                for device, name in _paired(names, row[f"termination_{side}"].split(", "))
             )
             for side, names, kind in zip("ab", devices, kinds, strict=True)
         ]
-    status = row.get("status", "").lower() or CONNECTED
-    return NetboxCable(row.get("label", ""), status, ends[0], ends[1], row.get("profile", ""))
+    status = row.get("status", "").lower() or model.CONNECTED
+    return model.NetboxCable(row.get("label", ""), status, ends[0], ends[1], row.get("profile", ""))
 
 
 def _paired(devices: list[str], names: list[str]) -> list[tuple[str, str]]:
@@ -292,5 +281,5 @@ def _paired(devices: list[str], names: list[str]) -> list[tuple[str, str]]:
     return list(zip(devices * len(names) if len(devices) == 1 else devices, names, strict=False))
 
 
-def _unlabelled(ends: tuple[CableEnd, ...], shown: Mapping[tuple[str, str], str]) -> tuple[CableEnd, ...]:
+def _unlabelled(ends: tuple[model.CableEnd, ...], shown: Mapping[tuple[str, str], str]) -> tuple[model.CableEnd, ...]:
     return tuple(end._replace(name=shown.get((end.device, end.name), end.name)) for end in ends)

@@ -20,20 +20,9 @@ from topodesign.base.errors import MissingLibraryError
 from topodesign.solve.discrete import MOST, Discrete
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
 from topodesign.wiring.inventory.inventory import Inventory, tray_way
+from topodesign.wiring.parts import ways
 from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
 from topodesign.wiring.parts.parts import Piece
-from topodesign.wiring.parts.ways import (
-    Cover,
-    Drop,
-    Option,
-    PortRun,
-    Rack,
-    Shop,
-    fibres_of_slot,
-    lone_drops,
-    near_piece,
-    rack_of,
-)
 
 _LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "shuffle": "S", "circulator": "C"}
 
@@ -43,8 +32,8 @@ class Unit(NamedTuple):
 
     name: str
     piece: Piece
-    a: Rack
-    b: Rack
+    a: ways.Rack
+    b: ways.Rack
 
 
 class Ends(NamedTuple):
@@ -77,7 +66,7 @@ class Laid:
     hops: dict[_LaneKey, tuple[Hop, ...]] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
 
-    def unit(self, piece: Piece, a: Rack, b: Rack) -> Unit:
+    def unit(self, piece: Piece, a: ways.Rack, b: ways.Rack) -> Unit:
         """Add a piece."""
         letter = _LETTERS[piece.part.sort]
         self._count[letter] = self._count.get(letter, 0) + 1
@@ -86,7 +75,7 @@ class Laid:
         return found
 
 
-def lay(laid: Laid, shop: Shop, choice: RackChoice, *, odd: bool) -> None:
+def lay(laid: Laid, shop: ways.Shop, choice: RackChoice, *, odd: bool) -> None:
     """Lay what a rack's hosts are cabled with."""
     near: dict[_LaneKey, tuple[Hop, ...]] = {}  # up to the bundle
     outputs: dict[_LaneKey, tuple[Unit, int]] = {}  # the shuffle and its output
@@ -107,7 +96,7 @@ def lay(laid: Laid, shop: Shop, choice: RackChoice, *, odd: bool) -> None:
         _bundle(laid, (choice.rack, rack), choice.bundles[rack, kind], lanes, (near, outputs))
 
 
-def _direct(laid: Laid, shop: Shop, run: PortRun, *, odd: bool) -> None:
+def _direct(laid: Laid, shop: ways.Shop, run: ways.PortRun, *, odd: bool) -> None:
     if shop.circulator is not None:
         _by_circulators(laid, shop, run)
         return
@@ -115,7 +104,7 @@ def _direct(laid: Laid, shop: Shop, run: PortRun, *, odd: bool) -> None:
     if piece is None:  # pragma: no cover  the choice has priced it
         return
     far = next(iter(run.ends.values()))[1]
-    unit = laid.unit(piece, rack_of(run.place), rack_of(far))
+    unit = laid.unit(piece, ways.rack_of(run.place), ways.rack_of(far))
     for lane in run.ends:
         enters, leaves = _fan(run, lane) if run.port.lanes > 1 else _turned(1, crosses=odd)
         if shop.single is not None:
@@ -123,18 +112,18 @@ def _direct(laid: Laid, shop: Shop, run: PortRun, *, odd: bool) -> None:
         laid.hops[run.host, run.port.name, lane] = (Hop(unit, enters, leaves),)
 
 
-def _by_circulators(laid: Laid, shop: Shop, run: PortRun) -> None:
-    rack = rack_of(run.place)
-    fan = near_piece(shop, run, Option("trunks"), inside=True)
+def _by_circulators(laid: Laid, shop: ways.Shop, run: ways.PortRun) -> None:
+    rack = ways.rack_of(run.place)
+    fan = ways.near_piece(shop, run, ways.Option("trunks"), inside=True)
     unit = None if fan is None else laid.unit(fan, rack, rack)
-    for (lane, (_, end)), drop in zip(run.ends.items(), lone_drops(shop, run) or (), strict=True):
+    for (lane, (_, end)), drop in zip(run.ends.items(), ways.lone_drops(shop, run) or (), strict=True):
         hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
         _lone(laid, drop, rack, hops)
-        hops.append(Hop(laid.unit(drop.far, rack, rack_of(end)), _LONE, _LONE))
+        hops.append(Hop(laid.unit(drop.far, rack, ways.rack_of(end)), _LONE, _LONE))
         laid.hops[run.host, run.port.name, lane] = tuple(hops)
 
 
-def _lone(laid: Laid, drop: Drop, rack: Rack, hops: list[Hop]) -> None:
+def _lone(laid: Laid, drop: ways.Drop, rack: ways.Rack, hops: list[Hop]) -> None:
     """Lay the near cord of a lane, and the circulator that joins its fibres, if there is one."""
     if drop.near is not None:
         crosses = drop.near.part.polarity == "crossed"
@@ -144,15 +133,15 @@ def _lone(laid: Laid, drop: Drop, rack: Rack, hops: list[Hop]) -> None:
         hops.append(Hop(laid.unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
 
 
-def _to_cassettes(laid: Laid, shop: Shop, run: PortRun, near: dict[_LaneKey, tuple[Hop, ...]]) -> None:
-    piece = near_piece(shop, run, Option("trunks"))
+def _to_cassettes(laid: Laid, shop: ways.Shop, run: ways.PortRun, near: dict[_LaneKey, tuple[Hop, ...]]) -> None:
+    piece = ways.near_piece(shop, run, ways.Option("trunks"))
     if piece is None:
         return
-    rack = rack_of(run.place)
+    rack = ways.rack_of(run.place)
     unit = laid.unit(piece, rack, rack)
     for lane, (_, end) in run.ends.items():
         hops = (Hop(unit, *_fan(run, lane)),)
-        if rack_of(end) == rack:
+        if ways.rack_of(end) == rack:
             laid.hops[run.host, run.port.name, lane] = hops
         else:
             near[run.host, run.port.name, lane] = hops
@@ -160,17 +149,17 @@ def _to_cassettes(laid: Laid, shop: Shop, run: PortRun, near: dict[_LaneKey, tup
 
 def _to_shuffle(
     laid: Laid,
-    shop: Shop,
-    cabled: tuple[PortRun, Option],
+    shop: ways.Shop,
+    cabled: tuple[ways.PortRun, ways.Option],
     box: tuple[Unit, int],
     before: tuple[dict[_LaneKey, tuple[Hop, ...]], dict[_LaneKey, tuple[Unit, int]]],
 ) -> None:
     """Lay the array cord of a port and its lanes through a shuffle, of which it has one input."""
     (run, option), (shuffle, place), (near, outputs) = cabled, box, before
-    piece = near_piece(shop, run, option)
+    piece = ways.near_piece(shop, run, option)
     if piece is None or option.shuffle is None:  # pragma: no cover  the choice has priced it
         return
-    rack, connector = rack_of(run.place), run.port.connector
+    rack, connector = ways.rack_of(run.place), run.port.connector
     cord = laid.unit(piece, rack, rack)
     width = run.port.lanes // option.shuffle.fronts
     for lane in run.ends:
@@ -179,8 +168,8 @@ def _to_shuffle(
         send, receive = fibres_at_host(connector, lane)
         kind = next(one for one in ("A", "B", "C") if one == option.kind)
         came, back = (far_fibre(connector, kind, fibre) for fibre in (send, receive))
-        out = fibres_of_slot(connector, "ends", slot)
-        if (came, back) != fibres_of_slot(connector, "ends", lane):
+        out = ways.fibres_of_slot(connector, "ends", slot)
+        if (came, back) != ways.fibres_of_slot(connector, "ends", lane):
             out = out[::-1]
         key = (run.host, run.port.name, lane)
         near[key] = (
@@ -192,7 +181,7 @@ def _to_shuffle(
 
 def _bundle(
     laid: Laid,
-    racks: tuple[Rack, Rack],
+    racks: tuple[ways.Rack, ways.Rack],
     bundle: Bundle,
     lanes: Sequence[Lane],
     before: tuple[dict[_LaneKey, tuple[Hop, ...]], dict[_LaneKey, tuple[Unit, int]]],
@@ -218,7 +207,7 @@ def _bundle(
                 hops.append(Hop(laid.unit(drop.near, here, here), *_turned(1, crosses=drop.near_crosses)))
             send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
             unit, rear = rears[connector]
-            fibres = fibres_of_slot(span.connector, span.pairing, slot)
+            fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
             inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
             hops.append(Hop(unit, Ends(_front(span.slots, rear, slot), send, receive), inside))
         else:
@@ -229,9 +218,11 @@ def _bundle(
         hops.append(Hop(trunk, Ends(plug, *inside[1:]), came))
         unit, rear = fars[connector]
         slot = next(
-            one for one in range(1, span.slots + 1) if came.send in fibres_of_slot(span.connector, span.pairing, one)
+            one
+            for one in range(1, span.slots + 1)
+            if came.send in ways.fibres_of_slot(span.connector, span.pairing, one)
         )
-        fibres = fibres_of_slot(span.connector, span.pairing, slot)
+        fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
         out = Ends(_front(span.slots, rear, slot), fibres.index(came.send) + 1, fibres.index(came.receive) + 1)
         hops.append(Hop(unit, Ends(rear, *came[1:]), out))
         cord = laid.unit(drop.far, there, there)
@@ -240,7 +231,7 @@ def _bundle(
         laid.hops[key] = tuple(hops)
 
 
-def _plugs(laid: Laid, cover: Cover, a: Rack, b: Rack) -> list[tuple[Unit, int]]:
+def _plugs(laid: Laid, cover: ways.Cover, a: ways.Rack, b: ways.Rack) -> list[tuple[Unit, int]]:
     """Add the pieces of a cover and return their connectors, or rears, in order."""
     units = [laid.unit(piece, a, b) for piece in cover.pieces]
     return [(unit, plug) for unit in units for plug in range(1, unit.piece.part.count + 1)]
@@ -250,7 +241,7 @@ def _front(slots: int, rear: int, slot: int) -> int:
     return (rear - 1) * slots + slot
 
 
-def _fan(run: PortRun, lane: int) -> tuple[Ends, Ends]:
+def _fan(run: ways.PortRun, lane: int) -> tuple[Ends, Ends]:
     """Return how a lane goes through a breakout: each leg has what is sent at side A."""
     return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
 
@@ -297,9 +288,9 @@ class TrayUse(Declared):
         return f"tray {self.tray}: {self.cables} cables fill {float(self.filled):.1%} of {float(self.fill):.0%}"
 
 
-def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, int], Rack]) -> Counter[Thick]:
+def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, int], ways.Rack]) -> Counter[Thick]:
     """Return how many cables run in each tray, by the tray's place and the diameter, from the racks where lanes end."""
-    there: defaultdict[str, set[Rack]] = defaultdict(set)
+    there: defaultdict[str, set[ways.Rack]] = defaultdict(set)
     for lane, hops in laid.hops.items():
         for hop in hops:
             there[hop.unit.name].add(ends[lane] if hop is hops[-1] else hop.unit.b)

@@ -25,22 +25,7 @@ from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels, interface_name, lanes_of
 from topodesign.wiring.inventory.inventory import format_metres
-from topodesign.wiring.netbox.model import (
-    CONNECTED,
-    FRONT,
-    INTERFACE,
-    PROFILES,
-    REAR,
-    CableEnd,
-    NetboxCable,
-    as_objects,
-    cable_ends,
-    front_ports,
-    rear_names,
-    sides_of,
-    site_of,
-    trunk_cables,
-)
+from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.tables import CABLE_ENDS, cable_file, cable_table, import_files
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
@@ -48,17 +33,17 @@ from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 
 def to_netbox(plan: WiringPlan) -> dict[str, str]:
     """Return the import files by their names, which sort in the order of the imports."""
-    return import_files(replace(as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
+    return import_files(replace(model.as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
 
 
 def to_netbox_cables(plan: WiringPlan) -> str:
     """Return the CSV of the cables alone, for a NetBox that has the devices."""
     room = plan.inventory
-    places = {name: site_of(room.place(name).site) for name in (*room.host, *room.panel)}
+    places = {name: model.site_of(room.place(name).site) for name in (*room.host, *room.panel)}
     return cable_table(netbox_cables(plan), places)
 
 
-def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
+def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
     """Yield the cables of a plan as NetBox has them."""
     room = plan.inventory
     there = {one.source for one in room.cabling}
@@ -68,17 +53,17 @@ def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
         status, positions = "planned", 1
         if cable.a.lane is not None:
             fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
-            a, b = cable_ends(fixed, room.port[fixed.socket].lanes)
-            status = CONNECTED if fixed.source in there else status
-            positions = len(sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
+            a, b = model.cable_ends(fixed, room.port[fixed.socket].lanes)
+            status = model.CONNECTED if fixed.source in there else status
+            positions = len(model.sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
         else:
             a, b = (
-                CableEnd(end.device, FRONT, f"{end.port}{side if plan.mode == 'simplex' else ''}")
+                model.CableEnd(end.device, model.FRONT, f"{end.port}{side if plan.mode == 'simplex' else ''}")
                 for end, side in ((cable.a, "A"), (cable.b, "B"))
             )
-        profile, colour, metres = PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
-        yield NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
-    yield from trunk_cables(room, plan.mode)
+        profile, colour, metres = model.PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
+        yield model.NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
+    yield from model.trunk_cables(room, plan.mode)
 
 
 def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
@@ -101,11 +86,11 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
             (row[f"side_{end}_device"], labels.read(row[f"side_{end}_device"], row[f"side_{end}_name"])) for end in "ab"
         )
         types = row["side_a_type"], row["side_b_type"]
-        if types == (INTERFACE, REAR) and a in lanes:
+        if types == (model.INTERFACE, model.REAR) and a in lanes:
             fixed.append(Fixed(a[0], *lanes[a], *b))
-        elif types == (FRONT, REAR) and a in fibres and b in rears:
+        elif types == (model.FRONT, model.REAR) and a in fibres and b in rears:
             led[fibres[a][:2]] = rears[b]
-        elif types == (FRONT, FRONT) and a in fibres and b in fibres:
+        elif types == (model.FRONT, model.FRONT) and a in fibres and b in fibres:
             made += _made(fibres[a], fibres[b], line)
         else:
             raise FileFormatError(
@@ -119,7 +104,7 @@ def front_port_sides(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[
     modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
     for mode in modes:
         for panel, label in plan.inventory.panel_port:
-            ends = front_ports(plan.inventory, panel, label, mode)
+            ends = model.front_ports(plan.inventory, panel, label, mode)
             for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
                 yield (panel, front.name), (panel, label, side)
 
@@ -128,7 +113,7 @@ def rear_port_labels(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[
     """Yield panel and name of every rear port that there may be, with panel and label."""
     for mode in MODES:
         for key in plan.inventory.panel_port:
-            yield from (((key[0], name), key) for name in rear_names(plan.inventory, *key, mode))
+            yield from (((key[0], name), key) for name in model.rear_names(plan.inventory, *key, mode))
 
 
 def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:
