@@ -360,7 +360,7 @@ def test_covers_are_the_cheapest(sold: list[tuple[int, int]], needed: int) -> No
         Piece(Part(f"t{number}", "trunk", "MPO-12", Fraction(price), 1, count=count))
         for number, (count, price) in enumerate(sold)
     ]
-    cover = cheapest_cover(pieces, needed)
+    cover = cheapest_cover(tuple(pieces), needed)
     assert sum(one.part.count for one in cover.pieces) >= needed
     assert sum(one.price for one in cover.pieces) == cover.price == min(all_covers(pieces, needed))
 

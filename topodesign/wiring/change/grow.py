@@ -34,17 +34,15 @@ class Moved:
 
     def with_lost(self, change: Change) -> Change:
         """Return a change from what stays with the patches that are lost."""
+        whole = replace(
+            change,
+            before=replace(change.before, connects=(*self.lost, *change.before.connects)),
+            removed=(*self.lost, *change.removed),
+        )
+        after, before, left = (len(one.connects) for one in (change.after, whole.before, change.before))
         if self.moved:  # with other cables moved there may be fewer moves: only what is more or less is sure
-            before = replace(change.before, connects=(*self.lost, *change.before.connects))
-            least = max(abs(len(change.after.connects) - len(before.connects)), 1)
-            removed = (*self.lost, *change.removed)
-            return replace(change, before=before, removed=removed, at_least=least, proof=Proof.BOUND)
-        if not self.lost:
-            return change
-        kept = max(len(change.after.connects), len(change.before.connects)) - change.at_least
-        before = replace(change.before, connects=(*self.lost, *change.before.connects))
-        at_least = max(len(change.after.connects), len(before.connects)) - kept
-        return replace(change, before=before, removed=(*self.lost, *change.removed), at_least=at_least)
+            return replace(whole, at_least=max(abs(after - before), 1), proof=Proof.BOUND)
+        return replace(whole, at_least=max(after, before) - max(after, left) + change.at_least)
 
 
 def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:

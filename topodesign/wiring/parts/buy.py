@@ -14,7 +14,7 @@ from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
-from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, lay, uses_of
+from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, uses_of
 from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -175,9 +175,9 @@ class _Chosen:
 
     def laid(self, shop: Shop) -> Laid:
         """Return all pieces and the way of every lane."""
-        laid = Laid()
+        laid = Laid(shop, odd=self.odd)
         for one in self.racks:
-            lay(laid, shop, one, odd=self.odd)
+            laid.lay(one)
         return laid
 
 

@@ -87,7 +87,7 @@ def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRa
     """Return the racks of hosts; ``odd``: whether the fibres of every lane shall end up exchanged."""
     racks: dict[Rack, dict[object, list[PortRun]]] = {}
     for run in runs:
-        racks.setdefault(rack_of(run.place), {}).setdefault((run.port.connector, run.racks), []).append(run)
+        racks.setdefault(run.rack, {}).setdefault((run.port.connector, run.racks), []).append(run)
     return [
         HostRack(shop, rack, [tuple(group) for group in groups.values()], odd=odd) for rack, groups in racks.items()
     ]
@@ -99,7 +99,7 @@ def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Option]]) -> dict[tu
     for ports, option in groups:
         for run in ports if option.way != "breakouts" else ():
             for lane, (_, end) in run.ends.items():
-                if rack_of(end) != rack_of(run.place):
+                if rack_of(end) != run.rack:
                     found.setdefault((rack_of(end), option.bundle), []).append(Lane(run, lane, end))
     return found
 
@@ -111,7 +111,6 @@ class HostRack:
         self.shop, self.rack, self.groups, self.odd = shop, rack, groups, odd
         self._local: dict[tuple[int, Option], Fraction | str] = {}
         self._bundles: dict[object, Bundle] = {}
-        self._covers: dict[object, Cover] = {}
         self._drops: dict[object, Drop | None] = {}
 
     def best(self, ways: Sequence[Way]) -> RackChoice:
@@ -302,8 +301,8 @@ class HostRack:
                     boxes(option, ports) * sum(there == rack for there in outputs_of(option, ports[0]).values())
                     for ports in groups
                 )
-            trunks = cheapest_cover(span.trunks, connectors, self._covers)
-            cassettes = cheapest_cover(span.cassettes, connectors, self._covers)
+            trunks = cheapest_cover(span.trunks, connectors)
+            cassettes = cheapest_cover(span.cassettes, connectors)
             bundle = Bundle(span, connectors, trunks, cassettes, drops, shuffle is None, shop.single is not None)
             if best is None or bundle.price < best.price:
                 best = bundle

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve.discrete import MOST, Discrete
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
+from topodesign.wiring.inventory.devices import POLARITIES
 from topodesign.wiring.inventory.inventory import Inventory, tray_way
 from topodesign.wiring.parts import ways
 from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
@@ -58,183 +59,145 @@ class Hop(NamedTuple):
 _LaneKey = tuple[str, str, int]  # host, port, lane
 
 
-@dataclass
 class Laid:
-    """All pieces, and the hops of every lane from its host to the panel port."""
+    """All pieces, and the hops of every lane from its host to the panel port.
 
-    units: list[Unit] = field(default_factory=list)
-    hops: dict[_LaneKey, tuple[Hop, ...]] = field(default_factory=dict)
-    _count: dict[str, int] = field(default_factory=dict)
+    ``odd``: whether the fibres of every lane shall end up exchanged.
+    """
 
-    def unit(self, piece: Piece, a: ways.Rack, b: ways.Rack) -> Unit:
+    def __init__(self, shop: ways.Shop, *, odd: bool) -> None:
+        self.units: list[Unit] = []
+        self.hops: dict[_LaneKey, tuple[Hop, ...]] = {}
+        self._shop, self._odd = shop, odd
+        self._near: dict[_LaneKey, tuple[Hop, ...]] = {}  # up to the bundle
+        self._count: Counter[str] = Counter()
+
+    def lay(self, choice: RackChoice) -> None:
+        """Lay what a rack's hosts are cabled with."""
+        for ports, option in choice.groups:
+            boxes: list[Unit] = []
+            for number, run in enumerate(ports):
+                if option.way == "breakouts":
+                    self._direct(run)
+                elif option.shuffle is None:
+                    self._to_cassettes(run)
+                else:
+                    if number % option.shuffle.count == 0:
+                        boxes.append(self._unit(Piece(option.shuffle), choice.rack, choice.rack))
+                    self._to_shuffle(run, option, boxes[-1], number % option.shuffle.count + 1)
+        for (rack, kind), lanes in lanes_by_rack(choice.groups).items():
+            self._bundle(choice.rack, rack, choice.bundles[rack, kind], lanes)
+
+    def _unit(self, piece: Piece, a: ways.Rack, b: ways.Rack) -> Unit:
         """Add a piece."""
         letter = _LETTERS[piece.part.sort]
-        self._count[letter] = self._count.get(letter, 0) + 1
-        found = Unit(f"{letter}{self._count[letter]}", piece, a, b)
-        self.units.append(found)
-        return found
+        self._count[letter] += 1
+        self.units.append(Unit(f"{letter}{self._count[letter]}", piece, a, b))
+        return self.units[-1]
 
+    def _direct(self, run: ways.PortRun) -> None:
+        if self._shop.circulator is not None:
+            self._by_circulators(run)
+            return
+        piece = self._shop.direct(run, self._odd)
+        if piece is None:  # pragma: no cover  the choice has priced it
+            return
+        unit = self._unit(piece, run.rack, ways.rack_of(next(iter(run.ends.values()))[1]))
+        for lane in run.ends:
+            ends = _fan(run, lane) if run.port.lanes > 1 else _turned(crosses=self._odd)
+            self.hops[run.key(lane)] = (Hop(unit, *(ends if self._shop.single is None else (_LONE, _LONE))),)
 
-def lay(laid: Laid, shop: ways.Shop, choice: RackChoice, *, odd: bool) -> None:
-    """Lay what a rack's hosts are cabled with."""
-    near: dict[_LaneKey, tuple[Hop, ...]] = {}  # up to the bundle
-    outputs: dict[_LaneKey, tuple[Unit, int]] = {}  # the shuffle and its output
-    for ports, option in choice.groups:
-        box: Unit | None = None
-        for number, run in enumerate(ports):
-            if option.way == "breakouts":
-                _direct(laid, shop, run, odd=odd)
-            elif option.shuffle is None:
-                _to_cassettes(laid, shop, run, near)
+    def _by_circulators(self, run: ways.PortRun) -> None:
+        fan = ways.near_piece(self._shop, run, ways.Option("trunks"), inside=True)
+        unit = None if fan is None else self._unit(fan, run.rack, run.rack)
+        for (lane, (_, end)), drop in zip(run.ends.items(), ways.lone_drops(self._shop, run) or (), strict=True):
+            hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
+            self._lone(drop, run.rack, hops)
+            hops.append(Hop(self._unit(drop.far, run.rack, ways.rack_of(end)), _LONE, _LONE))
+            self.hops[run.key(lane)] = tuple(hops)
+
+    def _lone(self, drop: ways.Drop, rack: ways.Rack, hops: list[Hop]) -> None:
+        """Lay the near cord of a lane, and the circulator that joins its fibres, if there is one."""
+        if drop.near is not None:
+            crosses = drop.near.part.polarity == "crossed"
+            ends = _turned(crosses=crosses) if drop.circulator is not None else (_LONE, _LONE)
+            hops.append(Hop(self._unit(drop.near, rack, rack), *ends))
+        if drop.circulator is not None:
+            hops.append(Hop(self._unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
+
+    def _to_cassettes(self, run: ways.PortRun) -> None:
+        piece = ways.near_piece(self._shop, run, ways.Option("trunks"))
+        if piece is None:
+            return
+        unit = self._unit(piece, run.rack, run.rack)
+        for lane, (_, end) in run.ends.items():
+            there = self.hops if ways.rack_of(end) == run.rack else self._near
+            there[run.key(lane)] = (Hop(unit, *_fan(run, lane)),)
+
+    def _to_shuffle(self, run: ways.PortRun, option: ways.Option, shuffle: Unit, place: int) -> None:
+        """Lay the array cord of a port and its lanes through a shuffle, of which it has one input."""
+        piece = ways.near_piece(self._shop, run, option)
+        if piece is None:  # pragma: no cover  the choice has priced it
+            return
+        connector = run.port.connector
+        cord = self._unit(piece, run.rack, run.rack)
+        width = run.port.lanes // shuffle.piece.part.fronts
+        for lane in run.ends:
+            output, rest = divmod(lane - 1, width)
+            slot = (place - 1) * width + rest + 1
+            send, receive = fibres_at_host(connector, lane)
+            kind = next(one for one in POLARITIES if one == option.kind)
+            came, back = (far_fibre(connector, kind, fibre) for fibre in (send, receive))
+            out = ways.fibres_of_slot(connector, "ends", slot)
+            if (came, back) != ways.fibres_of_slot(connector, "ends", lane):
+                out = out[::-1]
+            self._near[run.key(lane)] = (
+                Hop(cord, Ends(1, send, receive), Ends(1, came, back)),
+                Hop(shuffle, Ends(place, came, back), Ends(output + 1, *out)),
+            )
+
+    def _bundle(self, here: ways.Rack, there: ways.Rack, bundle: Bundle, lanes: Sequence[Lane]) -> None:
+        """Lay a bundle with the cords at its ends."""
+        span = bundle.span
+        trunks = self._plugs(bundle.trunks, here, there)
+        rears = self._plugs(bundle.cassettes, here, here) if bundle.both else []
+        fars = self._plugs(bundle.cassettes, there, there)
+        connector_of: dict[tuple[Unit, int], int] = {}  # by the shuffle and its output
+        for number, (lane, drop) in enumerate(zip(lanes, bundle.drops, strict=True)):
+            hops = list(self._near.get(lane.run.key(lane.number), ()))
+            if bundle.both:
+                width = 2 * span.slots if bundle.single else span.slots
+                connector, slot = number // width, number % width + 1
+                if bundle.single:
+                    self._lone(drop, here, hops)
+                    slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
+                elif drop.near is not None:
+                    hops.append(Hop(self._unit(drop.near, here, here), *_turned(crosses=drop.near_crosses)))
+                send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
+                unit, rear = rears[connector]
+                fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
+                inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
+                hops.append(Hop(unit, Ends(_front(span.slots, rear, slot), send, receive), inside))
             else:
-                if number % option.shuffle.count == 0:
-                    box = laid.unit(Piece(option.shuffle), choice.rack, choice.rack)
-                if box is not None:
-                    place = number % option.shuffle.count + 1
-                    _to_shuffle(laid, shop, (run, option), (box, place), (near, outputs))
-    for (rack, kind), lanes in lanes_by_rack(choice.groups).items():
-        _bundle(laid, (choice.rack, rack), choice.bundles[rack, kind], lanes, (near, outputs))
+                inside = hops[-1].leaves
+                connector = connector_of.setdefault((hops[-1].unit, inside.plug), len(connector_of))
+            trunk, plug = trunks[connector]
+            came = Ends(plug, *(far_fibre(span.connector, span.polarity, fibre) for fibre in inside[1:]))
+            hops.append(Hop(trunk, Ends(plug, *inside[1:]), came))
+            unit, rear = fars[connector]
+            every = (ways.fibres_of_slot(span.connector, span.pairing, one + 1) for one in range(span.slots))
+            slot, fibres = next((slot, pair) for slot, pair in enumerate(every, start=1) if came.send in pair)
+            out = Ends(_front(span.slots, rear, slot), fibres.index(came.send) + 1, fibres.index(came.receive) + 1)
+            hops.append(Hop(unit, Ends(rear, *came[1:]), out))
+            ends = out[1:][::-1] if drop.far_crosses else out[1:]
+            both = (_LONE, _LONE) if bundle.single else (Ends(1, *out[1:]), Ends(1, *ends))
+            hops.append(Hop(self._unit(drop.far, there, there), *both))
+            self.hops[lane.run.key(lane.number)] = tuple(hops)
 
-
-def _direct(laid: Laid, shop: ways.Shop, run: ways.PortRun, *, odd: bool) -> None:
-    if shop.circulator is not None:
-        _by_circulators(laid, shop, run)
-        return
-    piece = shop.direct(run, odd)
-    if piece is None:  # pragma: no cover  the choice has priced it
-        return
-    far = next(iter(run.ends.values()))[1]
-    unit = laid.unit(piece, ways.rack_of(run.place), ways.rack_of(far))
-    for lane in run.ends:
-        enters, leaves = _fan(run, lane) if run.port.lanes > 1 else _turned(1, crosses=odd)
-        if shop.single is not None:
-            enters = leaves = _LONE
-        laid.hops[run.host, run.port.name, lane] = (Hop(unit, enters, leaves),)
-
-
-def _by_circulators(laid: Laid, shop: ways.Shop, run: ways.PortRun) -> None:
-    rack = ways.rack_of(run.place)
-    fan = ways.near_piece(shop, run, ways.Option("trunks"), inside=True)
-    unit = None if fan is None else laid.unit(fan, rack, rack)
-    for (lane, (_, end)), drop in zip(run.ends.items(), ways.lone_drops(shop, run) or (), strict=True):
-        hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
-        _lone(laid, drop, rack, hops)
-        hops.append(Hop(laid.unit(drop.far, rack, ways.rack_of(end)), _LONE, _LONE))
-        laid.hops[run.host, run.port.name, lane] = tuple(hops)
-
-
-def _lone(laid: Laid, drop: ways.Drop, rack: ways.Rack, hops: list[Hop]) -> None:
-    """Lay the near cord of a lane, and the circulator that joins its fibres, if there is one."""
-    if drop.near is not None:
-        crosses = drop.near.part.polarity == "crossed"
-        ends = _turned(1, crosses=crosses) if drop.circulator is not None else (_LONE, _LONE)
-        hops.append(Hop(laid.unit(drop.near, rack, rack), *ends))
-    if drop.circulator is not None:
-        hops.append(Hop(laid.unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
-
-
-def _to_cassettes(laid: Laid, shop: ways.Shop, run: ways.PortRun, near: dict[_LaneKey, tuple[Hop, ...]]) -> None:
-    piece = ways.near_piece(shop, run, ways.Option("trunks"))
-    if piece is None:
-        return
-    rack = ways.rack_of(run.place)
-    unit = laid.unit(piece, rack, rack)
-    for lane, (_, end) in run.ends.items():
-        hops = (Hop(unit, *_fan(run, lane)),)
-        if ways.rack_of(end) == rack:
-            laid.hops[run.host, run.port.name, lane] = hops
-        else:
-            near[run.host, run.port.name, lane] = hops
-
-
-def _to_shuffle(
-    laid: Laid,
-    shop: ways.Shop,
-    cabled: tuple[ways.PortRun, ways.Option],
-    box: tuple[Unit, int],
-    before: tuple[dict[_LaneKey, tuple[Hop, ...]], dict[_LaneKey, tuple[Unit, int]]],
-) -> None:
-    """Lay the array cord of a port and its lanes through a shuffle, of which it has one input."""
-    (run, option), (shuffle, place), (near, outputs) = cabled, box, before
-    piece = ways.near_piece(shop, run, option)
-    if piece is None or option.shuffle is None:  # pragma: no cover  the choice has priced it
-        return
-    rack, connector = ways.rack_of(run.place), run.port.connector
-    cord = laid.unit(piece, rack, rack)
-    width = run.port.lanes // option.shuffle.fronts
-    for lane in run.ends:
-        output, rest = divmod(lane - 1, width)
-        slot = (place - 1) * width + rest + 1
-        send, receive = fibres_at_host(connector, lane)
-        kind = next(one for one in ("A", "B", "C") if one == option.kind)
-        came, back = (far_fibre(connector, kind, fibre) for fibre in (send, receive))
-        out = ways.fibres_of_slot(connector, "ends", slot)
-        if (came, back) != ways.fibres_of_slot(connector, "ends", lane):
-            out = out[::-1]
-        key = (run.host, run.port.name, lane)
-        near[key] = (
-            Hop(cord, Ends(1, send, receive), Ends(1, came, back)),
-            Hop(shuffle, Ends(place, came, back), Ends(output + 1, *out)),
-        )
-        outputs[key] = shuffle, output + 1
-
-
-def _bundle(
-    laid: Laid,
-    racks: tuple[ways.Rack, ways.Rack],
-    bundle: Bundle,
-    lanes: Sequence[Lane],
-    before: tuple[dict[_LaneKey, tuple[Hop, ...]], dict[_LaneKey, tuple[Unit, int]]],
-) -> None:
-    """Lay a bundle with the cords at its ends."""
-    here, there = racks
-    near, outputs = before
-    span = bundle.span
-    trunks = _plugs(laid, bundle.trunks, here, there)
-    rears = _plugs(laid, bundle.cassettes, here, here) if bundle.both else []
-    fars = _plugs(laid, bundle.cassettes, there, there)
-    connector_of: dict[tuple[Unit, int], int] = {}
-    for number, (lane, drop) in enumerate(zip(lanes, bundle.drops, strict=True)):
-        key = (lane.run.host, lane.run.port.name, lane.number)
-        hops = list(near.get(key, ()))
-        if bundle.both:
-            width = 2 * span.slots if bundle.single else span.slots
-            connector, slot = number // width, number % width + 1
-            if bundle.single:
-                _lone(laid, drop, here, hops)
-                slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
-            elif drop.near is not None:
-                hops.append(Hop(laid.unit(drop.near, here, here), *_turned(1, crosses=drop.near_crosses)))
-            send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
-            unit, rear = rears[connector]
-            fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
-            inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
-            hops.append(Hop(unit, Ends(_front(span.slots, rear, slot), send, receive), inside))
-        else:
-            connector = connector_of.setdefault(outputs[key], len(connector_of))
-            inside = hops[-1].leaves
-        trunk, plug = trunks[connector]
-        came = Ends(plug, *(far_fibre(span.connector, span.polarity, fibre) for fibre in inside[1:]))
-        hops.append(Hop(trunk, Ends(plug, *inside[1:]), came))
-        unit, rear = fars[connector]
-        slot = next(
-            one
-            for one in range(1, span.slots + 1)
-            if came.send in ways.fibres_of_slot(span.connector, span.pairing, one)
-        )
-        fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
-        out = Ends(_front(span.slots, rear, slot), fibres.index(came.send) + 1, fibres.index(came.receive) + 1)
-        hops.append(Hop(unit, Ends(rear, *came[1:]), out))
-        cord = laid.unit(drop.far, there, there)
-        ends = out[1:][::-1] if drop.far_crosses else out[1:]
-        hops.append(Hop(cord, *((_LONE, _LONE) if bundle.single else (Ends(1, *out[1:]), Ends(1, *ends)))))
-        laid.hops[key] = tuple(hops)
-
-
-def _plugs(laid: Laid, cover: ways.Cover, a: ways.Rack, b: ways.Rack) -> list[tuple[Unit, int]]:
-    """Add the pieces of a cover and return their connectors, or rears, in order."""
-    units = [laid.unit(piece, a, b) for piece in cover.pieces]
-    return [(unit, plug) for unit in units for plug in range(1, unit.piece.part.count + 1)]
+    def _plugs(self, cover: ways.Cover, a: ways.Rack, b: ways.Rack) -> list[tuple[Unit, int]]:
+        """Add the pieces of a cover and return their connectors, or rears, in order."""
+        units = [self._unit(piece, a, b) for piece in cover.pieces]
+        return [(unit, plug) for unit in units for plug in range(1, unit.piece.part.count + 1)]
 
 
 def _front(slots: int, rear: int, slot: int) -> int:
@@ -246,9 +209,9 @@ def _fan(run: ways.PortRun, lane: int) -> tuple[Ends, Ends]:
     return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
 
 
-def _turned(plug: int, *, crosses: bool) -> tuple[Ends, Ends]:
+def _turned(*, crosses: bool) -> tuple[Ends, Ends]:
     """Return how a lane goes through a duplex cord of its host."""
-    return Ends(plug, 1, 2), Ends(plug, 2, 1) if crosses else Ends(plug, 1, 2)
+    return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
 
 
 Thick: TypeAlias = tuple[int, Fraction | None]  # the place of a tray, and the diameter of a cable, None if unknown

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -51,6 +51,15 @@ class PortRun(NamedTuple):
     def name(self) -> str:
         """Host and port."""
         return f"{self.host} {self.port.name}"
+
+    @property
+    def rack(self) -> Rack:
+        """Where its host stands."""
+        return rack_of(self.place)
+
+    def key(self, lane: int) -> tuple[str, str, int]:
+        """Return host, port and lane."""
+        return self.host, self.port.name, lane
 
     @property
     def racks(self) -> tuple[tuple[int, Rack], ...]:
@@ -131,8 +140,8 @@ class Shop:
 
     def breakout(self, run: PortRun, ends: Mapping[int, Place]) -> Piece | None:
         """Return the cheapest breakout from a port to the place of each lane; None if none has legs for it."""
-        within = any(rack_of(end) == rack_of(run.place) for end in ends.values())  # only then the unit matters
-        name = (run.port.connector, run.place if within else rack_of(run.place), tuple(ends.items()))
+        within = any(rack_of(end) == run.rack for end in ends.values())  # only then the unit matters
+        name = (run.port.connector, run.place if within else run.rack, tuple(ends.items()))
         if name not in self._pieces:
             some = (
                 Piece(one, size)
@@ -179,7 +188,7 @@ class Shop:
     def near_cord(self, run: PortRun) -> Piece | None:
         """Return the cord from a port of one lane to its rack's top, where all goes by one fibre from there."""
         ends = "LC duplex" if self.circulator is not None else self.ends
-        return self.cord(ends, run.place, self.top(rack_of(run.place)))
+        return self.cord(ends, run.place, self.top(run.rack))
 
     def direct(self, run: PortRun, odd: bool) -> Piece | None:
         """Return the one cable for a port; ``odd`` is whether it shall exchange the fibres of each lane."""
@@ -243,7 +252,7 @@ def outputs_of(option: Option, run: PortRun) -> dict[int, Rack]:
     found: dict[int, Rack] = {}
     for lane, rack in run.racks:
         output = (lane - 1) // width + 1
-        if rack == rack_of(run.place) or found.setdefault(output, rack) != rack:
+        if rack == run.rack or found.setdefault(output, rack) != rack:
             raise InfeasibleError("lanes of one output of the shuffle end in several racks, or stay in their own")
     return found
 
@@ -259,7 +268,7 @@ def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None
 
 def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
     """Return the cords of all lanes of a port from circulators at its rack's top to panels; None if some has none."""
-    drops = [lone_drop(shop, run, shop.top(rack_of(run.place)), end) for _, end in run.ends.values()]
+    drops = [lone_drop(shop, run, shop.top(run.rack), end) for _, end in run.ends.values()]
     found = [drop for drop in drops if drop is not None]
     return found if len(found) == len(drops) else None
 
@@ -269,14 +278,12 @@ def near_piece(shop: Shop, run: PortRun, option: Option, *, inside: bool = False
 
     Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
     """
-    top = shop.top(rack_of(run.place))
+    top = shop.top(run.rack)
     if option.shuffle is not None:
         return shop.cord(run.port.connector, run.place, top, kind=option.kind)
     if run.port.lanes == 1:
         return None
-    ends = {
-        lane: end if not inside and rack_of(end) == rack_of(run.place) else top for lane, (_, end) in run.ends.items()
-    }
+    ends = {lane: end if not inside and rack_of(end) == run.rack else top for lane, (_, end) in run.ends.items()}
     return shop.breakout(run, ends)
 
 
@@ -353,14 +360,12 @@ def spans(parts: PartsList, needed: Fraction, *, pairing: Pairing | None = None,
                 yield Span(connector, polarity, fibres, slots, landed[0][1], trunks, cassettes)
 
 
-def cheapest_cover(pieces: Sequence[Piece], needed: int, memo: dict[object, Cover] | None = None) -> Cover:
+@lru_cache(maxsize=1024)
+def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
     """Return the cheapest pieces that have at least so many connectors (or rears) together.
 
     A knapsack that has to be covered, by dynamic programming over the number of connectors: exact.
     """
-    name = (tuple(pieces), needed)
-    if memo is not None and name in memo:
-        return memo[name]
     best: list[tuple[Fraction, Piece | None]] = [(Fraction(0), None)]
     for count in range(1, needed + 1):
         best.append(min(((best[max(0, count - one.part.count)][0] + one.price, one) for one in pieces), key=_by_price))
@@ -372,10 +377,7 @@ def cheapest_cover(pieces: Sequence[Piece], needed: int, memo: dict[object, Cove
             break
         chosen.append(piece)
         left -= piece.part.count
-    found = Cover(tuple(chosen), best[needed][0])
-    if memo is not None:
-        memo[name] = found
-    return found
+    return Cover(tuple(chosen), best[needed][0])
 
 
 def _by_price(entry: tuple[Fraction, Piece]) -> tuple[Fraction, int, str]:
