@@ -22,8 +22,7 @@ _GIGA = 10**9
 
 _HEAD = """\
 # What there is to wire with. Plan with it: topodesign wire plan SPEC --inventory THIS_FILE
-# A range such as [01-12] or [2-24:2] stands for an entry for each number; ranges of one entry go together.
-"""
+# A range such as [01-12] or [2-24:2] stands for an entry for each number; ranges of one entry go together."""
 _SLACK = "# Added to the length of every cable, for the ways up and down."
 _STOCK = "# Lengths that cables can be had in; of a type that is not here, all whole metres."
 _RACKS = "# Where racks stand, in plan view. Without it, plans tell no lengths between racks."
@@ -66,110 +65,106 @@ def inventory_text(inventory: InventoryLike) -> str:
       - {name: P0, kind: patch panel, rack: r0, unit: 0, ports: [{label: "[1-48]", mode: simplex}]}
     """
     inventory = as_inventory(inventory)
-    lines = [_HEAD]
-    if inventory.name:
-        lines += [f"name: {_scalar(inventory.name)}", ""]
-    if inventory.slack:
-        lines += [_SLACK, f"slack: {_metres(inventory.slack)}", ""]
-    if inventory.stock:
-        lines += [_STOCK, "stock:"]
-        lines += [f"  {kind}: [{', '.join(map(_metres, sizes))}]" for kind, sizes in inventory.stock.items()]
-        lines += [""]
-    racks = list(_racks(inventory))
-    if racks:
-        lines += [_RACKS, "racks:", *racks, ""]
-    lines += [_HOSTS, "hosts:", *_hosts(inventory.hosts), ""]
-    lines += [_PANELS, "panels:", *map(_panel, inventory.panels)]
-    if inventory.trunks:
-        lines += ["", _TRUNKS, "trunks:", *_trunks(inventory.trunks)]
-    if inventory.trays:
-        lines += ["", _TRAYS, "trays:", *_trays(inventory.trays)]
-    if inventory.parts:
-        lines += ["", _PARTS, f"parts: {_scalar(inventory.parts)}"]
-    if inventory.losses != devices.NOTHING_KNOWN:
-        lines += ["", _LOSSES, f"losses: {{{', '.join(_losses(inventory.losses))}}}"]
-    if inventory.cabling:
-        rows = [(one.host, one.port, str(one.lane), one.panel, one.panel_port) for one in inventory.cabling]
-        names = ("host", "port", "lane", "panel", "panel_port")
-        lines += ["", _CABLING, "cabling:"]
-        lines += [f"  - {{{_fields(names, row)}}}" for row in _runs(rows)]
-    return "\n".join(lines) + "\n"
+    stock = (f"  {kind}: [{', '.join(map(_metres, sizes))}]" for kind, sizes in inventory.stock.items())
+    cabling = _runs([(one.host, one.port, str(one.lane), one.panel, one.panel_port) for one in inventory.cabling])
+    names = ("host", "port", "lane", "panel", "panel_port")
+    sections = [
+        [_HEAD],
+        [f"name: {_scalar(inventory.name)}"] if inventory.name else [],
+        [_SLACK, f"slack: {_metres(inventory.slack)}"] if inventory.slack else [],
+        _section(_STOCK, "stock", stock),
+        _section(_RACKS, "racks", _racks(inventory)),
+        _section(_HOSTS, "hosts", _hosts(inventory.hosts)),
+        _section(_PANELS, "panels", map(_panel, inventory.panels)),
+        _section(_TRUNKS, "trunks", _trunks(inventory.trunks)),
+        _section(_TRAYS, "trays", _trays(inventory.trays)),
+        [_PARTS, f"parts: {_scalar(inventory.parts)}"] if inventory.parts else [],
+        [_LOSSES, f"losses: {_losses(inventory.losses)}"] if inventory.losses != devices.NOTHING_KNOWN else [],
+        _section(_CABLING, "cabling", (f"  - {_flow(zip(names, row, strict=True))}" for row in cabling)),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+
+
+def _section(comment: str, part: str, entries: Iterable[str]) -> list[str]:
+    """Return the lines of a part; none if nothing is in it."""
+    lines = list(entries)
+    return [comment, f"{part}:", *lines] if lines else []
+
+
+def _flow(said: Iterable[tuple[str, str | None]], **rest: str | None) -> str:
+    """Return a mapping on one line, of texts and then of the rest as it is; what is None is left out."""
+    texts = [f"{name}: {_scalar(value)}" for name, value in said if value is not None]
+    return f"{{{', '.join([*texts, *(f'{name}: {value}' for name, value in rest.items() if value is not None)])}}}"
 
 
 def _racks(inventory: Inventory) -> Iterator[str]:
     for site, racks in inventory.racks.items():
         for rack, (x, y) in racks.items():
-            yield f"  - {{{_where(site)}rack: {_scalar(rack)}, x: {_metres(x)}, y: {_metres(y)}}}"
+            yield f"  - {_flow([('site', site or None), ('rack', rack)], x=_metres(x), y=_metres(y))}"
 
 
 def _hosts(hosts: Iterable[devices.Host]) -> Iterator[str]:
     for (site, ports), group in groupby(hosts, key=lambda host: (host.site, host.ports)):
         for name, rack, unit, pod in _runs([(host.name, host.rack, str(host.unit), host.pod) for host in group]):
-            where = f"{_where(site)}{_fields(('rack', 'unit'), (rack, unit))}" + (
-                f", pod: {_scalar(pod)}" if pod else ""
-            )
-            yield f"  - {{name: {_scalar(name)}, {where}, ports: [{', '.join(_ports(ports))}]}}"
+            said = [("name", name), ("site", site or None), ("rack", rack), ("unit", unit), ("pod", pod or None)]
+            yield f"  - {_flow(said, ports=_list(_ports(ports)))}"
 
 
 def _ports(ports: Sequence[devices.Port]) -> Iterator[str]:
     for one, group in groupby(ports, key=lambda port: replace(port, name="")):
-        more = f", polarity: {one.polarity}" if one.polarity != devices.POLARITIES[0] else ""
-        more += "" if one.budget_db is None else f", budget: {_decimal(one.budget_db)}dB"
-        rate = f"{_decimal(one.speed * one.lanes / _GIGA)}Gbps"
+        rest = {
+            "connector": one.connector,
+            "speed": f"{_decimal(one.speed * one.lanes / _GIGA)}Gbps",
+            "polarity": one.polarity if one.polarity != devices.POLARITIES[0] else None,
+            "budget": _decibels(one.budget_db),
+        }
         for (name,) in _runs([(port.name,) for port in group]):
-            yield f"{{name: {_scalar(name)}, connector: {one.connector}, speed: {rate}{more}}}"
+            yield _flow([("name", name)], **rest)
 
 
 def _trunks(trunks: Iterable[devices.Trunk]) -> Iterator[str]:
     names = ("panel", "panel_port", "near", "near_port")
     for loss, group in groupby(trunks, key=lambda trunk: trunk.loss_db):
-        more = "" if loss is None else f", loss: {_decimal(loss)}dB"
         for row in _runs([(one.panel, one.panel_port, one.near, one.near_port) for one in group]):
-            yield f"  - {{{_fields(names, row)}{more}}}"
+            yield f"  - {_flow(zip(names, row, strict=True), loss=_decibels(loss))}"
 
 
 def _trays(trays: Iterable[devices.Tray]) -> Iterator[str]:
     for (site, *sizes), group in groupby(trays, key=lambda tray: (tray.site, *tray[3:])):
-        length, width, depth = map(_metres, sizes[:3])
-        more = f"length: {length}, width: {width}, depth: {depth}, fill: {_decimal(sizes[3] * 100)}%"
-        for ends in _runs([(one.a, one.b) for one in group]):
-            yield f"  - {{{_where(site)}{_fields(('from', 'to'), ends)}, {more}}}"
+        rest = dict(zip(("length", "width", "depth"), map(_metres, sizes), strict=False))
+        for a, b in _runs([(one.a, one.b) for one in group]):
+            said = [("site", site or None), ("from", a), ("to", b)]
+            yield f"  - {_flow(said, **rest, fill=f'{_decimal(sizes[3] * 100)}%')}"
 
 
-def _losses(losses: devices.Losses) -> Iterator[str]:
-    for name, loss in (("connector", losses.connector), ("fibre", losses.fibre), ("splice", losses.splice)):
-        if loss is not None:
-            yield f"{name}: {_decimal(loss)}dB"
-    if losses.splices:
-        yield f"splices: {losses.splices}"
+def _losses(losses: devices.Losses) -> str:
+    each = {name: _decibels(loss) for name, loss in zip(losses._fields, losses[:3], strict=False)}
+    return _flow([], **each, splices=str(losses.splices) if losses.splices else None)
 
 
 def _panel(panel: devices.Panel) -> str:
-    group = "" if panel.field == panel.name else f", field: {_scalar(panel.field)}"
+    said = [("name", panel.name), ("kind", panel.kind), ("site", panel.site or None), ("rack", panel.rack)]
+    said += [("unit", str(panel.unit)), ("field", None if panel.field == panel.name else panel.field)]
     closed = _runs([(port.label,) for port in panel.ports if port.blocked])
-    blocked = ", ".join(_scalar(label) for (label,) in closed)
-    where = f"{_where(panel.site)}rack: {_scalar(panel.rack)}, unit: {panel.unit}{group}"
-    tail = f", blocked: [{blocked}]" if blocked else ""
-    tail += f", pods: [{', '.join(map(_scalar, panel.pods))}]" if panel.pods else ""
-    tail += f", spare: {panel.spare}" if panel.spare else ""
-    tail += "" if panel.circuit_db is None else f", circuit: {_decimal(panel.circuit_db)}dB"
-    ports = ", ".join(_panel_ports(panel.ports))
-    return f"  - {{name: {_scalar(panel.name)}, kind: {panel.kind}, {where}, ports: [{ports}]{tail}}}"
+    entry = _flow(
+        said,
+        ports=_list(_panel_ports(panel.ports)),
+        blocked=_list(_scalar(label) for (label,) in closed) if any(port.blocked for port in panel.ports) else None,
+        pods=_list(map(_scalar, panel.pods)) if panel.pods else None,
+        spare=str(panel.spare) if panel.spare else None,
+        circuit=_decibels(panel.circuit_db),
+    )
+    return f"  - {entry}"
 
 
 def _panel_ports(ports: Iterable[devices.PanelPort]) -> Iterator[str]:
     for (mode, loss), group in groupby(ports, key=lambda port: (port.mode, port.loss_db)):
-        more = "" if loss is None else f", loss: {_decimal(loss)}dB"
         for (label,) in _runs([(port.label,) for port in group]):
-            yield f"{{label: {_scalar(label)}, mode: {mode}{more}}}"
+            yield _flow([("label", label), ("mode", mode)], loss=_decibels(loss))
 
 
-def _where(site: str) -> str:
-    return f"site: {_scalar(site)}, " if site else ""
-
-
-def _fields(names: Sequence[str], values: Sequence[str]) -> str:
-    return ", ".join(f"{name}: {_scalar(value)}" for name, value in zip(names, values, strict=True))
+def _list(entries: Iterable[str]) -> str:
+    return f"[{', '.join(entries)}]"
 
 
 def _runs(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -248,6 +243,10 @@ def _scalar(text: str) -> str:
 
 def _metres(length: Fraction) -> str:
     return f"{_decimal(length)}m"
+
+
+def _decibels(loss: Fraction | None) -> str | None:
+    return None if loss is None else f"{_decimal(loss)}dB"
 
 
 def _decimal(value: Fraction) -> str:
