@@ -22,7 +22,7 @@ from tests.wiring.test_netbox import inventories
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.cli.main import program
 from topodesign.wiring.check.lldp import heard_hosts
-from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.answers import new_inventory, plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.inventory.text import inventory_text
@@ -49,6 +49,15 @@ def test_the_text_says_the_inventory(inventory: Inventory, tmp_path: Path) -> No
     path.write_text(inventory_text(inventory))
     want = replace(inventory, name=inventory.name or path.stem)
     assert read_inventory(path) == want
+
+
+def test_sides_of_switches_are_kept(tmp_path: Path) -> None:
+    plain = plain_inventory(2, 2, kind="ocs", mode="duplex")
+    ports = tuple(replace(port, side="1" if port.label < "3" else "2") for port in plain.panels[0].ports)
+    inventory = replace(plain, panels=(replace(plain.panels[0], ports=ports),))
+    path = tmp_path / "room.yaml"
+    path.write_text(inventory_text(inventory))
+    assert read_inventory(path) == inventory
 
 
 @pytest.mark.parametrize("name", ["inventory_testbed.yaml", "inventory_room1024.yaml", "inventory_testbed.csv"])

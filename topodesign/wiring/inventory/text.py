@@ -158,9 +158,9 @@ def _panel(panel: devices.Panel) -> str:
 
 
 def _panel_ports(ports: Iterable[devices.PanelPort]) -> Iterator[str]:
-    for (mode, loss), group in groupby(ports, key=lambda port: (port.mode, port.loss_db)):
+    for (mode, loss, side), group in groupby(ports, key=lambda port: (port.mode, port.loss_db, port.side)):
         for (label,) in _runs([(port.label,) for port in group]):
-            yield _flow([("label", label), ("mode", mode)], loss=_decibels(loss))
+            yield _flow([("label", label), ("mode", mode)], loss=_decibels(loss), side=side or None)
 
 
 def _list(entries: Iterable[str]) -> str:
