@@ -93,15 +93,6 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
             raise FileFormatError(str(error)) from None
 
 
-def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:
-    """Make a fabric from a networkx graph with the attributes that the head of this module tells.
-
-    It is called ``name`` if the graph has none; FileFormatError, TopologyError or TooLargeError says what cannot be
-    read.
-    """
-    return _from_graph(graph, name, node_bandwidth)
-
-
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
     """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches.
 
@@ -132,12 +123,12 @@ def _from_json(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric
     if isinstance(data, dict) and isinstance(data.get("nodes"), int):
         return _from_links(path, text, node_bandwidth)
     if isinstance(data, dict) and {"directed", "multigraph", "graph"} & data.keys() and "nodes" in data:
-        return _from_graph(node_link_graph(data), path.stem, node_bandwidth)
+        return fabric_from_graph(node_link_graph(data), path.stem, node_bandwidth)
     return _from_data(data, path.stem, node_bandwidth)
 
 
 def _from_graphml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
-    return _from_graph(graphml_graph(text), path.stem, node_bandwidth)
+    return fabric_from_graph(graphml_graph(text), path.stem, node_bandwidth)
 
 
 def _from_links(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
@@ -253,8 +244,12 @@ def _shared_limits(value: Any) -> list[Shared]:
     return limits
 
 
-def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
-    """Make a fabric from a networkx graph; names that are all numbers are put in their order."""
+def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:
+    """Make a fabric from a networkx graph with the attributes that the head of this module tells.
+
+    It is called ``name`` if the graph has none; names of nodes that are all numbers are put in their order.
+    FileFormatError, TopologyError or TooLargeError says what cannot be read.
+    """
     if not all(isinstance(name, str | int) for name in graph):
         raise FileFormatError("node names must be text or integers")
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
@@ -282,7 +277,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     nodes = [v for v in order if v not in switches]
     if not stated:
         links = _split_among(links, nodes, node_bandwidth or NODE_BANDWIDTH)
-    name = _text(graph.graph.get("name") or stem, "name")
+    name = _text(graph.graph.get("name") or name, "name")
     empty = {"shared": "[]", "latency": "{}", "prices": "{}"}
     said = {field: parse_json(_text(graph.graph.get(field, none), field)) for field, none in empty.items()}
     made = Fabric.from_links(

@@ -33,13 +33,7 @@ _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such text.
-    """
+    """Return what the text says of a box; FileFormatError if it is no such text."""
     root = parse_xml(text, "topology", "lstopo")
     found = _Found()
     for machine in root.findall("object"):

@@ -90,25 +90,12 @@ _WORDS = {"link": "a link between accelerators", "pcie": "PCIe", "sockets": "bet
 
 
 def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool | None) -> tuple[Fabric, list[str]]:
-    """Return boxes of a machine as a fabric, and what had to be assumed, a sentence each.
+    """Return so many boxes of a machine as a fabric, and what had to be assumed, a sentence each.
 
-    Parameters
-    ----------
-    machine
-        One box.
-    name
-        Of the fabric.
-    boxes
-        How many boxes there are; cards with the same place in all of them share a switch, a rail.
-    rates
-        What counts where the machine does not say.
-    pcie
-        Whether PCIe is part of it; None for where links between accelerators do not join all of them.
-
-    Raises
-    ------
-    ParameterError, TooLargeError
-        If there is no way between accelerators, boxes have no cards, what cards carry is open, or there are too many.
+    Cards with the same place in all boxes share a switch, a rail. ``rates`` count where the machine does not say;
+    ``pcie`` says whether PCIe is part of it, None for where links between accelerators do not join all of them.
+    ParameterError or TooLargeError if there is no way between accelerators, boxes have no cards, what cards carry is
+    open, or there are too many.
     """
     check_boxes(boxes, len(machine.gpus))
     filled = _Filled(rates, machine.kind)

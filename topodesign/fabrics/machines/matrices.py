@@ -45,22 +45,11 @@ def table_at(rows: Sequence[list[str]], start: int, device: Callable[[str], bool
 
 
 def tree_of(devices: Sequence[str], near: Mapping[tuple[str, str], int], most: int) -> dict[str, tuple[str, Rate]]:
-    """Return what each device hangs on, from how far pairs of them are from each other.
+    """Return what each device and switch hangs on; processors, named ``cpu0`` and so on, hang on nothing.
 
-    Parameters
-    ----------
-    devices
-        All of them.
-    near
-        Of pairs: 0 for one PCIe switch, 1 for several, 2 for a host bridge, 3 for a processor. What is further away or
-        not known is not there.
-    most
-        The level of a processor, below which everything hangs on one.
-
-    Returns
-    -------
-    dict
-        What each device and switch hangs on; processors, named ``cpu0`` and so on, hang on nothing.
+    ``near``: how far pairs of devices are from each other: 0 for one PCIe switch, 1 for several, 2 for a host bridge, 3
+    for a processor; what is further away or not known is not there. ``most``: the level of a processor, below which
+    everything hangs on one.
     """
     above: dict[str, tuple[str, Rate]] = {}
     below: dict[str, tuple[str, ...]] = {

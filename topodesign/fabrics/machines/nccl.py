@@ -35,13 +35,7 @@ _NVLS = 90  # the generation from which on switches copy and add
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such text.
-    """
+    """Return what the text says of a box; FileFormatError if it is no such text."""
     found = _Found()
     root = parse_xml(text, "system", "NCCL")
     for number, cpu in enumerate(root.findall("cpu")):

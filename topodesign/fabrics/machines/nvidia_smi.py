@@ -29,13 +29,7 @@ _LEGEND = re.compile(r"(NIC[0-9]+):")
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such text, or two cells contradict each other.
-    """
+    """Return what the text says of a box; FileFormatError if it is no such text, or two cells contradict each other."""
     rows = rows_of(text)
     start = next((place for place, words in enumerate(rows) if words[:1] and _GPU.fullmatch(words[0])), None)
     if start is None:

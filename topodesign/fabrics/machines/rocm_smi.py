@@ -22,13 +22,7 @@ _ONE_HOP = 15
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no such text.
-    """
+    """Return what the text says of a box; FileFormatError if it is no such text."""
     rows = rows_of(text)
     kinds = _table(rows, "Link Type")
     weights = _table(rows, "Weight")

@@ -14,13 +14,7 @@ _PER_LETTER = 24  # bytes of the tree that one letter may become
 
 
 def parse_xml(text: str, root: str, tool: str) -> Element:
-    """Return the root of a document.
-
-    Raises
-    ------
-    FileFormatError
-        If it is no XML, declares entities, or has another root than the tool's.
-    """
+    """Return the root; FileFormatError if it is no XML, declares entities, or has another root than the tool's."""
     from lxml import etree  # noqa: PLC0415  heavy
 
     if "<!ENTITY" in text:

@@ -114,13 +114,7 @@ class HostRack:
         self._drops: dict[object, Drop | None] = {}
 
     def best(self, ways: Sequence[Way]) -> RackChoice:
-        """Return the cheapest choice of some ways.
-
-        Raises
-        ------
-        InfeasibleError
-            If there is none.
-        """
+        """Return the cheapest choice of some ways; InfeasibleError if there is none."""
         options = [self._options(number, ways) for number in range(len(self.groups))]
         proven = prod(map(len, options)) <= _MOST_CHOICES
         found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
