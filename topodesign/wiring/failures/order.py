@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof
@@ -219,12 +220,12 @@ class _Orders:
     def __init__(
         self, plan: WiringPlan, broken: Sequence[Failure], times: list[Fraction], advance: Callable[[float], None]
     ) -> None:
-        self.plan, self.broken, self.times, self.advance = plan, broken, times, advance
+        self.broken, self.times, self.advance = broken, times, advance
         self.lost = [{connect.cable for connect in lost_and_left(plan, one)[0]} for one in broken]
         self.proven = len(broken) <= MOST_PROVEN
         self.all = len(broken) * (len(broken) + 1) // 2 + 1 if not self.proven else 2 ** len(broken)
         self.known: dict[int, Served] = {}
-        self.alike: dict[frozenset[str], Served] = {}
+        self.served = cache(lambda dark: served(plan, [c for c in plan.connects if c.cable not in dark]))
 
     def found(self) -> RepairOrder:
         """Return the best order, if they are few, and the greedy one."""
@@ -238,10 +239,7 @@ class _Orders:
         """Return what is possible when these repairs are done."""
         if done not in self.known:
             dark = frozenset[str]().union(*(lost for one, lost in enumerate(self.lost) if not done >> one & 1))
-            if dark not in self.alike:
-                left = [connect for connect in self.plan.connects if connect.cable not in dark]
-                self.alike[dark] = served(self.plan, left)
-            self.known[done] = self.alike[dark]
+            self.known[done] = self.served(dark)
             self.advance(min(1.0, len(self.known) / self.all))
         return self.known[done]
 

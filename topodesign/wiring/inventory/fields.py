@@ -199,9 +199,11 @@ class ExactFields(FileFields):
     """The same of a plan file, whose types have been looked at; fractions are text ``"p/q"``."""
 
     @classmethod
-    def of_row(cls, row: object, names: Sequence[str], kinds: Sequence[type], where: str) -> ExactFields:
-        """Return a row as fields."""
-        return cls(dict(zip(names, checked_row(row, kinds, where), strict=True)), where)
+    def of_row(cls, row: object, kinds: Mapping[str, type], where: str, short: int | None = None) -> ExactFields:
+        """Return a row as fields of these types; one that says no more may end after so many."""
+        few = short is not None and (not isinstance(row, list) or len(row) <= short)
+        names = list(kinds)[: short if few else None]
+        return cls(dict(zip(names, checked_row(row, [kinds[name] for name in names], where), strict=True)), where)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text."""

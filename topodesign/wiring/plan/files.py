@@ -60,9 +60,11 @@ WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan
 
 _HOST = {"name": str, "site": str, "rack": str, "unit": int}
 _PANEL = {**_HOST, "kind": str, "field": str}
-_TRUNK = ("panel", "panel_port", "near", "near_port", "loss")
-_PORT = ("name", "connector", "speed", "polarity", "budget")
-_PANEL_PORT = ("label", "mode", "blocked", "loss", "side")
+_TRUNK = {"panel": str, "panel_port": str, "near": str, "near_port": str, "loss": object}
+_PORT = {"name": str, "connector": str, "speed": str, "polarity": str, "budget": object}
+_PANEL_PORT = {"label": str, "mode": str, "blocked": bool, "loss": object, "side": str}
+_FIXED = {"host": str, "port": str, "lane": int, "panel": str, "panel_port": str}
+_LOSSES = {"connector": object, "fibre": object, "splice": object, "splices": int}
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
@@ -220,7 +222,7 @@ def _inventory(data: object) -> Inventory:
         exact_number(said["slack"], "inventory.slack"),
         said["name"],
         tuple(
-            parts.trunk(ExactFields.of_row(row, _TRUNK, (str, str, str, str, object), f"inventory.trunks[{number}]"))
+            parts.trunk(ExactFields.of_row(row, _TRUNK, f"inventory.trunks[{number}]"))
             for number, row in enumerate(said.get("trunks", ()))
         ),
         NOTHING_KNOWN if losses is None else _losses(losses, "inventory.losses"),
@@ -235,8 +237,7 @@ def _tray(row: object, where: str) -> Tray:
 
 
 def _losses(row: object, where: str) -> Losses:
-    said = ExactFields.of_row(row, ("connector", "fibre", "splice", "splices"), (object, object, object, int), where)
-    losses = parts.losses(said)
+    losses = parts.losses(ExactFields.of_row(row, _LOSSES, where))
     if losses.splices < 0:
         raise FileFormatError(f"{where}: there cannot be {losses.splices} splices")
     return losses
@@ -244,12 +245,8 @@ def _losses(row: object, where: str) -> Losses:
 
 def _host(data: object, where: str) -> Host:
     said = checked_object(data, {**_HOST, "ports": list}, where, {"pod": str})
-    ports = []
-    for number, row in enumerate(said["ports"]):
-        few = not isinstance(row, list) or len(row) <= 3  # of a port of which nothing more is said
-        names, types = _PORT[: 3 if few else 5], (str, str, str, str, object)[: 3 if few else 5]
-        ports.append(parts.host_port(ExactFields.of_row(row, names, types, f"{where}.ports[{number}]")))
-    return parts.host(ExactFields(said, where), ports)
+    rows = [ExactFields.of_row(row, _PORT, f"{where}.ports[{n}]", short=3) for n, row in enumerate(said["ports"])]
+    return parts.host(ExactFields(said, where), map(parts.host_port, rows))
 
 
 def _panel(data: object, where: str) -> Panel:
@@ -258,20 +255,13 @@ def _panel(data: object, where: str) -> Panel:
     pods = said.get("pods", [])
     if not all(is_of(pod, str) for pod in pods):
         raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
-    ports = []
-    for number, row in enumerate(said["ports"]):
-        few = not isinstance(row, list) or len(row) <= 4  # of a switch without sides
-        names, types = _PANEL_PORT[: 4 if few else 5], (str, str, bool, object, str)[: 4 if few else 5]
-        one = ExactFields.of_row(row, names, types, f"{where}.ports[{number}]")
-        ports.append(parts.panel_port(one, blocked=one.values["blocked"]))
+    rows = [ExactFields.of_row(row, _PANEL_PORT, f"{where}.ports[{n}]", short=4) for n, row in enumerate(said["ports"])]
+    ports = [parts.panel_port(one, blocked=one.values["blocked"]) for one in rows]
     return parts.panel(ExactFields(said | {"circuit": said.get("circuit_db")}, where), ports, pods)
 
 
 def _cabling(rows: list[Any], where: str) -> tuple[Fixed, ...]:
-    names, kinds = ("host", "port", "lane", "panel", "panel_port"), (str, str, int, str, str)
-    return tuple(
-        parts.fixed(ExactFields.of_row(row, names, kinds, f"{where}[{number}]")) for number, row in enumerate(rows)
-    )
+    return tuple(parts.fixed(ExactFields.of_row(row, _FIXED, f"{where}[{n}]")) for n, row in enumerate(rows))
 
 
 def _places(data: object, where: str) -> dict[str, tuple[Fraction, Fraction]]:

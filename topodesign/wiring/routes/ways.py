@@ -42,12 +42,17 @@ class Ways:
         """Links of every way."""
         return np.diff(self.start)
 
+    @cached_property
+    def follows(self) -> IntArray:
+        """The places of hops that follow another of their way."""
+        inner = np.ones(len(self.hop), dtype=np.bool_)
+        inner[self.start[:-1]] = False
+        return np.flatnonzero(inner)
+
     @property
     def keeps_lane(self) -> bool:
         """Whether every way stays in one lane."""
-        inner = np.ones(len(self.hop), dtype=np.bool_)
-        inner[self.start[:-1]] = False
-        return not np.any(inner[1:] & (self.lane[1:] != self.lane[:-1]))
+        return not np.any(self.lane[self.follows] != self.lane[self.follows - 1])
 
     def loads(self, weight: IntArray) -> IntArray:
         """Return what every link carries; ``weight`` has a row of integers for each source."""
@@ -138,10 +143,7 @@ def ways_of(topology: Topology, ends: IntArray, steps: IntArray, lane: IntArray)
 
 def dependencies(ways: Ways) -> tuple[IntArray, IntArray]:
     """Return the channels that follow one another on some way; channel ``link * lanes + lane``, each pair once."""
-    channel = ways.hop * ways.lanes + ways.lane
-    follows = np.ones(len(channel), dtype=np.bool_)
-    follows[ways.start[:-1]] = False
-    after = np.flatnonzero(follows)
+    channel, after = ways.hop * ways.lanes + ways.lane, ways.follows
     channels = len(ways.topology.src) * ways.lanes
     pairs = np.unique(channel[after - 1] * channels + channel[after])
     return pairs // channels, pairs % channels
@@ -181,9 +183,7 @@ def problems(ways: Ways, place: IntArray | None, ends: IntArray) -> list[str]:
     first, last = ways.hop[ways.start[:-1]], ways.hop[ways.start[1:] - 1]
     if not (np.array_equal(topology.src[first], ways.source) and np.array_equal(topology.dst[last], ways.target)):
         found.append("a way does not go from its source to its target")
-    inner = np.ones(len(ways.hop), dtype=np.bool_)
-    inner[ways.start[:-1]] = False
-    after = np.flatnonzero(inner)
+    after = ways.follows
     if np.any(topology.dst[ways.hop[after - 1]] != topology.src[ways.hop[after]]):
         found.append("a way jumps from one node to another")
     passed = topology.src[ways.hop[after]]

@@ -70,7 +70,11 @@ def to_package(plan: WiringPlan) -> str:
     sections = [
         ("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>"),
         ("topology", "The topology", _overview(plan)),
-        ("lanes", "Where every lane leads", "\n".join([_SEARCH, *table("by host", _BY_LANE, _lanes(plan))])),
+        (
+            "lanes",
+            "Where every lane leads",
+            "\n".join([_SEARCH, *table("by host", _BY_LANE, (row for _, row in _lanes(plan)))]),
+        ),
         ("patches", "Where every patch leads", "\n".join(table("by patch", _BY_PATCH, map(_patch, plan.connects)))),
         ("panels", "Panels", "\n".join(figure_of(*one) for one in panel_views(plan))),
     ]
@@ -121,7 +125,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     sites = _pages_of(plan)
     rows, joins, title = rows_of(plan, sites), joins_of(plan), title_of(plan)
     tables: dict[Site, list[str]] = {}
-    for host, row in _lanes_by_host(plan):
+    for host, row in _lanes(plan):
         tables.setdefault(sites[host], []).append(row)
     for connect in plan.connects:
         for site in dict.fromkeys(sites[end.place] for end in (connect.a, connect.b)):
@@ -208,13 +212,8 @@ def _runs(names: Sequence[str]) -> list[object]:
     return plain + [(before, *run, digits, after) for (before, after, digits), runs in numbered.items() for run in runs]
 
 
-def _lanes(plan: WiringPlan) -> Iterator[str]:
-    """Yield a row for every cabled lane, in the order of hosts and their ports."""
-    return (row for _, row in _lanes_by_host(plan))
-
-
-def _lanes_by_host(plan: WiringPlan) -> Iterator[tuple[str, str]]:
-    """Yield the same rows, each with its host."""
+def _lanes(plan: WiringPlan) -> Iterator[tuple[str, str]]:
+    """Yield hosts and a row for every cabled lane, in the order of hosts and their ports."""
     sends: dict[tuple[str, str], tuple[str, End]] = {}
     receives: dict[tuple[str, str], tuple[str, End]] = {}
     for connect in plan.connects:
