@@ -127,10 +127,6 @@ def _from_json(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric
     return _from_data(data, path.stem, node_bandwidth)
 
 
-def _from_graphml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
-    return fabric_from_graph(graphml_graph(text), path.stem, node_bandwidth)
-
-
 def _from_links(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
     del text
     fabric = Fabric.from_topology(read_topology(path), node_bandwidth or NODE_BANDWIDTH)
@@ -141,7 +137,7 @@ _READERS = {
     ".yaml": _from_yaml,
     ".yml": _from_yaml,
     ".json": _from_json,
-    ".graphml": _from_graphml,
+    ".graphml": lambda path, text, rate: fabric_from_graph(graphml_graph(text), path.stem, rate),
     ".csv": _from_links,
 }
 FABRIC_ENDINGS = tuple(_READERS)  # how the name of a file ends that :func:`read_fabric` takes
@@ -253,7 +249,8 @@ def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Frac
     if not all(isinstance(name, str | int) for name in graph):
         raise FileFormatError("node names must be text or integers")
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
-    order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
+    numbered = all(name.isascii() and name.isdecimal() and len(name) <= 18 for name in vertices)
+    order = sorted(vertices, key=int) if numbered else list(vertices)
     chosen: dict[str, list[str]] = {}
     for power in ("switch", "multicast", "aggregation", "memory"):
         chosen[power] = [v for v in order if _flag(vertices[v].get(power, False), f"{power} of node '{v[:50]}'")]
@@ -356,10 +353,6 @@ def _shown(value: Any) -> str:
         return "a list" if isinstance(value, list) else "a mapping"
     text = f"{value!r}" if isinstance(value, str | float) or abs(value) < 10**20 else "a huge number"
     return text if len(text) <= 50 else f"{text[:50]}..."
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 def _document(fabric: Fabric) -> dict[str, Any]:

@@ -128,13 +128,16 @@ def _size(value: object, name: str) -> Fraction:
     raise ParameterError(f"the shard size {str(value)[:30]!r} of {name[:100]} is no number such as 2, 0.5 or 2/3")
 
 
-def _time(value: Quantity, name: str) -> Fraction:
-    del name
-    return as_time(value)
-
-
 _SIZES = _Kind("shard sizes", "shards", "size", "2,1,1", ("node", "size"), "a row such as gpu0,2", _size)
-_TIMES = _Kind("ready times", "ready", "time", "0s,20us,0s", ("node", "ready"), "a row such as 3,20us", _time)
+_TIMES = _Kind(
+    "ready times",
+    "ready",
+    "time",
+    "0s,20us,0s",
+    ("node", "ready"),
+    "a row such as 3,20us",
+    lambda value, _: as_time(value),
+)
 
 
 def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: Quantity | None = None) -> Latency:
@@ -173,7 +176,8 @@ Costs = Mapping[str, int | float | str | Fraction] | Iterable[str]
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
     """Return the cost of every class of links, 0 where nothing is said of it; empty if nothing is said at all."""
-    pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in _several(costs)]
+    costs = [costs] if isinstance(costs, str) else costs
+    pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in costs]
     found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
     for word, value in pairs:
         meant = [word] if word in found else [kind for kind in found if fnmatchcase(kind, word)]
@@ -181,10 +185,6 @@ def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
             raise ParameterError(f"no link has the class {word!r}; {suggest(word, found)}")
         found |= dict.fromkeys(meant, _cost(word, value))
     return found
-
-
-def _several(costs: Iterable[str]) -> Iterable[str]:
-    return [costs] if isinstance(costs, str) else costs
 
 
 def _split(text: str) -> tuple[str, str]:

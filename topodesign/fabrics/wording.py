@@ -55,7 +55,8 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
     for node in nodes:
         group = _group(fabric.names[node])
         whole = group and total[group] > 1 and chosen[group] == total[group]
-        words[group if whole else _called(fabric.names[node])] = None
+        name = fabric.names[node]
+        words[group if whole else f"node {name}" if name.isdecimal() else name] = None  # a number says what it counts
     return listed(list(words))
 
 
@@ -86,11 +87,6 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return lines with the cells of each column below each other."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def _called(name: str) -> str:
-    """Return a name as it reads in a sentence: a number says what it counts."""
-    return f"node {name}" if name.isdecimal() else name
 
 
 def _group(name: str) -> str:

@@ -58,7 +58,7 @@ class _Found:
             raise FileFormatError(f"PCIe is more than {_DEPTH} bridges deep")
         for below in element:
             if below.tag == "pci":
-                own = _least(rate, _pcie(below))
+                own = min((one for one in (rate, _pcie(below)) if one is not None), default=None)
                 inner = [one for one in below if one.tag in {"pci", "gpu", "nic"}]
                 branches = len(inner) > 1
                 place = self._bridge(top, own) if branches else top
@@ -67,7 +67,9 @@ class _Found:
                 self._gpu(element, below, top, rate)
             elif below.tag == "nic":
                 for net in below.iter("net"):
-                    name = self._free(net.get("name", "")[:60] or "nic")
+                    name = net.get("name", "")[:60] or "nic"
+                    self._count[name] += 1
+                    name += f".{self._count[name] - 1}" if self._count[name] > 1 else ""
                     self.nics[name] = Fraction(number_of(net, "speed"), 8000) or None
                     self.above[name] = top, rate
 
@@ -84,10 +86,6 @@ class _Found:
             raise FileFormatError(f"GPU {number} is there twice")
         self.gpus[bus] = number, gpu
         self.above[f"gpu{number}"] = top, rate
-
-    def _free(self, name: str) -> str:
-        self._count[name] += 1
-        return name if self._count[name] == 1 else f"{name}.{self._count[name] - 1}"
 
     def machine(self) -> Machine:
         """Return the box."""
@@ -121,7 +119,3 @@ def _pcie(element: Element) -> Rate:
     speed = _SPEED.match(element.get("link_speed", ""))
     width = number_of(element, "link_width", 0)
     return Fraction(speed[1]) * width / 8 if speed and width else None
-
-
-def _least(a: Rate, b: Rate) -> Rate:
-    return min((rate for rate in (a, b) if rate is not None), default=None)

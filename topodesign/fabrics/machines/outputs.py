@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
@@ -15,8 +14,9 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import suggest
+from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.machines import hwloc, nccl, nvidia_smi, rocm_smi
-from topodesign.fabrics.machines.machine import Machine, Rate, Rates, fabric_of
+from topodesign.fabrics.machines.machine import Machine, Rates, fabric_of
 from topodesign.fabrics.options import MachineOptions, MachineTool
 
 if TYPE_CHECKING:
@@ -71,17 +71,14 @@ def fabric_of_machine(path: str | Path, **options: Unpack[MachineOptions]) -> Re
     if asked["tool"] is None:
         raise ParameterError(f"tool is to be one of {', '.join(_READERS)}")
     path = as_path(path)
-    rates = Rates(**{name: _gigabytes(asked[name]) for name in ("link", "pcie", "sockets", "nic")})
+    given = {name: asked[name] for name in ("link", "pcie", "sockets", "nic")}
+    rates = Rates(**{name: None if bits is None else bits / (8 * GB) for name, bits in given.items()})
     with naming(path):
         machine = _READERS[asked["tool"]](read_text(path, largest=_LARGEST))
     chosen = machine if asked["nics"] is None else _with_cards(machine, asked["nics"])
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:60] or "machine"
     fabric, assumed = fabric_of(chosen, name, asked["boxes"], rates, asked["with_pcie"])
     return ReadMachine(fabric, tuple(assumed))
-
-
-def _gigabytes(bits: Fraction | None) -> Rate:
-    return None if bits is None else bits / (8 * 10**9)
 
 
 def _with_cards(machine: Machine, words: str) -> Machine:

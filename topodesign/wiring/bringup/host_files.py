@@ -110,7 +110,7 @@ def netplan(found: Bringup, host: Reached) -> str:
             "      accept-ra: false",
             "      link-local: [ipv6]",
             "      optional: true",
-            f"      addresses: [{_quoted(_all(point))}]",
+            "      addresses: [" + ", ".join(f'"{address}"' for address in _all(point)) + "]",
         ]
         here = [one for one in found.routes[host.host] if one.interface == point.interface]
         rows += ["      routes:"] if here else []
@@ -201,7 +201,3 @@ def _all(one: Reached | Point) -> list[str]:
 
 def _source(host: Reached, to: str) -> str:
     return bare(host.ipv6 if ":" in to else host.address)
-
-
-def _quoted(words: Iterable[str]) -> str:
-    return ", ".join(f'"{word}"' for word in words)

@@ -83,7 +83,9 @@ class Problem:
         self.patches = patches
         kinds: dict[bytes, int] = {}
         self.kind = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in room], dtype=np.int64)
-        self.twin = _twins(self.nodes)
+        same = np.all(self.nodes[1:] == self.nodes[:-1], axis=1)
+        # for each link the one before it if that is between the same nodes, else -1
+        self.twin = np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(self.nodes)]
 
     def could_keep(self, place: Sequence[int]) -> int:
         """Return how many patches would stay with these hosts if fields did not matter."""
@@ -359,9 +361,3 @@ class Problem:
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best, enough)
         return Found(tuple(best[1].tolist()), best[0], int(kept))
-
-
-def _twins(nodes: IntArray) -> IntArray:
-    """Return for each link the one before it if that is between the same nodes, else -1."""
-    same = np.all(nodes[1:] == nodes[:-1], axis=1)
-    return np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(nodes)]

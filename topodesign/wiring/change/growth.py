@@ -290,6 +290,8 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 
 def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Grown | None:
     """Return the fastest of some ways to insert nodes."""
+    more = f", {100 * share}% of their lanes joined" if share else ""
+    name = f"{room.nodes - room.old} nodes inserted{more}"
     rng = np.random.default_rng(seed)
     found: list[Grown] = []
     for _ in range(_TRIES):
@@ -297,7 +299,7 @@ def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Gro
         if one is None:
             continue
         try:
-            found.append(room.grown(_name(room, share), one.topology, one.moves, 0, workload))
+            found.append(room.grown(name, one.topology, one.moves, 0, workload))
         except DisconnectedError:
             continue
     if not found:
@@ -306,8 +308,3 @@ def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Gro
     sides = 2 if room.duplex else 1
     links = int(best.topology.capacity.sum()) // sides
     return replace(best, at_least=max(links, len(room.patches)) - most_kept(room.existing, best.topology) // sides)
-
-
-def _name(room: _Room, share: Fraction) -> str:
-    more = f", {100 * share}% of their lanes joined" if share else ""
-    return f"{room.nodes - room.old} nodes inserted{more}"

@@ -55,7 +55,8 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
         raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
     existing, wanted = without_loops(existing), without_loops(wanted)
     have, want = _matrix(existing, nodes), _matrix(wanted, nodes)
-    best = _same(have, want)
+    kept = sum(int(np.minimum(*rows).sum()) for rows in zip(have, want, strict=True))  # one row at a time: less memory
+    best = Relabelling(tuple(range(nodes)), kept, min(int(have.sum()), int(want.sum())))
     if best.kept < best.most and nodes == wanted.nodes:
         found = isomorphism(existing, wanted)
         if found.place is not None:
@@ -86,12 +87,6 @@ def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
     matrix = np.zeros((nodes, nodes), dtype=np.int16)
     matrix[topology.src, topology.dst] = topology.capacity
     return matrix
-
-
-def _same(have: NDArray[np.int16], want: NDArray[np.int16]) -> Relabelling:
-    most = min(int(have.sum()), int(want.sum()))
-    kept = sum(int(np.minimum(*rows).sum()) for rows in zip(have, want, strict=True))  # one row at a time: less memory
-    return Relabelling(tuple(range(len(have))), kept, most)
 
 
 def labelled(nodes: int, links: IntArray) -> kernels.Labelled:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.patches import Change, Key, wired_topology
+from topodesign.wiring.change.patches import Change, Key
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 
 
@@ -132,7 +132,7 @@ class _Work:
         self.chains = [rest for chain, rest in zip(self.chains, left, strict=True) if len(rest) == len(chain)]
         hosts = self._joined_hosts() if self.open or self.chains else self.last_hosts
         known = next((graph for graph in (self.graph, self.whole) if graph.hosts == hosts), None)
-        after = wired_topology(hosts, self._lit()) if known is None else known.topology(self.lit)
+        after = (known or _Graph(hosts, self.patches)).topology(self.lit)
         removed = tuple(self.patches[number] for number in gone)
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
@@ -142,9 +142,6 @@ class _Work:
             return self.hosts
         part = self.whole.parts(self.lit)
         return tuple(host for host, number in part.items() if number == part[self.hosts[0]])
-
-    def _lit(self) -> list[CrossConnect]:
-        return [self.patches[number] for number in np.flatnonzero(self.lit).tolist()]
 
     def _few_dark(self, chains: Iterable[list[int]], most_dark: int) -> list[list[int]]:
         """Return chains that together darken few enough links of every host."""

@@ -269,7 +269,11 @@ class _Search:
                 for lane in lanes:
                     old, new = room.trunk_at[self.port[lane]], self.port[self.slot[lane]]
                     trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
-            where = ", ".join(f"{self._name(lane)} is at {self._place(self.slot[lane])}" for lane in lanes)
+            where = ", ".join(
+                f"{one.host} {interface_name(one.port, one.lane, lanes_at(self.plan, one))} is at "
+                f"{self._place(self.slot[one])}"
+                for one in lanes
+            )
             others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]
             instead = "".join(f", or else {names.words(pair)}" for pair in others)
             known = dict.fromkeys(name for some in (lanes, *others) for name in names.all(some))
@@ -303,9 +307,6 @@ class _Search:
     def _moved(self, heard: Mapping[Lane, Lane] | None) -> dict[Lane, Lane] | None:
         """Return what is told of slots, told of the lanes in them."""
         return None if heard is None else {self._occupant(r): self._occupant(s) for r, s in heard.items()}
-
-    def _name(self, lane: Lane) -> str:
-        return f"{lane.host} {interface_name(lane.port, lane.lane, lanes_at(self.plan, lane))}"
 
     def _place(self, slot: Lane) -> str:
         if slot not in self.port:

@@ -250,18 +250,14 @@ def read_power(path: Path) -> Iterator[Power]:
     with naming(path):
         text = read_text(path, (".csv", ETHTOOL))
         if path.suffix.lower() == ".csv":
-            yield from _of_table(text)
+            for line, row in named_columns(text, LIGHT_COLUMNS, str.strip):
+                host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
+                yield Power(host, interface, None, _dbm(power or "-inf", f"line {line}"))
         else:
             found = list(_of_json(path.stem, text) if text.lstrip().startswith("[") else _of_modules(path.stem, text))
             if not found:
                 raise FileFormatError("no power is told; expected what 'ethtool -m' prints of an optical module")
             yield from found
-
-
-def _of_table(text: str) -> Iterator[Power]:
-    for line, row in named_columns(text, LIGHT_COLUMNS, str.strip):
-        host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
-        yield Power(host, interface, None, _dbm(power or "-inf", f"line {line}"))
 
 
 def _of_modules(stem: str, text: str) -> Iterator[Power]:

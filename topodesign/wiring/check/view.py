@@ -109,7 +109,9 @@ class View:
         }
         rings = list(self._rings(wrong))
         apart: dict[frozenset[str], list[Lane]] = {}
-        for ring in sorted(rings, key=self._backward):  # duplex patches tell in both directions, so of two rings one
+        heard = self.observed.heard
+        # duplex patches tell in both directions, so of two rings one: that with fewer ends at which patches begin
+        for ring in sorted(rings, key=lambda ring: sum(receiver < heard[receiver] for receiver in ring)):
             apart.setdefault(frozenset(self.wanted[receiver][1] for receiver in ring), ring)
         for ring in apart.values():
             yield self._swapped(ring)
@@ -167,10 +169,6 @@ class View:
                 order = list(trail)
                 yield order[order.index(receiver) :]
             done |= trail.keys()
-
-    def _backward(self, ring: list[Lane]) -> int:
-        """Return how many receivers are those at which their patch begins, by :meth:`built`."""
-        return sum(receiver < self.observed.heard[receiver] for receiver in ring)
 
     def _once(self, findings: list[Finding]) -> Iterator[Finding]:
         """Yield findings, of duplex patches the first only: they are wrong in both directions."""

@@ -167,7 +167,9 @@ class FailureReport(Result):
         lines = [f"as it is: {self.before}"]
         for kind, groups in self.alike.items():
             if self.ranked:
-                shown = _shown(len(groups), len(self.worst[kind]))
+                most = len(self.worst[kind])
+                shown = f"{len(groups)} that differ, {'all' if len(groups) <= most else f'the worst {most}'} shown"
+                shown = shown if len(groups) != 1 else "all cost the same"
                 lines += ["", f"{sum(map(len, groups))} single failures of a {kind}; {shown}:"]
             for one in self.worst[kind]:
                 lines += ["", str(one)]
@@ -280,12 +282,6 @@ def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed:
 
 def _ability(plan: WiringPlan, state: State, told: bool) -> Ability:
     return Ability(state, state_strength(plan, state) if told else None)
-
-
-def _shown(groups: int, shown: int) -> str:
-    if groups == 1:
-        return "all cost the same"
-    return f"{groups} that differ, {'all' if groups <= shown else f'the worst {shown}'} shown"
 
 
 @dataclass(frozen=True)

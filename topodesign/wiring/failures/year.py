@@ -228,9 +228,9 @@ class _Year:
         self.cut = strength(whole, plan.speed).connectivity
         self.degree = int(max(whole.out_ports.max(), whole.in_ports.max()))
         self.left = _EFFORT // max(whole.nodes * len(plan.connects), 1)
-        self.one = [self._single(kind) for kind in self.kinds]
+        self.one = [self._average(kind, [frozenset()]) for kind in self.kinds]
         self.two = {
-            (i, j): self._pair(self.kinds[i], self.kinds[j])
+            (i, j): self._average(self.kinds[i], self.kinds[j].lost)
             for i, j in itertools.combinations_with_replacement(range(len(self.kinds)), 2)
         }
 
@@ -285,19 +285,13 @@ class _Year:
         hosts = len(self.plan.hosts)
         return Fraction(hosts**2 * links, 16 * (hosts - 1)) * self.plan.speed
 
-    def _single(self, kind: _Kind) -> tuple[Fraction, Fraction]:
-        return self._average([(size, kind.lost[first]) for first, size in _examples(kind)], len(kind.lost))
-
-    def _pair(self, one: _Kind, two: _Kind) -> tuple[Fraction, Fraction]:
-        """Return bounds on the mean over all pairs, of which the first is one of those alike."""
-        sets = [(size, one.lost[first] | lost) for first, size in _examples(one) for lost in two.lost]
-        return self._average(sets, len(one.lost) * len(two.lost))
-
-    def _average(self, sets: list[tuple[int, frozenset[str]]], count: int) -> tuple[Fraction, Fraction]:
+    def _average(self, kind: _Kind, others: Sequence[frozenset[str]]) -> tuple[Fraction, Fraction]:
+        """Return bounds on the mean over all pieces of a kind, of those alike the first, each with each of others."""
         low = high = Fraction(0)
         times = Counter[frozenset[str]]()
-        for size, lost in sets:
-            times[lost] += size
+        for first, size in _examples(kind):
+            for lost in others:
+                times[kind.lost[first] | lost] += size
         for place, (lost, size) in enumerate(times.items()):
             self.advance(place / len(times))
             least, most = self._least(len(lost)), self._most(len(lost))
@@ -308,6 +302,7 @@ class _Year:
                 least = most = self.known[lost].together
             low += size * least
             high += size * most
+        count = len(kind.lost) * len(others)
         return low / count, high / count
 
 

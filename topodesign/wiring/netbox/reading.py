@@ -120,7 +120,10 @@ class _Room:
             self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
         self.lanes: dict[model.CableEnd, list[tuple[str, int]]] = {}
         words = {(one.device, one.name): one.description.split(", ") for one in objects.rear_ports}
-        self.label = {key: _label(key[1], said) for key, said in words.items()}
+        self.label = {  # of the panel port that a rear port is, or is a side of
+            key: next((word.removeprefix(model.PART) for word in said if word.startswith(model.PART)), key[1])
+            for key, said in words.items()
+        }
         self.leading = {key: said for key, said in words.items() if any(_is_trunk(word) for word in said)}
         self.trunk_fronts = {(one.device, one.name): key for key in self.leading for one in self.fronts.get(key, ())}
         self.led = dict(self._led())
@@ -231,11 +234,6 @@ class _Room:
 
 def _is_trunk(word: str) -> bool:
     return word.partition(" ")[0] == model.TRUNK
-
-
-def _label(name: str, words: Sequence[str]) -> str:
-    """Return the label of the panel port that a rear port is, or is a side of."""
-    return next((word.removeprefix(model.PART) for word in words if word.startswith(model.PART)), name)
 
 
 _Component = TypeVar("_Component", model.Interface, model.RearPort)

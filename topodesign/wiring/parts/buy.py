@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.wiring.inventory.devices import Fixed, Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
@@ -109,8 +109,10 @@ def buy_cables(
     runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
     turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
-    ends: dict[_LaneKey, tuple[str, str, str]] = {one.source: _end(wiring, one) for one in wiring.fixed}
-    there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _, _) in ends.items()}
+    room = wiring.inventory
+    plugged: dict[_LaneKey, tuple[str, str]] = {one.source: room.plugged_at(*one.place) for one in wiring.fixed}
+    there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _) in plugged.items()}
+    ends: dict[_LaneKey, tuple[str, str, str]] = {lane: (*near, there[lane][1]) for lane, near in plugged.items()}
     chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
     alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.laid(shop)
@@ -150,11 +152,6 @@ def buy_cables(
         uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
         *dark_links(lines, on_way),
     )
-
-
-def _end(plan: WiringPlan, fixed: Fixed) -> tuple[str, str, str]:
-    panel, label = plan.inventory.plugged_at(*fixed.place)
-    return panel, label, plan.inventory.place(panel).rack
 
 
 @dataclass(frozen=True)

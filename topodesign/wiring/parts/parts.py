@@ -232,7 +232,8 @@ def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort af
     """Return a part with the fields of its sort."""
     if part.sort == "cord":
         ends = entry.choice("ends", _CORDS)
-        polarity: str = entry.choice("polarity", POLARITIES if ends in ARRAYS else TURNS, _usual(ends))
+        usual = "B" if ends in ARRAYS else "crossed" if ends == "LC duplex" else "straight"
+        polarity: str = entry.choice("polarity", POLARITIES if ends in ARRAYS else TURNS, usual)
         return replace(part, connector=ends, polarity=polarity)
     if part.sort == "circulator":
         return part
@@ -262,10 +263,6 @@ def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort af
         return replace(part, count=inputs, fronts=outputs)
     fibres = int(entry.choice("fibres", ("1", "2"), "2"))
     return replace(part, speed=entry.speed("speed", 1), budget=entry.loss("budget"), fibres=fibres)
-
-
-def _usual(ends: str) -> str:
-    return "B" if ends in ARRAYS else "crossed" if ends == "LC duplex" else "straight"
 
 
 def _pairs(connector: Connector) -> int:

@@ -368,7 +368,9 @@ def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
     """
     best: list[tuple[Fraction, Piece | None]] = [(Fraction(0), None)]
     for count in range(1, needed + 1):
-        best.append(min(((best[max(0, count - one.part.count)][0] + one.price, one) for one in pieces), key=_by_price))
+        ways = ((best[max(0, count - one.part.count)][0] + one.price, one) for one in pieces)
+        # of the same price the larger one, so that there are few
+        best.append(min(ways, key=lambda way: (way[0], -way[1].part.count, way[1].part.name)))
     chosen: list[Piece] = []
     left = needed
     while left > 0:
@@ -378,9 +380,3 @@ def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
         chosen.append(piece)
         left -= piece.part.count
     return Cover(tuple(chosen), best[needed][0])
-
-
-def _by_price(entry: tuple[Fraction, Piece]) -> tuple[Fraction, int, str]:
-    """Rank the last piece: of the same price the larger one, so that there are few."""
-    price, piece = entry
-    return price, -piece.part.count, piece.part.name

@@ -57,7 +57,8 @@ def check_split(
     """Prove what :func:`split` promises."""
     links = np.stack((src, dst), axis=1)
     links = np.concatenate((links, links[:, ::-1])) if duplex else links
-    if not np.array_equal(_sorted(links), np.stack(unit_links(without_loops(topology)), axis=1)):
+    links = links[np.lexsort((links[:, 1], links[:, 0]))]
+    if not np.array_equal(links, np.stack(unit_links(without_loops(topology)), axis=1)):
         raise TopologyError("the parts do not have the links of the topology")
     out, into = np.zeros_like(lanes), np.zeros_like(lanes)
     np.add.at(out, (src, part), 1)
@@ -228,10 +229,6 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
     part = np.empty(len(link), dtype=np.int64)
     part[order] = nth >= np.repeat(carried, count)
     return part
-
-
-def _sorted(links: IntArray) -> IntArray:
-    return links[np.lexsort((links[:, 1], links[:, 0]))]
 
 
 _MOST_TRIES = 20_000

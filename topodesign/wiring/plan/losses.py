@@ -318,12 +318,8 @@ def losses_of(
             parts += _between(inventory, connect)
         least = [value for value in (budget[end.socket] for end in ends) if value is not None]
         links.append(_link(connect, parts, min(least, default=None), refused))
-    links.sort(key=_tightness)
+    links.sort(key=lambda one: (not one.refused, one.margin is None, -one.loss if one.margin is None else one.margin))
     return LossBudget(tuple(links))
-
-
-def _tightness(link: LinkLoss) -> tuple[bool, bool, Fraction]:
-    return not link.refused, link.margin is None, link.margin if link.margin is not None else -link.loss
 
 
 def _link(connect: CrossConnect, parts: Sequence[_Part], budget: Fraction | None, refused: str) -> LinkLoss:

@@ -29,7 +29,6 @@ from topodesign.topology.library import TopologyLike, build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried
 from topodesign.wiring.plant.cubes import (
@@ -280,16 +279,12 @@ def _carriage(one: Carriage, plant: Plant) -> Carriage:
     reason = why_not(one.topology, plant, lambda: one.all_to_all.upper)
     if reason is not None:
         return replace(one, not_carried_because=reason)
+    hosts = None if len(plant.classes) > 1 else plant.hosts
     try:
-        return replace(one, plan=_plan(one.topology, plant))
+        plan = make_plan(one.topology, plant.inventory, mode=plant.mode, hosts=hosts, seconds=_PLANNING)
+        return replace(one, plan=plan)
     except InfeasibleError as error:
         return replace(one, not_carried_because=str(error))
-
-
-def _plan(topology: Topology, plant: Plant) -> WiringPlan:
-    room = plant.inventory
-    hosts = None if len(plant.classes) > 1 else plant.hosts
-    return make_plan(topology, room, mode=plant.mode, hosts=hosts, seconds=_PLANNING)
 
 
 def _made_for(

@@ -123,7 +123,11 @@ def structured(
                 steps: one for steps, one in front.items() if steps < best.steps or one[0].bandwidth < best.bandwidth
             }
             front[best.steps] = best, lift, blocks
-    return [(cost, _made(plant, lift, blocks)) for _, (cost, lift, blocks) in sorted(front.items())]
+    found = []
+    for _, (cost, lift, blocks) in sorted(front.items()):
+        topology = replace(lift.topology(plant.degree), spec=lift.spec(plant.degree, duplex=plant.duplex))
+        found.append((cost, Made(topology, *lift.links(), blocks.ravel())))
+    return found
 
 
 def _rank(cost: Cost, steps_first: bool) -> tuple[object, ...]:
@@ -221,8 +225,3 @@ def _repair(lift: _Lift, one: int, other: int, rng: np.random.Generator) -> None
     for link in (one, other, left, right):
         lift.head[link] = lift.tail[lift.mate[link]]
         _turn(lift, link, rng)
-
-
-def _made(plant: Plant, lift: _Lift, blocks: IntArray) -> Made:
-    topology = replace(lift.topology(plant.degree), spec=lift.spec(plant.degree, duplex=plant.duplex))
-    return Made(topology, *lift.links(), blocks.ravel())

@@ -228,18 +228,12 @@ def routes(
         what = "no engine takes" if engine == "auto" else f"{engine} does not take"
         way = "" if topology.is_duplex else "; links that go one way only close circles, so give more"
         raise InfeasibleError(f"{what} {counted(most, 'lane')} for {fabric.name}{way}")
-    by = _by_lanes if lanes is None else _by_load
-    found.sort(key=by)
+    if lanes is None:
+        found.sort(key=lambda one: (not one.shortest, one.ways.lanes, one.fullest))
+    else:
+        found.sort(key=lambda one: (one.fullest, one.mean_hops, one.ways.lanes))
     said = traffic if isinstance(traffic, str | Path) else "a matrix"
     return Routes(fabric, None if traffic is None else str(said), tuple(found), isinstance(there, Topology))
-
-
-def _by_lanes(one: Routing) -> tuple[bool, int, Fraction]:
-    return not one.shortest, one.ways.lanes, one.fullest
-
-
-def _by_load(one: Routing) -> tuple[Fraction, Fraction, int]:
-    return one.fullest, one.mean_hops, one.ways.lanes
 
 
 def _routing(question: Question, name: str, *, limited: bool) -> Routing | None:

@@ -36,8 +36,9 @@ def to_bringup(plan: WiringPlan, **options: Any) -> tuple[Content, tuple[str, ..
     """Return the files and what writes the directories of hosts, and notes."""
     found = bringup(plan, **options)
     notes = list(found.notes)
+    lines = ((one.cable, *(getattr(end, name) for end in (one.a, one.b) for name in _END)) for one in found.lines)
     files: dict[str, Any] = {
-        "links.csv": write_csv([COLUMNS, *_rows(found)]),
+        "links.csv": write_csv([COLUMNS, *lines]),
         "hosts": hosts_table(found),
         "ranks": host_list(found, [one.host for one in found.hosts]),
         "link_test.py": link_test_of(found),
@@ -51,7 +52,7 @@ def to_bringup(plan: WiringPlan, **options: Any) -> tuple[Content, tuple[str, ..
             files |= jaccl_of(found)
         except ParameterError as error:
             notes.append(str(error))
-    hosts = {one.host: partial(_host, found=found, number=n) for n, one in enumerate(found.hosts)}
+    hosts = {one.host: partial(write_host, found=found, host=one) for one in found.hosts}
     taken = next(iter(files.keys() & hosts.keys()), None)
     if taken is not None:
         raise ParameterError(f"a host cannot be called '{taken}' here: that is a file beside those of the hosts")
@@ -137,14 +138,6 @@ def tenstorrent_of(found: Bringup) -> str:
         for node, one in enumerate(found.hosts)
     ]
     return "\n".join([*rows, "}"]) + "\n"
-
-
-def _host(path: Path, *, found: Bringup, number: int) -> None:
-    write_host(path, found, found.hosts[number])
-
-
-def _rows(found: Bringup) -> list[tuple[str, ...]]:
-    return [(line.cable, *(getattr(end, name) for end in (line.a, line.b) for name in _END)) for line in found.lines]
 
 
 def _thunderbolt(point: Point) -> str:
