@@ -194,7 +194,6 @@ def _checked(fabric: Fabric, unequal: bool) -> Fabric:
 
 
 def _latencies(value: Any) -> dict[str, Fraction]:
-    """Return what the field ``latency`` says, in seconds."""
     if not isinstance(value, dict):
         raise FileFormatError(f"latency: expected a time for each class of links, not {_shown(value)}")
     where = {kind: f"latency.{kind[:50]}" for kind in value}
@@ -222,7 +221,6 @@ def _parsed(parse: Callable[[str], _Value], text: str, where: str) -> _Value:
 
 
 def _shared_limits(value: Any) -> list[Shared]:
-    """Return what the field ``shared`` says."""
     limits = []
     for row, entry in enumerate(_list(value, "shared")):
         where = f"shared[{row}]"

@@ -62,7 +62,6 @@ def _is_stream(traffic: tuple[Any, ...]) -> bool:
 
 
 def _stream(traffic: Traffic) -> Stream:
-    """Return a sort of traffic."""
     if isinstance(traffic, Stream):
         return traffic
     if isinstance(traffic, str):

@@ -60,11 +60,18 @@ class _Found:
             if below.tag == "pci":
                 own = min((one for one in (rate, _pcie(below)) if one is not None), default=None)
                 inner = [one for one in below if one.tag in {"pci", "gpu", "nic"}]
-                branches = len(inner) > 1
-                place = self._bridge(top, own) if branches else top
-                self.device(below, place, None if branches else own, depth + 1)
+                place = top
+                if len(inner) > 1:
+                    place = f"pcie{self._count['pcie']}"
+                    self._count["pcie"] += 1
+                    self.above[place], own = (top, own), None
+                self.device(below, place, own, depth + 1)
             elif below.tag == "gpu":
-                self._gpu(element, below, top, rate)
+                number, bus = number_of(below, "dev"), element.get("busid", "")
+                if bus in self.gpus or f"gpu{number}" in self.above:
+                    raise FileFormatError(f"GPU {number} is there twice")
+                self.gpus[bus] = number, below
+                self.above[f"gpu{number}"] = top, rate
             elif below.tag == "nic":
                 for net in below.iter("net"):
                     name = net.get("name", "")[:60] or "nic"
@@ -72,20 +79,6 @@ class _Found:
                     name += f".{self._count[name] - 1}" if self._count[name] > 1 else ""
                     self.nics[name] = Fraction(number_of(net, "speed"), 8000) or None
                     self.above[name] = top, rate
-
-    def _bridge(self, top: str, rate: Rate) -> str:
-        name = f"pcie{self._count['pcie']}"
-        self._count["pcie"] += 1
-        self.above[name] = top, rate
-        return name
-
-    def _gpu(self, holder: Element, gpu: Element, top: str, rate: Rate) -> None:
-        number = number_of(gpu, "dev")
-        bus = holder.get("busid", "")
-        if bus in self.gpus or f"gpu{number}" in self.above:
-            raise FileFormatError(f"GPU {number} is there twice")
-        self.gpus[bus] = number, gpu
-        self.above[f"gpu{number}"] = top, rate
 
     def machine(self) -> Machine:
         """Return the box."""

@@ -83,7 +83,6 @@ class Names:
 
 
 def _read(path: Path, plan: WiringPlan) -> dict[tuple[str, str], tuple[Interface, ...]]:
-    """Read a table of interfaces."""
     room = plan.inventory
     lanes = {
         (host.name, interface_name(port.name, lane, port.lanes)) for host in room.hosts for port, lane in lanes_of(host)

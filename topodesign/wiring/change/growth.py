@@ -9,7 +9,7 @@ new nodes may be joined to each other, which moves fewer patches and makes longe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -158,7 +158,10 @@ def grow(
     workload = as_workload(**work)
     room = _Room(wiring, nodes)
     found: list[Grown] = []
-    known = list(_known(nodes, degree, duplex=room.duplex))
+    try:
+        known = [row.spec for row in Catalog().frontier(nodes, degree, duplex=room.duplex)[:_FROM_CATALOG]]
+    except CatalogError:
+        known = []
     for number, spec in enumerate(known):
         tell(progress, number / (len(known) + 1))
         one = room.priced(spec, build(spec), workload, seed)
@@ -175,14 +178,6 @@ def grow(
     front = [one for place, one in enumerate(found) if all(one.times[0] < other.times[0] for other in found[:place])]
     named = (replace(one, file=f"grown{number}.json") for number, one in enumerate(front, start=1))
     return Growth(wiring, nodes, degree, workload, tuple(named))
-
-
-def _known(nodes: int, degree: int, *, duplex: bool) -> Iterator[str]:
-    try:
-        rows = Catalog().frontier(nodes, degree, duplex=duplex)
-    except CatalogError:
-        return
-    yield from (row.spec for row in rows[:_FROM_CATALOG])
 
 
 class _Inserted(NamedTuple):
@@ -281,7 +276,6 @@ def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]])
 
 
 def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
-    """Take the first of some ends that is not bad."""
     for place in range(len(ends) - 1, max(len(ends) - 1 - _REDRAWN, -1), -1):
         if not bad(ends[place]):
             return ends.pop(place)
@@ -289,7 +283,6 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 
 
 def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Grown | None:
-    """Return the fastest of some ways to insert nodes."""
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{room.nodes - room.old} nodes inserted{more}"
     rng = np.random.default_rng(seed)

@@ -110,7 +110,10 @@ class Pairing:
                 continue
             options = self._waiting["old" if item.kind == "new" else "new", place[1]]
             if not options:
-                self._leave(item)
+                if item.kind == "new":
+                    self._chosen[item] = self._free[self._spots[item]].pop(0)
+                else:  # it frees a fibre that nobody takes yet
+                    self._waiting[item.kind, self._spots[item]][item] = None
                 break
             partner = next(iter(options))
             self._remove(partner)
@@ -121,13 +124,6 @@ class Pairing:
                 break
             self._remove(item)
         self._pair(trail)
-
-    def _leave(self, item: _Item) -> None:
-        """Give a new end a free fibre; an old one frees a fibre that nobody takes yet."""
-        if item.kind == "new":
-            self._chosen[item] = self._free[self._spots[item]].pop(0)
-        else:
-            self._waiting[item.kind, self._spots[item]][item] = None
 
     def _pair(self, pairs: Iterable[tuple[_Item, _Item]]) -> None:
         for one, two in pairs:
@@ -358,7 +354,6 @@ class Patches:
 
 
 def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, End]]]:
-    """Return names and ends by hosts."""
     wishes: dict[Pair, list[tuple[str, End, End]]] = defaultdict(list)
     for connect in prefer:
         for a, b in connect.ways:

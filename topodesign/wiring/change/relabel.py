@@ -62,7 +62,9 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
         if found.place is not None:
             best = Relabelling(found.place, best.most, best.most)
         elif found.decided and have.sum() == want.sum():
-            best = replace(best, most=best.most - _least_apart(existing, wanted))
+            # were it one link that differs where all degrees are alike, it would have to be between the same nodes
+            alike, both_ways = (existing.is_regular and wanted.is_regular, existing.is_duplex and wanted.is_duplex)
+            best = replace(best, most=best.most - (1 + both_ways) * (1 + alike))
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
@@ -70,14 +72,6 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
         best = _exhaust(have, want, best)
     return replace(best, place=best.place[: wanted.nodes])
-
-
-def _least_apart(one: Topology, other: Topology) -> int:
-    """Return how many links of topologies with equally many differ at least if they are not isomorphic."""
-    both_ways = one.is_duplex and other.is_duplex
-    # were it one where all degrees are alike, it would have to be between the same nodes
-    alike = one.is_regular and other.is_regular
-    return (2 if both_ways else 1) * (2 if alike else 1)
 
 
 def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
@@ -206,7 +200,7 @@ def most_kept(one: Topology, other: Topology) -> int:
     most = min(int(topology.capacity.sum()) for topology in (one, other))
     walks = _Walks(one), _Walks(other)
     for kind in _KINDS:
-        if most and all(each.countable(kind) for each in walks):
+        if most and all(each.nodes * each.degree ** (len(kind) - 1) <= _MOST_WALKS for each in (one, other)):
             most = min(most, _most_common(walks[0].ended(kind), walks[1].ended(kind), len(kind)))
     if not (one.is_duplex and other.is_duplex):
         return most
@@ -300,10 +294,6 @@ class _Walks:
         shape = (topology.nodes, topology.nodes)
         forth = csr_array((topology.capacity, (topology.src, topology.dst)), shape=shape)
         self.step = {"+": forth, "-": csr_array(forth.T)}
-
-    def countable(self, kind: str) -> bool:
-        """Return whether there are few enough walks for all of them to be counted."""
-        return bool(self.topology.nodes * self.topology.degree ** (len(kind) - 1) <= _MOST_WALKS)
 
     def ended(self, kind: str) -> IntArray:
         """Return how many closed walks of a kind each link ends when it goes, once for each step by it."""

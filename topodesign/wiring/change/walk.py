@@ -173,7 +173,6 @@ def with_less_way(change: Change) -> Change:
 
 
 def _swapped(ends: list[tuple[End, End]], one: tuple[int, int], other: tuple[int, int]) -> list[tuple[End, End]]:
-    """Return ends of patches, two of them exchanged."""
     found = [list(pair) for pair in ends]
     (i, j), (k, m) = one, other
     found[i][j], found[k][m] = found[k][m], found[i][j]

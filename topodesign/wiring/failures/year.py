@@ -359,7 +359,6 @@ def _poisson(mean: Fraction) -> list[Fraction]:
 
 
 def _down(value: Fraction) -> Fraction:
-    """Round down to few digits."""
     return Fraction(value.numerator * _DIGITS // value.denominator, _DIGITS)
 
 

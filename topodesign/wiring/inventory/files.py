@@ -238,7 +238,6 @@ def _blocked(panel: FileFields, labels: Collection[str]) -> set[str]:
 
 
 def _read_table(path: Path, content: str, draft: _Draft) -> None:
-    """Read a port table into a draft."""
     devices: dict[str, list[FileFields]] = {}
     for row in parse_csv(content, _COLUMNS, _MORE_COLUMNS):
         said = FileFields({**row, "name": row["device"]}, "")

@@ -237,7 +237,6 @@ def _column(a: str, b: str) -> _Column | None:
 
 
 def _scalar(text: str) -> str:
-    """Return a text as YAML has it."""
     return text if _PLAIN.fullmatch(text) and text == text.strip() else json.dumps(text, ensure_ascii=False)
 
 

@@ -255,7 +255,6 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
 
 
 def _about(inventory: Inventory) -> str:
-    """Return the comments of sites."""
     if inventory.name != inventory.name.strip() or not inventory.name.isprintable():
         raise ParameterError(f"the inventory is called {inventory.name!r}; NetBox takes no blanks around; rename it")
     lines = [f"inventory: {inventory.name}"] if inventory.name else []

@@ -220,7 +220,6 @@ def _fitting(
 
 
 def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
-    """Return what one way costs alone."""
     used = {option.way for rack in chosen.racks for _, option in rack.groups}
     try:
         only = chosen if used == {way} else _cheapest(racks, [way])
@@ -282,7 +281,6 @@ def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
 
 
 def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]:
-    """Return what light loses in a piece, and in its fibre."""
     found: list[tuple[str, Fraction | None]] = [(piece.part.name, piece.part.loss)]
     return found if piece.length is None else [*found, fibre_loss(plan.inventory, piece.length)]
 
@@ -335,7 +333,6 @@ def _optics(shop: Shop, plan: WiringPlan, loss: LossBudget) -> dict[tuple[str, s
 
 
 def _share(value: str | Fraction | int) -> Fraction:
-    """Return a share such as 3%."""
     if isinstance(value, str):
         match = _SHARE.fullmatch(value.strip())
         if match is None:

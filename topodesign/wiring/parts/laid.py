@@ -89,7 +89,6 @@ class Laid:
             self._bundle(choice.rack, rack, choice.bundles[rack, kind], lanes)
 
     def _unit(self, piece: Piece, a: ways.Rack, b: ways.Rack) -> Unit:
-        """Add a piece."""
         letter = _LETTERS[piece.part.sort]
         self._count[letter] += 1
         self.units.append(Unit(f"{letter}{self._count[letter]}", piece, a, b))
@@ -157,7 +156,6 @@ class Laid:
             )
 
     def _bundle(self, here: ways.Rack, there: ways.Rack, bundle: Bundle, lanes: Sequence[Lane]) -> None:
-        """Lay a bundle with the cords at its ends."""
         span = bundle.span
         trunks = self._plugs(bundle.trunks, here, there)
         rears = self._plugs(bundle.cassettes, here, here) if bundle.both else []

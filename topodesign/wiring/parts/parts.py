@@ -214,7 +214,6 @@ def _part(entry: FileFields, section: str) -> Part:
 
 
 def _common(entry: FileFields) -> dict[str, object]:
-    """Return the fields that several sorts of parts have."""
     found: dict[str, object] = {"loss": entry.loss("loss")}
     if "fit" in entry:
         found["fit"] = _price(entry, "fit")
@@ -266,7 +265,6 @@ def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort af
 
 
 def _pairs(connector: Connector) -> int:
-    """Return how many pairs of fibres a connector has."""
     return {"LC": 1, "MPO-12": 6, "MPO-16": 8, "MPO-24": 12}[connector]
 
 

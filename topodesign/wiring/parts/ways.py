@@ -185,11 +185,6 @@ class Shop:
         """The ends of the cords that lead on what comes from a host's port, or from a circulator behind it."""
         return "LC duplex" if self.single is None else "LC simplex"
 
-    def near_cord(self, run: PortRun) -> Piece | None:
-        """Return the cord from a port of one lane to its rack's top, where all goes by one fibre from there."""
-        ends = "LC duplex" if self.circulator is not None else self.ends
-        return self.cord(ends, run.place, self.top(run.rack))
-
     def direct(self, run: PortRun, odd: bool) -> Piece | None:
         """Return the one cable for a port; ``odd`` is whether it shall exchange the fibres of each lane."""
         if self.single is not None:
@@ -259,7 +254,8 @@ def outputs_of(option: Option, run: PortRun) -> dict[int, Rack]:
 
 def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
     """Return the cords of a lane that goes by one fibre, from some place on to a panel; None if there are none."""
-    near = shop.near_cord(run) if run.port.lanes == 1 else None
+    ends = "LC duplex" if shop.circulator is not None else shop.ends
+    near = shop.cord(ends, run.place, shop.top(run.rack)) if run.port.lanes == 1 else None
     far = shop.cord(shop.ends, start, end)
     if far is None or (near is None and run.port.lanes == 1):
         return None

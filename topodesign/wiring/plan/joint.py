@@ -141,7 +141,8 @@ class _Program:
         self.lanes_in_zones([len(ports[zone]) for zone in zones], [fields.index(zone.field) for zone in zones])
         most = most_of_panels(inventory, mode)
         for panel in dict.fromkeys(zone.panel for zone in zones if zone.panel):
-            self.lanes_together([zone.panel == panel for zone in zones], most[panel])
+            together = self.lane[:, [zone.panel == panel for zone in zones]]
+            self._add(-NO_BOUND, np.array([most[panel]]), [(together, np.zeros(1, dtype=np.int64), 1)])
 
     def links(self, fields: int) -> None:
         """Have all links on some field."""
@@ -178,10 +179,6 @@ class _Program:
             reach = self.kinds[:, some]
             lanes = (self.y[:, None, :], place[:, :, None], -reach.T[None])
             self._add(-NO_BOUND, np.zeros(place.size, dtype=np.int64), [(self.lane[:, some], place, 1), lanes])
-
-    def lanes_together(self, zones: list[bool], most: int) -> None:
-        """Have no more lanes in some zones together."""
-        self._add(-NO_BOUND, np.array([most]), [(self.lane[:, zones], np.zeros(1, dtype=np.int64), 1)])
 
     def hosts(self, there: list[int], given: list[tuple[int, ...]] | None) -> None:
         """Have a host at every node, and no kind more often than it is there; that of a given host where it is."""

@@ -152,7 +152,6 @@ def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
 
 
 def _drawn(plant: Plant, blocks: IntArray, group: Group, rng: np.random.Generator) -> _Lift:
-    """Draw a base and voltages."""
     lanes = plant.lanes[blocks[:, 0]]
     block, field = np.nonzero(lanes)
     count = lanes[block, field]

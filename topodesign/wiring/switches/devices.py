@@ -140,7 +140,6 @@ def read_journal(path: Path) -> Past:
 
 
 def _noted(past: Past | None, entry: Any, where: str) -> Past:
-    """Take one entry into account."""
     try:
         if entry.get("journal") == _KIND:
             if entry["version"] != _VERSION:

@@ -63,7 +63,6 @@ class Work:
         return fine
 
     def _forth(self, step: Step) -> None:
-        """Do a stage."""
         names = list(dict.fromkeys((*step.removed, *step.made)))
         for attempt in range(self.attempts):
             todo = [self._left(self.devices[name], step) for name in names]
@@ -80,7 +79,6 @@ class Work:
         return removed & device.circuits, made - device.circuits, made & device.unlit
 
     def _send(self, orders: list[tuple[Device, frozenset[Pair], frozenset[Pair]]], attempt: int) -> None:
-        """Command switches and read them."""
         for device, remove, add in orders:
             try:
                 device.order(remove, add)

@@ -127,7 +127,6 @@ def _label(place: int, plug: Plug, url: str) -> Label:
 
 
 def _code(text: str) -> Sequence[Sequence[int]]:
-    """Return the modules of a QR code, row by row."""
     try:
         import segno  # noqa: PLC0415  optional
     except ImportError:

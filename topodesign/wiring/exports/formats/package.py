@@ -255,7 +255,6 @@ def _patch(connect: CrossConnect) -> str:
 
 
 def _row(cells: Sequence[str], columns: Sequence[str]) -> str:
-    """Return a row that begins with what it is about."""
     tail = zip(cells[1:], columns[1:], strict=True)
     others = "".join(cell(words, column.lower(), "code") for words, column in tail)
     return f"<tr>{cell(cells[0], kind='code name')}{others}</tr>"
