@@ -15,8 +15,8 @@ from typing import TypeVar
 from topodesign import build
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.wire import place_hosts
 
 _Result = TypeVar("_Result")
 

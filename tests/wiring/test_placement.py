@@ -20,10 +20,10 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import Item, WiringPlan
 from topodesign.wiring.plan.planner import make_plan, order_in_pods
 from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.wire import place_hosts
 
 Shared = tuple[int, int, tuple[int, ...] | None]  # a node, its links out or in, fields that ends share, None for all
 
