@@ -31,7 +31,7 @@ from topodesign.runtime.connections import Pair, pat_pairs, tree_pairs
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup.options import BringupOptions
-from topodesign.wiring.inventory.devices import Fixed, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -83,11 +83,7 @@ class Names:
 
 
 def _read(path: Path, plan: WiringPlan) -> dict[tuple[str, str], tuple[Interface, ...]]:
-    room = plan.inventory
-    lanes = {
-        (host.name, interface_name(port.name, lane, port.lanes)) for host in room.hosts for port, lane in lanes_of(host)
-    }
-    lanes |= {("*", lane) for _, lane in lanes}
+    lanes = {one for host, name in plan.inventory.interfaces for one in ((host, name), ("*", name))}
     found: dict[tuple[str, str], tuple[Interface, ...]] = {}
     with expecting(path, FileKind.INTERFACES):
         for row in parse_csv(read_text(path, (".csv",)), ("host", "port", "interface"), ("device",)):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from topodesign.wiring.check.observed import Observed
 from topodesign.wiring.exports.cables import cables
-from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 _MOST_OPTIONS = 4  # exchanges that a doubt may be between; what more would explain, none of them tells
@@ -86,7 +86,7 @@ class FixedNames:
     """What the fixed cables of lanes are called, and the trunks behind them."""
 
     def __init__(self, plan: WiringPlan) -> None:
-        self._plan = plan
+        self._room = plan.inventory
         self._port = {fixed.source: fixed.place for fixed in plan.fixed}
         listed = list(cables(plan))
         self._cable = {(c.a.device, c.a.port): c.name.partition("-")[0] for c in listed if c.kind == "fixed"}
@@ -94,10 +94,10 @@ class FixedNames:
 
     def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
         """Return the names of legs and cables, of those lanes that have one."""
-        there = [lane for lane in lanes if lane[:2] in self._cable]
         return tuple(
-            f"{self._cable[lane[:2]]}-{lane.lane}" if lanes_at(self._plan, lane) > 1 else self._cable[lane[:2]]
-            for lane in there
+            self._cable[lane.socket] + (f"-{lane.lane}" if self._room.port[lane.socket].lanes > 1 else "")
+            for lane in lanes
+            if lane.socket in self._cable
         )
 
     def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class _Search:
             self.instead[frozenset((a, b))] = [far] if alike else []
 
     def _numbers(self, port: tuple[str, str]) -> range:
-        return range(1, lanes_at(self.plan, Lane(*port, 1)) + 1)
+        return range(1, self.plan.inventory.port[port].lanes + 1)
 
     def _options(self, receiver: Lane) -> list[tuple[Lane, Lane]]:
         """Return the exchanges that explain best what a receiver hears, the likelier first."""
@@ -269,11 +269,7 @@ class _Search:
                 for lane in lanes:
                     old, new = room.trunk_at[self.port[lane]], self.port[self.slot[lane]]
                     trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
-            where = ", ".join(
-                f"{one.host} {interface_name(one.port, one.lane, lanes_at(self.plan, one))} is at "
-                f"{self._place(self.slot[one])}"
-                for one in lanes
-            )
+            where = ", ".join(f"{self.plan.lane_name(one)} is at {self._place(self.slot[one])}" for one in lanes)
             others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]
             instead = "".join(f", or else {names.words(pair)}" for pair in others)
             known = dict.fromkeys(name for some in (lanes, *others) for name in names.all(some))
@@ -318,11 +314,6 @@ class _Search:
 def is_one_breakout(lanes: Sequence[Lane]) -> bool:
     """Return whether lanes are of one port."""
     return len({lane[:2] for lane in lanes}) == 1
-
-
-def lanes_at(plan: WiringPlan, lane: Lane) -> int:
-    """Return how many lanes the port of a lane has."""
-    return plan.inventory.port[lane.host, lane.port].lanes
 
 
 def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:

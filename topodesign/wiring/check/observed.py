@@ -23,7 +23,7 @@ from topodesign.base.text_files import read_text
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
 from topodesign.wiring.check.outputs import ETHTOOL, LIGHT_FILE, Neighbour, read_power
 from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_cables, rear_port_labels
-from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels, interface_name, lanes_of, split_name
+from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels, split_name
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.rest import is_address, read_rest_cables
@@ -271,11 +271,11 @@ def _name(lane: Lane) -> str:
 
 
 def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
-    lanes = [
-        (Lane(host.name, port.name, number), port.lanes) for host in inventory.hosts for port, number in lanes_of(host)
-    ]
-    split = {(lane.host, split_name(lane.port, lane.lane, count)): lane for lane, count in lanes}
-    return split | {(lane.host, interface_name(lane.port, lane.lane, count)): lane for lane, count in lanes}
+    split = {
+        (one.host, split_name(one.port, one.lane, inventory.port[one.socket].lanes)): one
+        for one in inventory.interfaces.values()
+    }
+    return split | inventory.interfaces
 
 
 def _known(inventory: Inventory, name: str) -> str | None:
@@ -351,14 +351,11 @@ class _Built:
     def __init__(self, plan: WiringPlan, cables: Iterable[NetboxCable]) -> None:
         self.plan = plan
         self.lanes: dict[CableEnd, list[Lane]] = {}
-        for host in plan.inventory.hosts:
-            for port, lane in lanes_of(host):
-                one = Lane(host.name, port.name, lane)
-                name = interface_name(port.name, lane, port.lanes)
-                for alias in {name, f"{name} ({port.name})"}:  # an export shows the label behind the name
-                    self.lanes[CableEnd(host.name, INTERFACE, alias)] = [one]
-                if port.lanes > 1:  # or one interface for all lanes, on a breakout cable
-                    self.lanes.setdefault(CableEnd(host.name, INTERFACE, port.name), []).append(one)
+        for (host, name), one in plan.inventory.interfaces.items():
+            for alias in {name, f"{name} ({one.port})"}:  # an export shows the label behind the name
+                self.lanes[CableEnd(host, INTERFACE, alias)] = [one]
+            if name != one.port:  # or one interface for all lanes, on a breakout cable
+                self.lanes.setdefault(CableEnd(host, INTERFACE, one.port), []).append(one)
         self.sides = {CableEnd(panel, FRONT, name): side for (panel, name), side in front_port_sides(plan)}
         self.rears = dict(rear_port_labels(plan))
         self.trunks: dict[_Port, dict[str, tuple[_Port, str]]] = {}

@@ -13,7 +13,7 @@ from topodesign.wiring.change.patches import place_name
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways
 from topodesign.wiring.check.outputs import DARK
 from topodesign.wiring.inventory.devices import Lane
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.cross_connects import CrossConnect
 
 Fault = Literal[
     "swapped",
@@ -67,6 +67,7 @@ class View:
         self.plan = plan = real.plan
         self.observed = observed = real.observed
         self.real = real
+        self._name = plan.lane_name
         self.end = {end.source: end for end in plan.end.values()}
         self.ways = Ways(plan, observed.circuits)
         self.wanted = {b.source: (a.source, connect.cable) for connect in plan.connects for a, b in connect.ways}
@@ -291,9 +292,6 @@ class View:
         wanted = self.wanted.get(receiver)
         instead = "" if wanted is None else f" instead of {self._name(wanted[0])}"
         return f"{self._name(receiver)} hears {self._name(sender)}{instead}"
-
-    def _name(self, lane: Lane) -> str:
-        return self.plan.lane_name(End(lane.host, lane.port, lane.lane, "", ""))
 
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)

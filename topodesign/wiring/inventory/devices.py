@@ -90,6 +90,11 @@ class Lane(NamedTuple):
     port: str
     lane: int
 
+    @property
+    def socket(self) -> tuple[str, str]:
+        """The host and its port."""
+        return self.host, self.port
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed:

@@ -34,6 +34,7 @@ from topodesign.wiring.inventory.devices import (
     Tray,
     Trunk,
     Zone,
+    interface_name,
     lanes_of,
 )
 
@@ -132,6 +133,15 @@ class Inventory:
     def port(self) -> dict[tuple[str, str], Port]:
         """Ports of hosts by the names of both."""
         return {(host.name, port.name): port for host in self.hosts for port in host.ports}
+
+    @cached_property
+    def interfaces(self) -> dict[tuple[str, str], Lane]:
+        """Lanes by their host and the name of their interface."""
+        return {
+            (host.name, interface_name(port.name, lane, port.lanes)): Lane(host.name, port.name, lane)
+            for host in self.hosts
+            for port, lane in lanes_of(host)
+        }
 
     @cached_property
     def panel(self) -> dict[str, Panel]:

@@ -12,7 +12,7 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.devices import Fixed, Mode, interface_name, split_name
+from topodesign.wiring.inventory.devices import Fixed, Lane, Mode, interface_name, split_name
 from topodesign.wiring.inventory.inventory import (
     FIXED,
     PATCH,
@@ -176,7 +176,7 @@ class WiringPlan(Result):
         """Bits per second of each lane that is used."""
         return self.inventory.speeds[0]
 
-    def interface(self, end: End) -> str:
+    def interface(self, end: End | Lane) -> str:
         """Return what the interface of a lane is called, such as ``p0/2``."""
         return interface_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
@@ -184,7 +184,7 @@ class WiringPlan(Result):
         """Return what Linux calls the interface of a lane, such as ``p0s1``."""
         return split_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
-    def lane_name(self, end: End) -> str:
+    def lane_name(self, end: End | Lane) -> str:
         """Return the host and the interface of a lane, such as ``h3 p0/2``."""
         return f"{end.host} {self.interface(end)}"
 

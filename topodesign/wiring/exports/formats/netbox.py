@@ -23,7 +23,7 @@ from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels, interface_name, lanes_of
+from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.tables import CABLE_ENDS, cable_file, cable_table, import_files
@@ -74,11 +74,7 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
     labels = labels or PortLabels(plan.inventory.panel_port)
     fixed: list[Fixed] = []
     made: list[Circuit] = []
-    lanes = {
-        (host.name, interface_name(port.name, lane, port.lanes)): (port.name, lane)
-        for host in plan.inventory.hosts
-        for port, lane in lanes_of(host)
-    }
+    lanes = plan.inventory.interfaces
     fibres, rears = dict(front_port_sides(plan)), dict(rear_port_labels(plan))
     led: dict[tuple[str, str], tuple[str, str]] = {}
     for line, row in named_columns(read_text(cable_file(path), (".csv",)), CABLE_ENDS):
@@ -87,7 +83,7 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
         )
         types = row["side_a_type"], row["side_b_type"]
         if types == (model.INTERFACE, model.REAR) and a in lanes:
-            fixed.append(Fixed(a[0], *lanes[a], *b))
+            fixed.append(Fixed(*lanes[a], *b))
         elif types == (model.FRONT, model.REAR) and a in fibres and b in rears:
             led[fibres[a][:2]] = rears[b]
         elif types == (model.FRONT, model.FRONT) and a in fibres and b in fibres:
