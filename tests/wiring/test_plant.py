@@ -23,8 +23,8 @@ from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import exhaustive, exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried
 from topodesign.wiring.plant.carry import carry
+from topodesign.wiring.plant.made import structured
 from topodesign.wiring.plant.plant import plan_made, plant_of, why_not
-from topodesign.wiring.plant.structured import structured
 
 SPEED = Fraction(25 * 10**9)
 MOST_WAYS = 6_000  # ways to join lanes that the oracle goes through

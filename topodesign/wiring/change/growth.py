@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -180,13 +180,6 @@ def grow(
     return Growth(wiring, nodes, degree, workload, tuple(named))
 
 
-class _Inserted(NamedTuple):
-    """A topology with new nodes in the links of another, and the patches to move."""
-
-    topology: Topology
-    moves: int
-
-
 class _Room:
     """A wiring and new hosts that are cabled like the others, by numbers."""
 
@@ -232,8 +225,8 @@ class _Room:
         both = cost, cost if topology.is_duplex else price(topology.transpose())
         return Grown(name, "", topology, moves, at_least, cost, workload.allreduce(*both))
 
-    def inserted(self, share: Fraction, rng: np.random.Generator) -> _Inserted | None:
-        """Put new nodes into links of every field; None if an end finds no place."""
+    def inserted(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
+        """Put new nodes into links of every field, and count the patches to move; None if an end finds no place."""
         linked = Counter((u, v) for u, v, _ in self.patches)
         if self.duplex:
             linked += Counter((v, u) for u, v, _ in self.patches)
@@ -258,7 +251,7 @@ class _Room:
             links += [pair for place, pair in enumerate(here) if place not in gone] + made
             moves += len(made)
         both = [*links, *((v, u) for u, v in links)] if self.duplex else links
-        return _Inserted(Topology.from_links(self.nodes, both), moves)
+        return Topology.from_links(self.nodes, both), moves
 
 
 def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -292,7 +285,7 @@ def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Gro
         if one is None:
             continue
         try:
-            found.append(room.grown(name, one.topology, one.moves, 0, workload))
+            found.append(room.grown(name, *one, 0, workload))
         except DisconnectedError:
             continue
     if not found:

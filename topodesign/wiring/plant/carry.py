@@ -42,10 +42,9 @@ from topodesign.wiring.plant.cubes import (
     torus_of,
     twisted,
 )
-from topodesign.wiring.plant.exhaustive import all_cheapest
+from topodesign.wiring.plant.made import all_cheapest, structured
 from topodesign.wiring.plant.options import CarryOptions
 from topodesign.wiring.plant.plant import Plant, plan_made, plant_of, why_not
-from topodesign.wiring.plant.structured import structured
 
 SECONDS = 10.0  # of work to search in where the plant does not carry all that is known
 _PLANNING = 20.0  # seconds to look for a plan of one known topology

@@ -6,6 +6,7 @@ Others stay, but for those in the way.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from topodesign.wiring.change.patches import Change
 from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.inventory.devices import Mode
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.devices import sides
 from topodesign.wiring.switches.drivers import DRIVERS
@@ -84,7 +85,6 @@ def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_
         for end in plan.end.values()
         if end.panel in differences and end.panel_port.isdecimal()
     }
-    sort = _Sorter(ends)
     ours = {
         name: frozenset(pair for pair in found.stale if all((name, port) in ends for port in pair))
         for name, found in differences.items()
@@ -95,13 +95,20 @@ def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_
         for pairs in (found.wanted & found.there, ours[name], found.wanted - found.there)
         for a, b in pairs
     )
-    elsewhere = [connect for connect in plan.connects if connect.a.panel not in differences]
-    kept, removed, made = list(elsewhere), [], []
+    mode: Mode = "duplex" if both_ways else "simplex"
+    number = itertools.count(1)
+
+    def connects(name: str, pairs: frozenset[Pair]) -> list[CrossConnect]:
+        """Return cross-connects between the ends of circuits: one for both ways, or one for each circuit."""
+        chosen = (pair for pair in sorted(pairs) if not both_ways or pair[0] <= pair[1])
+        return [CrossConnect(f"X{next(number)}", mode, (0, 0), ends[name, a], ends[name, b]) for a, b in chosen]
+
+    kept, removed, made = [one for one in plan.connects if one.a.panel not in differences], [], []
     first: dict[str, frozenset[Pair]] = {}  # circuits that no stage of hosts knows
     for name, found in differences.items():
-        kept += sort.connects(name, found.wanted & found.there, both_ways=both_ways)
-        removed += sort.connects(name, ours[name], both_ways=both_ways)
-        made += sort.connects(name, found.wanted - found.there, both_ways=both_ways)
+        kept += connects(name, found.wanted & found.there)
+        removed += connects(name, ours[name])
+        made += connects(name, found.wanted - found.there)
         first[name] = found.in_the_way | (found.stale - ours[name])
     before = replace(plan, connects=(*kept, *removed))
     split = stages(Change(before, plan, tuple(removed), tuple(made), 0), most_dark)
@@ -113,25 +120,6 @@ def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_
         early = {name: pairs for name, pairs in first.items() if pairs}
         found_steps.insert(0, Step(early, {}, 0))
     return tuple(found_steps)
-
-
-@dataclass
-class _Sorter:
-    """Makes cross-connects of circuits."""
-
-    ends: Mapping[tuple[str, int], End]
-    count: int = 0
-
-    def connects(self, name: str, pairs: frozenset[Pair], *, both_ways: bool) -> list[CrossConnect]:
-        """Return cross-connects between the ends of circuits: one for both ways, or one for each circuit."""
-        found = []
-        for a, b in sorted(pairs):
-            if both_ways and b < a:
-                continue
-            self.count += 1
-            mode: Mode = "duplex" if both_ways else "simplex"
-            found.append(CrossConnect(f"X{self.count}", mode, (0, 0), self.ends[name, a], self.ends[name, b]))
-        return found
 
 
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
