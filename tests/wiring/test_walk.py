@@ -21,7 +21,7 @@ from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Job, jobs
 from topodesign.wiring.change.rewire import Rewiring
-from topodesign.wiring.change.walk import MOST_EXACT, walk_of_jobs
+from topodesign.wiring.change.stages import MOST_EXACT, walk_of_jobs
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.proof import check_plan

@@ -20,9 +20,8 @@ from topodesign.topology.library import TopologyLike, as_topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved
 from topodesign.wiring.change.patches import Change, as_simplex
-from topodesign.wiring.change.stages import Stage, stages
+from topodesign.wiring.change.stages import Stage, Walk, stages, walk_of, with_less_way
 from topodesign.wiring.change.strength import Strength, is_told, strength
-from topodesign.wiring.change.walk import Walk, walk_of, with_less_way
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import format_metres

@@ -282,7 +282,7 @@ def _inventory_text(inventory: Inventory) -> str:
         {
             **{name: getattr(host, name) for name in _HOST},
             "ports": [_port_row(port) for port in host.ports],
-            **({"pod": host.pod} if host.pod else {}),
+            **_said(pod=host.pod),
         }
         for host in inventory.hosts
     ]
@@ -293,9 +293,7 @@ def _inventory_text(inventory: Inventory) -> str:
                 [port.label, port.mode, port.blocked, _loss_text(port.loss_db), *([port.side] if port.side else [])]
                 for port in panel.ports
             ],
-            **({"pods": panel.pods} if panel.pods else {}),
-            **({"spare": panel.spare} if panel.spare else {}),
-            **({} if panel.circuit_db is None else {"circuit_db": str(panel.circuit_db)}),
+            **_said(pods=panel.pods, spare=panel.spare, circuit_db=_loss_text(panel.circuit_db)),
         }
         for panel in inventory.panels
     ]
@@ -324,6 +322,11 @@ def _inventory_text(inventory: Inventory) -> str:
         connector, fibre, splice, splices = inventory.losses
         fields["losses"] = json.dumps([*map(_loss_text, (connector, fibre, splice)), splices])
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}"
+
+
+def _said(**values: object) -> dict[str, object]:
+    """Return the fields that say something."""
+    return {name: value for name, value in values.items() if value}
 
 
 def _port_row(port: Port) -> list[str | None]:
