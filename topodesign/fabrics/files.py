@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
@@ -177,17 +177,22 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
         links.append(FabricLink(*ends, rate, kind))
         if _flag(link.get("duplex", False), f"{where}.duplex"):
             links.append(FabricLink(ends[1], ends[0], rate, kind))
-    shared = _shared_limits(fields.get("shared", []))
-    name = _text(fields.get("name", stem), "name")
-    latency = _latencies(fields.get("latency", {}))
-    prices = _prices(fields.get("prices", {}))
-    unequal = _flag(fields.get("unequal", False), "unequal")
-    made = Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, prices=prices, **capable)
-    return _checked(made, unequal)
+    return _made(nodes, switches, links, capable, {"name": stem, **fields})
 
 
-def _checked(fabric: Fabric, unequal: bool) -> Fabric:
+def _made(
+    nodes: list[str],
+    switches: list[str],
+    links: list[FabricLink],
+    capable: Mapping[str, list[str]],
+    said: Mapping[str, Any],
+) -> Fabric:
     """Return the fabric; raises TopologyError if bandwidths in and out differ, and the file does not say so."""
+    shared = _shared_limits(said.get("shared", []))
+    name = _text(said["name"], "name")
+    latency, prices = _latencies(said.get("latency", {})), _prices(said.get("prices", {}))
+    unequal = _flag(said.get("unequal", False), "unequal")
+    fabric = Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, prices=prices, **capable)
     if not unequal:
         fabric.check_balance()
     return fabric
@@ -268,26 +273,16 @@ def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Frac
         links.append(FabricLink(u, v, rate, kind))
         if not graph.is_directed():
             links.append(FabricLink(v, u, rate, kind))
-    switches = set(chosen["switch"])
+    switches = dict.fromkeys(chosen.pop("switch"))
     nodes = [v for v in order if v not in switches]
     if not stated:
         links = _split_among(links, nodes, node_bandwidth or NODE_BANDWIDTH)
-    name = _text(graph.graph.get("name") or name, "name")
-    empty = {"shared": "[]", "latency": "{}", "prices": "{}"}
-    said = {field: parse_json(_text(graph.graph.get(field, none), field)) for field, none in empty.items()}
-    made = Fabric.from_links(
-        name,
-        nodes,
-        chosen["switch"],
-        links,
-        multicast=chosen["multicast"],
-        aggregation=chosen["aggregation"],
-        memory=chosen["memory"],
-        shared=_shared_limits(said["shared"]),
-        latency=_latencies(said["latency"]),
-        prices=_prices(said["prices"]),
-    )
-    return _checked(made, _flag(graph.graph.get("unequal", False), "unequal"))
+    about = graph.graph
+    said = {
+        field: parse_json(_text(about[field], field)) for field in ("shared", "latency", "prices") if field in about
+    }
+    said |= {"name": about.get("name") or name, "unequal": about.get("unequal", False)}
+    return _made(nodes, list(switches), links, chosen, said)
 
 
 def _split_among(links: list[FabricLink], nodes: list[str], node_bandwidth: Fraction) -> list[FabricLink]:
