@@ -362,17 +362,10 @@ def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
 
     A knapsack that has to be covered, by dynamic programming over the number of connectors: exact.
     """
-    best: list[tuple[Fraction, Piece | None]] = [(Fraction(0), None)]
+    best = [Cover((), Fraction(0))]
     for count in range(1, needed + 1):
-        ways = ((best[max(0, count - one.part.count)][0] + one.price, one) for one in pieces)
+        ways = ((one, best[max(0, count - one.part.count)]) for one in pieces)
         # of the same price the larger one, so that there are few
-        best.append(min(ways, key=lambda way: (way[0], -way[1].part.count, way[1].part.name)))
-    chosen: list[Piece] = []
-    left = needed
-    while left > 0:
-        piece = best[left][1]
-        if piece is None:  # pragma: no cover  only at zero
-            break
-        chosen.append(piece)
-        left -= piece.part.count
-    return Cover(tuple(chosen), best[needed][0])
+        one, rest = min(ways, key=lambda way: (way[1].price + way[0].price, -way[0].part.count, way[0].part.name))
+        best.append(Cover((one, *rest.pieces), rest.price + one.price))
+    return best[needed]
