@@ -19,24 +19,7 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.wiring.inventory.devices import (
-    NOTHING_KNOWN,
-    Connector,
-    Fixed,
-    Host,
-    Lane,
-    Losses,
-    Mode,
-    Panel,
-    PanelPort,
-    Place,
-    Port,
-    Tray,
-    Trunk,
-    Zone,
-    interface_name,
-    lanes_of,
-)
+from topodesign.wiring.inventory import devices
 
 
 class InventoryError(ParameterError):
@@ -93,16 +76,16 @@ class Inventory:
         If ``stock`` or ``slack`` is out of range.
     """
 
-    hosts: tuple[Host, ...]
-    panels: tuple[Panel, ...]
-    cabling: tuple[Fixed, ...] = ()
+    hosts: tuple[devices.Host, ...]
+    panels: tuple[devices.Panel, ...]
+    cabling: tuple[devices.Fixed, ...] = ()
     stock: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
     racks: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = field(default_factory=dict)
     slack: Fraction = Fraction(0)
     name: str = ""
-    trunks: tuple[Trunk, ...] = ()
-    losses: Losses = NOTHING_KNOWN
-    trays: tuple[Tray, ...] = ()
+    trunks: tuple[devices.Trunk, ...] = ()
+    losses: devices.Losses = devices.NOTHING_KNOWN
+    trays: tuple[devices.Tray, ...] = ()
     parts: str = ""
 
     def __post_init__(self) -> None:
@@ -125,49 +108,49 @@ class Inventory:
         return f"Inventory({self.name!r}, {len(self.hosts)} hosts with {lanes} lanes, {panels} with {ports} ports)"
 
     @cached_property
-    def host(self) -> dict[str, Host]:
+    def host(self) -> dict[str, devices.Host]:
         """Hosts by name."""
         return {host.name: host for host in self.hosts}
 
     @cached_property
-    def port(self) -> dict[tuple[str, str], Port]:
+    def port(self) -> dict[tuple[str, str], devices.Port]:
         """Ports of hosts by the names of both."""
         return {(host.name, port.name): port for host in self.hosts for port in host.ports}
 
     @cached_property
-    def interfaces(self) -> dict[tuple[str, str], Lane]:
+    def interfaces(self) -> dict[tuple[str, str], devices.Lane]:
         """Lanes by their host and the name of their interface."""
         return {
-            (host.name, interface_name(port.name, lane, port.lanes)): Lane(host.name, port.name, lane)
+            (host.name, devices.interface_name(port.name, lane, port.lanes)): devices.Lane(host.name, port.name, lane)
             for host in self.hosts
-            for port, lane in lanes_of(host)
+            for port, lane in devices.lanes_of(host)
         }
 
     @cached_property
-    def panel(self) -> dict[str, Panel]:
+    def panel(self) -> dict[str, devices.Panel]:
         """Panels by name."""
         return {panel.name: panel for panel in self.panels}
 
     @cached_property
-    def switches(self) -> dict[str, Panel]:
+    def switches(self) -> dict[str, devices.Panel]:
         """Circuit switches by name."""
         return {panel.name: panel for panel in self.panels if panel.kind == "ocs"}
 
     @cached_property
-    def panel_port(self) -> dict[tuple[str, str], PanelPort]:
+    def panel_port(self) -> dict[tuple[str, str], devices.PanelPort]:
         """Panel ports by the panel's name and the label."""
         return {(panel.name, port.label): port for panel in self.panels for port in panel.ports}
 
     @cached_property
-    def fields(self) -> dict[str, tuple[Panel, ...]]:
+    def fields(self) -> dict[str, tuple[devices.Panel, ...]]:
         """Panels by field, in the order of the inventory."""
-        fields: dict[str, tuple[Panel, ...]] = {}
+        fields: dict[str, tuple[devices.Panel, ...]] = {}
         for panel in self.panels:
             fields[panel.field] = (*fields.get(panel.field, ()), panel)
         return fields
 
     @cached_property
-    def trunk_at(self) -> dict[tuple[str, str], Trunk]:
+    def trunk_at(self) -> dict[tuple[str, str], devices.Trunk]:
         """Trunks by the panel and port that they lead to."""
         return {(one.panel, one.panel_port): one for one in self.trunks}
 
@@ -177,7 +160,7 @@ class Inventory:
         return {(one.near, one.near_port): (one.panel, one.panel_port) for one in self.trunks}
 
     @cached_property
-    def zones(self) -> dict[Zone, tuple[tuple[str, str], ...]]:
+    def zones(self) -> dict[devices.Zone, tuple[tuple[str, str], ...]]:
         """Panel ports that can be used, by field and the pods that reach them, in the order of the inventory."""
         ports = [
             key
@@ -187,12 +170,12 @@ class Inventory:
         reach: dict[str, set[tuple[str, ...]]] = {}
         for key in ports:
             reach.setdefault(key[0], set()).add(self.pods_of(*key))
-        zones: dict[Zone, list[tuple[str, str]]] = {}
+        zones: dict[devices.Zone, list[tuple[str, str]]] = {}
         for key in ports:
             panel = self.panel[key[0]]
             alone = panel.name if panel.spare and len(reach[panel.name]) > 1 else ""
             side = self.panel_port[key].side
-            zones.setdefault(Zone(panel.field, self.pods_of(*key), alone, side), []).append(key)
+            zones.setdefault(devices.Zone(panel.field, self.pods_of(*key), alone, side), []).append(key)
         return {zone: tuple(some) for zone, some in zones.items()}
 
     @property
@@ -236,10 +219,10 @@ class Inventory:
         cabling = tuple(one for one in self.cabling if one.socket in there)
         return replace(self, hosts=tuple(hosts), cabling=cabling)
 
-    def place(self, device: str) -> Place:
+    def place(self, device: str) -> devices.Place:
         """Return where a host or a panel stands."""
         found = self.host.get(device) or self.panel[device]
-        return Place(found.site, found.rack, found.unit)
+        return devices.Place(found.site, found.rack, found.unit)
 
 
 def _problems(inventory: Inventory) -> Iterator[InventoryError]:
@@ -287,7 +270,7 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
             yield InventoryError("panels", row, "spare", words)
 
 
-def _side_problems(inventory: Inventory, row: int, panel: Panel) -> Iterator[InventoryError]:
+def _side_problems(inventory: Inventory, row: int, panel: devices.Panel) -> Iterator[InventoryError]:
     """Yield what is wrong with the sides of ports: where some have one, all that make links do."""
     led = {(one.near, one.near_port) for one in inventory.trunks} if inventory.two_sided else set()
     for port in panel.ports if inventory.two_sided else ():
@@ -320,8 +303,8 @@ def _trunk_problems(inventory: Inventory) -> Iterator[InventoryError]:
 
 
 def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
-    lanes = {(host.name, port.name, lane) for host in inventory.hosts for port, lane in lanes_of(host)}
-    used: set[tuple[str, str] | Lane] = set()
+    lanes = {(host.name, port.name, lane) for host in inventory.hosts for port, lane in devices.lanes_of(host)}
+    used: set[tuple[str, str] | devices.Lane] = set()
     for row, fixed in enumerate(inventory.cabling):
         lane, end = fixed.source, fixed.place
         if fixed.host not in inventory.host:
@@ -390,7 +373,7 @@ CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breako
 
 UNIT = Fraction(4445, 100000)  # height of a rack unit in metres (IEC 60297: 44.45 mm)
 
-FIXED: dict[Connector, CableType] = {
+FIXED: dict[devices.Connector, CableType] = {
     "LC": "LC duplex",
     "MPO-12": "MPO-12 breakout",
     "MPO-16": "MPO-16 breakout",
@@ -398,7 +381,10 @@ FIXED: dict[Connector, CableType] = {
 }
 """The type of a fixed cable by the connector of the host's port; at the panel it ends in LC connectors."""
 
-PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"}  # the type of a patch cord by its mode
+PATCH: dict[devices.Mode, CableType] = {
+    "simplex": "LC simplex",
+    "duplex": "LC duplex",
+}  # the type of a patch cord by its mode
 
 
 def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
@@ -410,7 +396,7 @@ def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
     return run(inventory, inventory.place(a), inventory.place(b))
 
 
-def run(inventory: Inventory, here: Place, there: Place) -> Fraction | None:
+def run(inventory: Inventory, here: devices.Place, there: devices.Place) -> Fraction | None:
     """Return the metres of :func:`distance` between two places."""
     if here.site != there.site:
         return None
@@ -445,7 +431,7 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
     return found
 
 
-def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[str, str], Fraction | None]:
+def fixed_lengths(inventory: Inventory, fixed: Sequence[devices.Fixed]) -> dict[tuple[str, str], Fraction | None]:
     """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
 
     None where the distance is unknown, and for cabling that exists: nobody said how long it is.

@@ -22,21 +22,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.topology.positions import positions_of
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.formats import racks as sheets
 from topodesign.wiring.exports.formats.panels import figure_of, panel_views
-from topodesign.wiring.exports.formats.racks import (
-    Rack,
-    Site,
-    Sites,
-    between_racks,
-    joins_of,
-    name_of,
-    rack_sections,
-    racks_of,
-    rows_of,
-    section_of,
-    summary_of,
-    title_of,
-)
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
@@ -66,9 +53,9 @@ def to_package(plan: WiringPlan) -> str:
             f"one page with {len(plan.fixed)} lanes is more than browsers draw well; a path without an ending becomes "
             "a directory with a page for each rack"
         )
-    racks = list(rack_sections(plan, racks_of(plan)))
+    racks = list(sheets.rack_sections(plan, sheets.racks_of(plan)))
     sections = [
-        ("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>"),
+        ("do", "What to do and to buy", f"<p>{sheets.summary_of(plan)}</p><pre>{escape(str(plan))}</pre>"),
         ("topology", "The topology", _overview(plan)),
         (
             "lanes",
@@ -80,13 +67,13 @@ def to_package(plan: WiringPlan) -> str:
     ]
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections if text]
     listed = [(key, name) for key, name, text in sections if text] + [(key, site.name) for site, key, _ in racks]
-    return page(title_of(plan), [contents(listed), *parts, *(text for *_, text in racks)])
+    return page(sheets.title_of(plan), [contents(listed), *parts, *(text for *_, text in racks)])
 
 
 def _overview(plan: WiringPlan) -> str:
     """Return what leads from rack to rack, and a drawing of the topology where its hosts can be told apart."""
     drawing = drawing_of(plan)
-    return "\n".join([*between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
+    return "\n".join([*sheets.between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
 
 
 _FIND = """<p class="search"><label>Find a host, a cable or a panel: <input type="search" id="find"></label></p>
@@ -123,8 +110,8 @@ _NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
 def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     """Return the same as pages of a directory: an index, and one for each rack and for each panel, or part of them."""
     sites = _pages_of(plan)
-    rows, joins, title = rows_of(plan, sites), joins_of(plan), title_of(plan)
-    tables: dict[Site, list[str]] = {}
+    rows, joins, title = sheets.rows_of(plan, sites), sheets.joins_of(plan), sheets.title_of(plan)
+    tables: dict[sheets.Site, list[str]] = {}
     for host, row in _lanes(plan):
         tables.setdefault(sites[host], []).append(row)
     for connect in plan.connects:
@@ -147,8 +134,8 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     for site, found in rows.items():
         names[site] += [f"{plug.name}.{end}" for plug, both in found for end in ("ab" if both else plug.end)]
 
-    def write(path: Path, *, site: Site) -> None:
-        section = section_of(plan, sites, site, rows.get(site, ()), key="work", joins=joins)
+    def write(path: Path, *, site: sheets.Site) -> None:
+        section = sheets.section_of(plan, sites, site, rows.get(site, ()), key="work", joins=joins)
         columns, heading = (_BY_PATCH, "every patch") if site.panel else (_BY_LANE, "every lane")
         there = table(f"where {heading} leads", columns, tables.get(site, ()))
         text = page(f"{title}: {site.name}", [_BACK, heads.get(site, ""), section, *there])
@@ -157,7 +144,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     listed = "".join(f'<li><a href="{file}">{escape(site.name)}</a></li>' for site, file in pages.items())
     index = [
         _FIND,
-        f"<p>{summary_of(plan)}</p>",
+        f"<p>{sheets.summary_of(plan)}</p>",
         f'<nav><ul class="devices">{listed}</ul></nav>',
         f"<pre>{escape(str(plan))}</pre>",
         _overview(plan),
@@ -169,27 +156,27 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
     return made | {file: partial(write, site=site) for site, file in pages.items()}
 
 
-def _pages_of(plan: WiringPlan) -> Sites:
+def _pages_of(plan: WiringPlan) -> sheets.Sites:
     """Return a page for each rack and each panel; several where one has more lanes or ports than that."""
     inventory = plan.inventory
     lanes = Counter(one.host for one in plan.fixed)
-    parts: dict[Rack, list[list[str]]] = {}
+    parts: dict[sheets.Rack, list[list[str]]] = {}
     for host in inventory.host:
         found = parts.setdefault(inventory.place(host)[:2], [[]])
         if sum(lanes[one] for one in found[-1]) + lanes[host] > MOST_ROWS and found[-1]:
             found.append([])
         found[-1].append(host)
-    sites: dict[str | tuple[str, str], Site] = {}
+    sites: dict[str | tuple[str, str], sheets.Site] = {}
     for rack, found in parts.items():
         for number, hosts in enumerate(found):
-            name = name_of(rack) + (f", {hosts[0]} to {hosts[-1]}" if len(found) > 1 else "")
-            sites |= dict.fromkeys(hosts, Site("", rack, number, name))
+            name = sheets.name_of(rack) + (f", {hosts[0]} to {hosts[-1]}" if len(found) > 1 else "")
+            sites |= dict.fromkeys(hosts, sheets.Site("", rack, number, name))
     for panel in inventory.panels:
         labels = [port.label for port in panel.ports]
         for number, first in enumerate(range(0, len(labels), MOST_PORTS)):
             some = labels[first : first + MOST_PORTS]
             name = f"Panel {panel.name}" + (f", ports {some[0]} to {some[-1]}" if len(some) < len(labels) else "")
-            site = Site(panel.name, inventory.place(panel.name)[:2], number, name)
+            site = sheets.Site(panel.name, inventory.place(panel.name)[:2], number, name)
             sites |= dict.fromkeys(((panel.name, label) for label in some), site)
     return sites
 
