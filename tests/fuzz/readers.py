@@ -355,7 +355,7 @@ READERS = (
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
-    Reader("wiring/bringup/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
+    Reader("wiring/bringup/bringup", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
     Reader("wiring/check/outputs", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
