@@ -20,10 +20,10 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.proof import check_plan
-from topodesign.wiring.plant import exhaustive, exhaustive_kernels
+from topodesign.wiring.plant import exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried
 from topodesign.wiring.plant.carry import carry
-from topodesign.wiring.plant.made import structured
+from topodesign.wiring.plant.made import all_cheapest, structured
 from topodesign.wiring.plant.plant import plan_made, plant_of, why_not
 
 SPEED = Fraction(25 * 10**9)
@@ -167,7 +167,7 @@ def test_lifts_keep_to_the_plant(mode: Mode) -> None:
 
 def test_kernels_price_as_python_does() -> None:
     plant = plant_of(room([[2, 1]] * 4, "simplex"), None, None, "simplex")
-    made = exhaustive.all_cheapest(plant)
+    made = all_cheapest(plant)
     assert made is not None
     least = np.full(exhaustive_kernels.MOST_STEPS + 2, 2**62, dtype=np.int64)
     chosen = np.full(len(least), -1, dtype=np.int64)
