@@ -48,7 +48,16 @@ def test_what_is_called_reduce_adds_up_and_all_others_copy(collective: Collectiv
     assert collective.reduces == ("reduce" in collective.name)
     assert collective.copies == (not collective.reduces or collective == ALLREDUCE)
     assert collective.like(collective)
+    assert as_collective(collective) is collective is as_collective(collective.name)
     assert collective.like(collective.dual) == (collective.dual == collective)
+
+
+def test_runtimes_have_words_for_all_that_their_parsers_read() -> None:
+    """Those of NCCL's descendants know no scatter and no gather, and one of them writes an underscore."""
+    for runtime in ("msccl", "msccl-executor", "rccl"):
+        words = {one.label(runtime) or "" for one in COLLECTIVES.values()} - {""}
+        scattered = "reduce_scatter" if runtime == "msccl" else "reducescatter"
+        assert words == {"allgather", scattered, "allreduce", "broadcast", "reduce", "alltoall"}
 
 
 @given(grouped())
@@ -113,6 +122,7 @@ def test_several_collectives_are_all_of_theirs(cases: list[tuple[Collective, int
     some, nodes = [one for one, _ in cases], max(nodes for _, nodes in cases)
     whole = together(some)
     assert list(whole.single) == some
+    assert from_record(json.loads(json.dumps(whole.record()))) == whole
     if None not in [one.group for one in some]:
         assert set(whole.members(nodes).tolist()) == {v for one in some for v in one.members(nodes).tolist()}
     else:
@@ -184,6 +194,7 @@ def test_records_give_the_collective_back(case: tuple[Collective, int]) -> None:
         (lambda: as_collective("allgahter"), "did you mean 'allgather'"),
         (lambda: as_collective("sum"), "known are allgather, reduce-scatter"),
         (lambda: as_collective(3), "unknown collective 3"),  # type: ignore[arg-type]
+        (lambda: as_collective([]), "unknown collective []"),  # type: ignore[arg-type]
         (lambda: ALLREDUCE.at(0), "allreduce has no root"),
         (lambda: ALLREDUCE.among([]), "at least one"),
         (lambda: ALLREDUCE.among([1, 1]), "once"),
@@ -192,7 +203,10 @@ def test_records_give_the_collective_back(case: tuple[Collective, int]) -> None:
         (lambda: ALLREDUCE.among([0, 4]).members(4), "node 4, which is no node"),
         (lambda: ALLREDUCE.among([0, 3]).members(4, {3}), "node 3, which is a switch"),
         (lambda: from_record({"name": "allgather", "roots": 1}), "name, root and group"),
-        (lambda: from_record({"name": "allgather", "group": ["a"]}), "list of nodes"),
+        (lambda: from_record({"name": "allgather", "group": [0, "a"]}), "list of nodes"),
+        (lambda: from_record({"name": "allgather", "groups": [[0], ["a"]], "roots": None}), "lists of nodes"),
+        (lambda: from_record({"name": "allgather", "groups": {"0": 1}, "roots": None}), "lists of nodes"),
+        (lambda: from_record({"name": "reduce", "groups": [[0], [1]], "roots": [0, "1"]}), "lists of nodes"),
         (lambda: from_record({"name": "reduce", "root": -1}), "node's number"),
     ],
 )
@@ -201,7 +215,9 @@ def test_what_is_no_collective_is_refused(make: object, words: str) -> None:
         make()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("parts", [3, "ab", [{"together": []}], [{"name": "allgather"}, {"together": []}]])
+@pytest.mark.parametrize(
+    "parts", [3, "ab", [{"together": []}], [{"name": "allgather"}, {"together": [{"name": "gather"}]}]]
+)
 def test_what_is_at_the_same_time_is_a_list_of_collectives(parts: object) -> None:
     with pytest.raises(ParameterError, match="a list of objects, one for each"):
         from_record({"together": parts})
