@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -33,8 +34,8 @@ from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
 
-def brute_force_loads(topology: Topology) -> list[Fraction]:
-    """Try every non-empty set of links of every node (Theorem 20), with distances by Floyd and Warshall."""
+def all_distances(topology: Topology) -> np.ndarray[Any, Any]:
+    """Distances by Floyd and Warshall."""
     n = topology.nodes
     far = np.full((n, n), 10**6)
     np.fill_diagonal(far, 0)
@@ -42,8 +43,14 @@ def brute_force_loads(topology: Topology) -> list[Fraction]:
         far[u, v] = min(far[u, v], 1)
     for k in range(n):
         far = np.minimum(far, far[:, [k]] + far[[k], :])
-    loads = [Fraction(0)] * int(far.max())
-    for u in range(n):
+    return far
+
+
+def brute_force_loads(topology: Topology, step: int = 1) -> list[Fraction]:
+    """Try every non-empty set of links of every node (Theorem 20), or of one of so many."""
+    n, far = topology.nodes, all_distances(topology)
+    loads = [Fraction(0)] * int(far[::step].max())
+    for u in range(0, n, step):
         links = {v: c for w, v, c in topology.links() if w == u and v != u}
         for x in range(1, int(far[u].max()) + 1):
             hops = [{w for w in links if far[w, v] == x - 1} for v in range(n) if far[u, v] == x]
@@ -54,25 +61,30 @@ def brute_force_loads(topology: Topology) -> list[Fraction]:
     return loads
 
 
-@given(regular_digraphs())
+@given(regular_digraphs(), st.integers(1, 12))
 @settings(max_examples=150, deadline=None)
-def test_price_is_the_largest_ratio_over_all_sets_of_links(topology: Topology) -> None:
+def test_price_is_the_largest_ratio_over_all_sets_of_links(topology: Topology, some: int) -> None:
     loads = brute_force_loads(topology)
     assert layer_loads(topology) == loads
     assert reference_layer_loads(topology) == loads
     cost = price(topology)
     assert cost.steps == len(loads)
     assert cost.bandwidth == Fraction(topology.degree, topology.nodes) * sum(loads)
+    least = brute_force_loads(topology, -(-topology.nodes // some))  # of nodes as far apart as so many can be
+    assert price_at_least(topology, some) == Cost(len(least), Fraction(topology.degree, topology.nodes) * sum(least))
+    far = all_distances(topology)
+    assert [distances(topology, node).tolist() for node in range(topology.nodes)] == far.tolist()
+    assert girth(topology) == min(1 + far[v, u] for u, v, _ in topology.links() if u != v)
 
 
 @given(regular_digraphs(most_nodes=14, most_degree=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_price_equals_the_linear_program(topology: Topology) -> None:
     assert layer_loads(topology) == spff_loads(topology)
 
 
 @given(regular_digraphs(most_nodes=60, most_degree=9), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_compiled_kernel_equals_the_reference(topology: Topology, some: int) -> None:
     assert layer_loads(topology) == reference_layer_loads(topology)
     least, cost = price_at_least(topology, some), price(topology)
@@ -121,11 +133,11 @@ def test_representatives_stand_for_all_sources(text: str) -> None:
 
 
 def test_more_than_sixty_four_neighbours_take_the_other_way() -> None:
-    topology = build("complete(70)")
-    assert price(topology).bandwidth == Fraction(69, 70)
-    wide = build("product(complete(66),uniring(1,3))")
-    assert price(wide) == price(wide, all_sources=True)
+    assert price(build("complete(70)")).bandwidth == Fraction(69, 70)
+    wide, shares = build("product(complete(66),uniring(1,2))"), list[float]()
+    assert price(wide) == price(wide, all_sources=True, progress=shares.append)
     assert price(wide).bandwidth == Fraction(wide.nodes - 1, wide.nodes)
+    assert shares == [node / wide.nodes for node in range(wide.nodes)]
 
 
 def test_as_much_work_as_is_said_is_done_the_other_way_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +187,19 @@ def test_what_cannot_be_priced_is_refused() -> None:
         price(Topology.from_links(3, [(0, 1), (1, 2)]))
     with pytest.raises(DisconnectedError):
         price(Topology.from_links(2, []))
+    for source in range(3):
+        with pytest.raises(DisconnectedError):
+            next_hops(Topology.from_links(3, [(0, 1), (1, 0)]), source)
     with pytest.raises(TopologyError, match="at least 2"):
         price(Topology.from_links(1, [(0, 0)]))
     switched = Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2])
     for asked in (price, layer_loads, lambda topology: price_at_least(topology, 1)):
         with pytest.raises(TopologyError, match="switches"):
             asked(switched)
+    most = 2**20
+    assert price(Topology.from_links(2, [(0, 1, most), (1, 0, most)])) == Cost(1, Fraction(1, 2))
     with pytest.raises(TopologyError, match="ports"):
-        price(Topology.from_links(2, [(0, 1, 2**30), (1, 0, 2**30)]))
+        price(Topology.from_links(2, [(0, 1, most + 1), (1, 0, most + 1)]))
 
 
 COLUMN = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 99)), min_size=1, max_size=5)
@@ -194,6 +211,14 @@ def test_of_two_columns_the_larger_fraction_is_taken_at_each_distance(one: list[
     found = larger(*(tuple(np.array(rows).T) for rows in (one, other)))
     wanted = [max(Fraction(*row) for row in both if row is not None) for both in itertools.zip_longest(one, other)]
     assert [Fraction(p, q) for p, q in zip(*(side.tolist() for side in found), strict=True)] == wanted
+
+
+@pytest.mark.parametrize("asked", [price, girth, undirected_girth])
+def test_progress_is_told_until_all_is_done(asked: Callable[..., object]) -> None:
+    shares: list[float] = []
+    asked(build("circulant(30,4,7)"), all_sources=True, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 def test_what_has_no_cycle_has_no_girth() -> None:

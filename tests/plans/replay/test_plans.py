@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plans.test_files import PLANS, rounds_plan, trees_plan
+from tests.plans.test_files import PLANS, orbit_plan, rounds_plan, trees_plan
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
 from topodesign.plans.files import save_plan
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import load_right, verify
+from topodesign.plans.replay.plans import load_right, verified, verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, prune, reverse
 from topodesign.topology.library import build
@@ -33,12 +33,20 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
     assert report.figures == plan.claim
     assert report.record()["ok"]
     assert str(report).startswith(f"{plan.collective}: ok")
+    assert report.heading() == str(report).splitlines()[0]
+    assert report.nodes == len(plan.collective.members(plan.topology.nodes, plan.topology.switches))
+    assert all(row["claimed"] == row["found"] for row in report.to_records())
+    assert verified(plan) is plan
     for name, value in plan.claim.items():
         false = verify(replace(plan, claim={**plan.claim, name: value + 1}))
-        assert not false.ok
-        assert any("claimed" in problem for problem in false.problems)
+        assert [problem for problem in false.problems if "claimed" in problem] == list(false.problems) != []
+        assert false.heading().startswith(f"{plan.collective}: WRONG")
+        with pytest.raises(ScheduleError, match="the plan is wrong: the claimed"):
+            verified(false.plan)
     unknown = verify(replace(plan, claim={"song": Fraction(1)}))
     assert "'song'" in "".join(unknown.problems)
+    assert [row["figure"] for row in unknown.to_records()] == [*report.figures, "song"]
+    assert unknown.to_records()[-1] == {"figure": "song", "claimed": 1, "found": None}
 
 
 @given(seed=st.integers(0, 10**6), collective=st.sampled_from(COLLECTIVES))
@@ -63,9 +71,23 @@ def test_a_spec_must_rebuild_the_links(spec: str, words: str) -> None:
     assert not verify(replace(trees_plan(), spec=spec)).ok
 
 
+def test_the_spec_of_a_fabric_must_give_all_of_it_but_its_name() -> None:
+    plan = trees_plan()
+    fabric = plan.fabric
+    assert not verify(replace(plan, place=replace(fabric, name="another"))).problems
+    for other in ({"multicast": fabric.multicast ^ {16}}, {"names": tuple(f"{name}x" for name in fabric.names)}):
+        assert any(
+            "does not give the fabric" in one for one in verify(replace(plan, place=replace(fabric, **other))).problems
+        )
+    (problem,) = verify(replace(plan, spec="dgx_h100(0)")).problems
+    assert "does not give the fabric in the file: " in problem
+
+
 def test_only_right_plans_are_loaded(tmp_path: Path) -> None:
     plan = rounds_plan()
     assert load_right(save_plan(tmp_path / "x.npz", plan)).movement == plan.movement
+    told = replace(orbit_plan(), spec="circulant(12,2,3)")
+    assert load_right(save_plan(tmp_path / "y.npz", told)).topology.symmetry is not None  # the spec is built again
     save_plan(tmp_path / "x.npz", replace(plan, claim={"steps": Fraction(1), "bandwidth": Fraction(1)}))
     with pytest.raises(ParameterError, match="no right schedule"):
         load_right(tmp_path / "x.npz")
