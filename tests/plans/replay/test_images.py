@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.plans.test_orbit_trees import SPECS, folded, orbit_of
-from topodesign.base.errors import ScheduleError, TopologyError
+from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
 from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.replay.images import images_of
+from topodesign.plans.replay.images import Images, images_of
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.trees import loads_of, verify_trees
 from topodesign.plans.trees import Trees
@@ -94,3 +94,12 @@ def test_a_symmetry_that_leaves_nodes_where_they_are_is_refused() -> None:
     swap[[2, 4]] = swap[[4, 2]]  # two GPUs on the same switches
     both = replace(orbit, generators=np.concatenate((orbit.generators, swap[None, :])))
     assert "leaves compute nodes where they are" in str(verify_trees(both))
+
+
+def test_a_link_that_permutations_leave_where_it_is_carries_all_images() -> None:
+    """Links 0 and 2 are one orbit, and link 1 one of its own; sums are in 64 bits or refused."""
+    link = np.array([0, 1, 0])
+    assert Images(4, None, link).loads(np.array([[1, 2, 5]])).tolist() == [[12, 8, 12]]
+    assert Images(2**62, None, link).loads(np.array([[0, 1, 0]])).tolist() == [[0, 2**62, 0]]
+    with pytest.raises(TooLargeError, match="images each"):
+        Images(2**62, None, link).loads(np.array([[0, 2, 0]]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from tests.samples.paths import COLLECTIVES, some_paths
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.fabrics.fabric import Shared
 from topodesign.plans.paths import Paths
-from topodesign.plans.replay.pipelines import verify_paths
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.pipelines import replayed_paths, verify_paths
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import unroll_paths
 
@@ -39,6 +42,40 @@ def test_right_paths_are_right_as_rounds_too(seed: int, collective: str, chunks:
     assert replayed.ok, replayed.problems
     assert replayed.redundant == 0
     assert rounds[1].steps == paths.height + chunks - 1
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(1, 9))
+@settings(max_examples=30)
+def test_links_with_a_limit_in_common_are_as_one_link_that_all_go_over(seed: int, collective: str, room: int) -> None:
+    paths = drawn(seed, collective)
+    rng, fabric = random.Random(seed), Plan(paths.topology, paths).fabric  # noqa: S311  a sample
+    links = rng.sample([(u, v) for u, v, _ in paths.topology.links()], 2)
+    bus = tuple((fabric.names[u], fabric.names[v]) for u, v in links)
+    hops = [paths.hop[a:b].tolist() for a, b in pairwise(paths.hop_start.tolist())]
+    carried = sum(
+        weight
+        for way, weight in zip(hops, paths.weight.tolist(), strict=True)
+        for pair in pairwise(way)
+        if pair in links
+    )
+    limited = replace(fabric, shared=(Shared("bus", room * fabric.unit, bus),))
+    figures = replayed_paths(limited, paths).figures
+    inverse = max(paths.inverse_rate, Fraction(carried, room * paths.units)) / fabric.unit
+    members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
+    assert (figures["inv_x_star"], figures["height"]) == (inverse, paths.height)
+    assert figures["algorithmic_bandwidth"] == paths.collective.shards(members) / inverse
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9))
+@settings(max_examples=30)
+def test_blocks_of_so_many_pieces_take_as_long_as_of_one(seed: int, pieces: int) -> None:
+    """Time is told for the data of a node, whatever they are; what a node keeps does not move and does not count."""
+    paths = drawn(seed)
+    members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
+    amounts = np.where(np.eye(members, dtype=bool), 7, pieces).ravel().tolist()
+    more = replace(paths, weight=pieces * paths.weight, amounts=tuple(amounts))
+    assert verify_paths(more).inverse_rate == paths.inverse_rate
+    assert not verify_paths(replace(more, weight=paths.weight)).ok
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(("weight", "block", "hop", "less", "loop", "more")))

@@ -1,17 +1,19 @@
-"""The verifier of phases, against a replay of sets of blocks, and against everything that can be wrong with a plan."""
+"""The verifier of phases, against a replay of sets of blocks, that of routes, and all that can be wrong with a plan."""
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from tests.plans.test_phases import moved
-from topodesign.plans.replay.steps import verify_phases
-from topodesign.plans.rounds import Phases
+from topodesign.plans.replay.steps import replayed_routed, verify_phases
+from topodesign.plans.rounds import Phases, Routed
+from topodesign.schedulers.scheduling import schedule
 
 
 def right(phases: Phases) -> bool:
@@ -80,3 +82,36 @@ def test_a_port_has_one_circuit_and_a_duplex_one_leads_back() -> None:
     assert any("two circuits from port 0 of node 0" in line for line in verify_phases(twice).problems)
     alone = phases.having(duplex=True)
     assert any("no circuit back" in line for line in verify_phases(alone).problems)
+
+
+def test_routes_are_ways_and_loads_are_counted_link_by_link() -> None:
+    """One vertex of a route changed: right if and only if it still is a way over links between the same ends."""
+    plan = schedule("torus(8)", "allgather", method="swing")  # whose ways have up to three links
+    routed, links = plan.moving(Routed), {(u, v) for u, v, _ in plan.topology.links()}
+    load: Counter[tuple[int, int, int]] = Counter()
+    ways = [routed.hop[a:b].tolist() for a, b in pairwise(routed.hop_start.tolist())]
+    rows = zip(*(getattr(routed, name).tolist() for name in ("step", "route", "lo", "hi")), strict=True)
+    longest: dict[int, int] = defaultdict(int)
+    for step, route, lo, hi in rows:
+        longest[step] = max(longest[step], len(ways[route]) - 1)
+        for u, v in pairwise(ways[route]):
+            load[step, u, v] += hi - lo
+    fullest = sum(max(units for (at, *_), units in load.items() if at == step) for step in longest)
+    y = Fraction(plan.topology.degree * fullest, plan.topology.nodes * routed.units)  # of links of capacity 1
+    found = replayed_routed(plan.topology, routed)
+    assert found.figures == {"steps": routed.steps, "hops": sum(longest.values()), "bandwidth": y}
+    draw = random.Random(3)  # noqa: S311
+    for _ in range(40):
+        hop = routed.hop.copy()
+        at = draw.randrange(len(hop))
+        hop[at] = draw.randrange(plan.topology.nodes)
+        route = int(np.searchsorted(routed.hop_start, at, side="right")) - 1
+        way = hop[routed.hop_start[route] : routed.hop_start[route + 1]].tolist()
+        ends = way[0] == ways[route][0] and way[-1] == ways[route][-1]
+        right = ends and links >= {*pairwise(way)} and len({*way}) == len(way)
+        assert (not replayed_routed(plan.topology, routed.having(hop=hop)).problems) == right
+    route = next(number for number, way in enumerate(ways) if len(way) > 2)
+    there_and_back = np.insert(routed.hop, routed.hop_start[route] + 1, [ways[route][1], ways[route][0]])
+    later = routed.hop_start + 2 * (np.arange(len(routed.hop_start)) > route)
+    (problem,) = replayed_routed(plan.topology, routed.having(hop=there_and_back, hop_start=later)).problems
+    assert "meets a node twice" in problem

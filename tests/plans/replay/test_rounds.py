@@ -319,7 +319,7 @@ def test_a_sum_sent_in_two_parts_is_right_and_noted() -> None:
     report = report_of(rows, "reduce-scatter")
     assert report.ok
     assert report.refilled == 6
-    assert "sent their partial sum before" in str(report)
+    assert "note: 6 units are added at nodes that have sent their partial sum before" in str(report)
 
 
 def test_redundant_deliveries_are_right_and_counted() -> None:
@@ -328,6 +328,8 @@ def test_redundant_deliveries_are_right_and_counted() -> None:
     report = report_of([*GATHER, GATHER[1], (3, 2, 0, 0, 0, 1)], steps=3)
     assert report.ok
     assert report.redundant == 3
+    assert report.found().notes == ("3 units are delivered to nodes that have them already",)
+    assert not report_of(GATHER).found().notes
 
 
 def test_claim() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, Random, make
 from tests.samples.timed import changed, joined, timed_sample
-from topodesign import build_fabric, schedule
+from topodesign import build_fabric, schedule, verify
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as ALL
 from topodesign.plans.replay.timed import verify_timed
@@ -291,6 +291,36 @@ def test_a_switch_that_sends_before_it_gets_is_found() -> None:
         start, end = timed.start.copy(), timed.end.copy()
         start[row], end[row] = start[row] + timed.end.max(), end[row] + timed.end.max()
         assert "which it goes on with" in str(verify_timed(topology, timed.having(start=start, end=end)))
+
+
+def through_a_switch(*times: tuple[int, int]) -> tuple[Topology, Timed]:
+    """A broadcast from 0 over switch 3, which sends what it gets to 1 and to 2."""
+    topology = Topology.from_links(4, [(a, b) for v in range(3) for a, b in ((v, 3), (3, v))], switches=[3])
+    start, end = np.array(times, dtype=np.int64).T
+    src, dst, zero = (np.array(column, dtype=np.int32) for column in ([0, 3, 3], [3, 1, 2], [0, 0, 0]))
+    one = np.ones(6, dtype=np.int64)
+    columns = start.copy(), end.copy(), zero, src, dst, zero, 0 * one[:3], one[:3]
+    return topology, Timed(ALL["broadcast"].at(0), 4, 1, Fraction(1), Fraction(1), False, *columns, one, one)
+
+
+def test_switches_that_copy_pass_on_as_soon_as_the_first_bit_is_there() -> None:
+    topology, timed = through_a_switch((0, 2), (1, 3), (1, 3))
+    assert verify_timed(topology, timed, multicast=[3]).ok
+    assert "passes on what it gets, once" in str(verify_timed(topology, timed))
+    for early in ([(0, 2), (0, 3), (1, 3)], [(0, 4), (1, 5), (1, 4)]):  # the first bit, and the last
+        assert "which it goes on with" in str(verify_timed(*through_a_switch(*early), multicast=[3]))
+    assert verify_timed(*through_a_switch((0, 4), (1, 5), (5, 7)), multicast=[3]).ok
+
+
+def test_links_of_a_fabric_are_not_taken_for_faster_than_they_are() -> None:
+    fabric = build_fabric("dgx_a100(1)")
+    plan = schedule(fabric, "allgather", method="tacos")
+    assert verify(plan).ok
+    assert verify(replace(plan, place=replace(fabric, unit=fabric.unit * 2), spec=None)).ok
+    slower = replace(fabric, unit=fabric.unit * Fraction(10**9 - 1, 10**9))
+    problems = verify(replace(plan, place=slower, spec=None)).problems
+    assert 0 < len(problems) <= 3
+    assert all("for faster than the fabric's link" in problem for problem in problems)
 
 
 def test_switches_and_unknown_blocks() -> None:

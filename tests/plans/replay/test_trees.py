@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.collectives import ALLREDUCE, BROADCAST
+from topodesign.fabrics.fabric import Shared
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.replay.trees import verify_trees
+from topodesign.plans.replay.trees import replayed_trees, verify_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -76,6 +78,19 @@ def test_a_rate_that_the_links_do_not_have() -> None:
     report = verify_trees(schedule, schedule.inverse_rate * Fraction(10**12, 10**12 + 1))
     assert "claimed" in report.problems[-1]
     assert not report.ok
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+def test_a_limit_that_links_share_is_kept_in_every_phase(collective: TreeCollective) -> None:
+    trees = sample(collective)
+    fabric = Plan(trees.topology, trees).fabric
+    links = [0, 2]
+    most = int(trees.link_loads[:, links].sum(axis=1).max()) * trees.rate * fabric.unit
+    ends = [trees.topology.links()[at][:2] for at in links]
+    bus = Shared("bus", most, tuple((fabric.names[u], fabric.names[v]) for u, v in ends))
+    assert not replayed_trees(replace(fabric, shared=(bus,)), trees).problems
+    (problem,) = replayed_trees(replace(fabric, shared=(bus._replace(bandwidth=most - 1),)), trees).problems
+    assert "the shared limit 'bus' carry" in problem
 
 
 def turned(schedule: Trees) -> Trees:
