@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from topodesign.base.errors import ScheduleError, TopologyError
+from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.plans.orbit import OrbitRounds, orbit_of
 from topodesign.plans.replay.rounds import verify_rounds
@@ -112,6 +112,22 @@ def test_a_symmetry_of_another_topology_is_refused() -> None:
     assert "the image of no" in str(verify_orbit(topology, replace(orbit, generators=orbit.generators[:0])))
     with pytest.raises(ScheduleError, match="12 nodes"):
         verify_orbit(build("circulant(13,2,3)"), orbit)
+
+
+def test_loads_that_do_not_fit_are_refused_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build("circulant(12,2,3)")
+    orbit = spff_orbit(topology, "allgather")
+    loads = orbit.own.steps * len(topology.src)
+    monkeypatch.setattr("topodesign.plans.replay.steps.MAX_LOADS", loads)
+    assert verify_orbit(topology, orbit).ok
+    monkeypatch.setattr("topodesign.plans.replay.steps.MAX_LOADS", loads - 1)
+    with pytest.raises(TooLargeError, match="too many to hold"):
+        verify_orbit(topology, orbit)
+    most = (2**63 - 1) // (len(orbit) * orbit.nodes)
+    with pytest.raises(TooLargeError, match="too many for the images"):
+        verify_orbit(topology, replace(orbit, own=replace(orbit.own, units=most + 1)))
+    monkeypatch.undo()
+    assert not verify_orbit(topology, replace(orbit, own=replace(orbit.own, units=most))).ok
 
 
 def test_all_to_all_is_folded_by_its_sources() -> None:

@@ -20,6 +20,7 @@ from topodesign.plans.files import save_plan
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import load_right, verified, verify
+from topodesign.plans.replay.rounds import fewest_sends
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, prune, reverse
 from topodesign.topology.library import build
@@ -119,6 +120,7 @@ def test_other_collectives_are_replayed_on_their_blocks(collective: Collective, 
     plan = star(chosen, nodes)
     rows = plan.movement
     assert isinstance(rows, Rounds)
+    assert fewest_sends(chosen, chosen.members(nodes), nodes) == len(rows)
     report = verify(plan)
     assert report.ok, str(report)
     assert report.figures["steps"] == 1

@@ -380,11 +380,30 @@ def test_bad_input_is_an_error_not_a_crash() -> None:
     with pytest.raises(TooLargeError, match="units"):
         verify_rounds(RING, replace(schedule, units=10**40))
     assert not verify_rounds(RING, replace(schedule, units=2**40)).ok
+    four = make("allgather", 3, 2, GATHER[:4], steps=2)
+    with pytest.raises(TooLargeError, match="units"):
+        verify_rounds(RING, replace(four, units=2**61))  # 4 rows of so many are 2**63
+    assert not verify_rounds(RING, replace(four, units=2**61 - 1)).ok
+    assert verify_rounds(Topology.from_links(3, []), schedule).cost == Cost(2, Fraction(0))
     assert verify_rounds(RING, replace(schedule, steps=10**30)).cost.steps == 10**30
     nodes = 2**20
     wide = make("allgather", nodes, 1, [(1, 0, 1, 0, 0, 1)], steps=1)
     report = verify_rounds(Topology.from_arrays(nodes, np.arange(nodes), np.roll(np.arange(nodes), -1)), wide)
     assert not report.ok  # and no matrix of nodes times nodes was made
+
+
+@pytest.mark.parametrize(("nodes", "cells", "words"), [(3, 3, "pieces of one block"), (9, 11, "blocks on 9 nodes")])
+def test_what_does_not_fit_is_refused_and_no_more(
+    nodes: int, cells: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of a block at nodes take most memory, or of many blocks what is written down of each and every node."""
+    ring = Topology.from_links(nodes, [(node, (node + 1) % nodes) for node in range(nodes)])
+    lone = make("allgather", nodes, 1, [(1, 0, 1, 0, 0, 1)], steps=1)
+    monkeypatch.setattr("topodesign.plans.replay.replay.MAX_CELLS", cells)
+    assert not verify_rounds(ring, lone).ok
+    monkeypatch.setattr("topodesign.plans.replay.replay.MAX_CELLS", cells - 1)
+    with pytest.raises(TooLargeError, match=words):
+        verify_rounds(ring, lone)
 
 
 def test_many_segments() -> None:

@@ -17,7 +17,7 @@ from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, Random, make
 from tests.samples.timed import changed, joined, timed_sample
 from topodesign import build_fabric, schedule, verify
-from topodesign.base.errors import ScheduleError
+from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import COLLECTIVES as ALL
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import COLUMNS, Timed
@@ -231,6 +231,23 @@ def test_what_only_a_slow_link_breaks_is_found() -> None:
     assert [problem.partition(": node")[2] for problem in report.problems] == [
         " 1 does not have all of them at that time"
     ]
+
+
+def test_what_does_not_fit_is_refused_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six sends of a piece each, and three pieces at three nodes."""
+    topology, timed, _ = three_in_a_row(slow=1)
+    for cells, words in (
+        (9, None),
+        (8, "3 pieces on 3 nodes"),
+        (6, "3 pieces on 3 nodes"),
+        (5, "6 pieces of all sends"),
+    ):
+        monkeypatch.setattr("topodesign.plans.replay.timed.MAX_CELLS", cells)
+        if words is None:
+            assert verify_timed(topology, timed).ok
+        else:
+            with pytest.raises(TooLargeError, match=words):
+                verify_timed(topology, timed)
 
 
 def test_problems_are_said_in_words() -> None:
