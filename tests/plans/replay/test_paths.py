@@ -73,9 +73,9 @@ def test_blocks_of_so_many_pieces_take_as_long_as_of_one(seed: int, pieces: int)
     paths = drawn(seed)
     members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
     amounts = np.where(np.eye(members, dtype=bool), 7, pieces).ravel().tolist()
-    more = replace(paths, weight=pieces * paths.weight, amounts=tuple(amounts))
+    more = paths.having(weight=pieces * paths.weight, amounts=tuple(amounts))
     assert verify_paths(more).inverse_rate == paths.inverse_rate
-    assert not verify_paths(replace(more, weight=paths.weight)).ok
+    assert not verify_paths(more.having(weight=paths.weight)).ok
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(("weight", "block", "hop", "less", "loop", "more")))

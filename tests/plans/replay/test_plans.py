@@ -76,10 +76,9 @@ def test_the_spec_of_a_fabric_must_give_all_of_it_but_its_name() -> None:
     plan = trees_plan()
     fabric = plan.fabric
     assert not verify(replace(plan, place=replace(fabric, name="another"))).problems
-    for other in ({"multicast": fabric.multicast ^ {16}}, {"names": tuple(f"{name}x" for name in fabric.names)}):
-        assert any(
-            "does not give the fabric" in one for one in verify(replace(plan, place=replace(fabric, **other))).problems
-        )
+    names = tuple(f"{name}x" for name in fabric.names)
+    for other in (replace(fabric, multicast=fabric.multicast ^ {16}), replace(fabric, names=names)):
+        assert any("does not give the fabric" in one for one in verify(replace(plan, place=other)).problems)
     (problem,) = verify(replace(plan, spec="dgx_h100(0)")).problems
     assert "does not give the fabric in the file: " in problem
 

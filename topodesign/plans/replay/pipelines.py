@@ -153,11 +153,10 @@ def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> li
     """Return the blocks of which not all units have one path."""
     source, goal = paths.collective.places(paths.collective.movements[0], blocks, paths.topology.nodes)
     moved = blocks[source != goal]
-    place = np.minimum(np.searchsorted(moved, paths.block), max(0, len(moved) - 1))
-    known = moved[place] == paths.block if len(moved) else np.zeros(len(paths), dtype=np.bool_)
+    known = np.isin(paths.block, moved)
     wanted = _pieces(paths, blocks)[source != goal] * paths.units
     carried = np.zeros(len(moved), dtype=np.int64)
-    np.add.at(carried, place[known], paths.weight[known])
+    np.add.at(carried, np.searchsorted(moved, paths.block[known]), paths.weight[known])
 
     def words(at: int) -> str:
         what = _called(paths, int(moved[at]), called)
