@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import few
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabrics.part import Others
 from topodesign.optima.fluid import packing
@@ -34,7 +35,7 @@ def test_one_group_of_all_is_the_optimum_of_forests(spec: str) -> None:
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "broadcast", "reduce", "scatter", "all-to-all"])
 @given(data=st.data())
-@settings(max_examples=6)
+@settings(max_examples=len(few(range(6), 2)))
 def test_together_is_no_faster_than_alone_nor_slower_than_in_turn(collective: str, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(9)))
     cut = data.draw(st.integers(2, 7))

@@ -30,6 +30,7 @@ from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 
 SPECS = ("dgx_a100(2)", "dgx_a100(4)", "mi250(4)", "mi250(8)", "dgx_h100(3)")
+LARGE_LATER = [pytest.param(spec, marks=[pytest.mark.thorough] if spec == "mi250(8)" else []) for spec in SPECS]
 COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
 
 
@@ -73,7 +74,7 @@ def group(generators: list[list[int]]) -> set[tuple[int, ...]]:
 
 @pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", LARGE_LATER)
 def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
     plan, whole = folded(spec, collective), schedule(spec, collective, method="forest")
     orbit = orbit_of(plan)
@@ -87,7 +88,7 @@ def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
     assert images == routes(orbit.unfold())
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", LARGE_LATER)
 def test_they_take_as_long(spec: str) -> None:
     plan = folded(spec)
     whole = replace(plan, movement=orbit_of(plan).unfold())

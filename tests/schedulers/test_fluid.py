@@ -32,6 +32,7 @@ PLACES = (
 )  # fmt: skip
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
 def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str, tmp_path: Path) -> None:
@@ -53,6 +54,7 @@ def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str,
     assert float(10**12 / times[-1]) == pytest.approx(float(plan.claim["algorithmic_bandwidth"]), rel=0.01)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
 @pytest.mark.parametrize("seed", range(14))
 def test_limits_that_links_share_are_kept(seed: int, collective: str, tmp_path: Path) -> None:

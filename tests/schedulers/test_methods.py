@@ -54,7 +54,7 @@ def test_every_method_keeps_the_contract(name: str, place: str) -> None:
     made = 0
     limit: dict[str, Any] = {"time_limit": "200ms"} if name in SEARCHES else {}
     collectives = [*COLLECTIVES.values()]
-    for collective in few(collectives[PLACES.index(place) % 2 :], 2) if limit else collectives:
+    for collective in few(collectives[PLACES.index(place) % 2 :], 2):  # a quick run takes turns
         root = 0 if collective.rooted else None
         try:
             plan = schedule(place, collective, method=name, root=root, **limit)

@@ -40,6 +40,7 @@ def test_rails_have_low_trees_at_exactly_the_optimum(spec: str, height: int) -> 
     assert found.trees.height <= height
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
 def test_random_fabrics_with_shared_limits(seed: int, collective: str) -> None:

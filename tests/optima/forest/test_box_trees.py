@@ -44,7 +44,9 @@ def boxes(number: int, links: list[tuple[int, int, int]], size: int, nic: int, r
     return Topology.from_links(nodes + (size if rails else 1), found, switches=range(nodes, found[-1][0] + 1))
 
 
-@pytest.mark.parametrize("spec", ["mi250(4)", "mi250(8)", pytest.param("mi250(16)", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "spec", ["mi250(4)", *(pytest.param(f"mi250({n})", marks=pytest.mark.thorough) for n in (8, 16))]
+)
 def test_lower_than_of_the_whole_fabric(spec: str) -> None:
     topology = as_fabric(spec).topology
     trees = made(topology)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from tests.conftest import few
 from tests.samples.forest import a100
 from tests.samples.trees import TreeCollective
 from topodesign.base.errors import InfeasibleError, TooLargeError
@@ -151,7 +152,8 @@ def check_optimum(topology: Topology, best: Optimum, links: Links, sizes: Sizes)
 def test_optima(uneven: bool) -> None:
     rng = random.Random(5)  # noqa: S311
     parts = worse = 0
-    for _ in range(150):
+    turns = few(range(150))
+    for _ in turns:
         topology, links, switches = random_fabric(rng, 7, uneven=uneven)
         compute = [v for v in range(topology.nodes) if v not in switches]
         sizes = {v: rng.choice([1, 1, 0, 2, 3]) for v in compute} | {compute[0]: 1}
@@ -166,7 +168,7 @@ def test_optima(uneven: bool) -> None:
         assert float(best.inverse_rate) * rate_of_flows(topology.nodes, links, sizes) == pytest.approx(1, rel=1e-7)
         parts += best.usable is not topology
         worse += best.inverse_rate > cut
-    assert (parts > 50) == uneven
+    assert (3 * parts > len(turns)) == uneven
     assert (worse > 0) == uneven
 
 
@@ -174,8 +176,8 @@ def test_optima(uneven: bool) -> None:
 def test_schedules(uneven: bool) -> None:
     rng = random.Random(6)  # noqa: S311
     collectives: list[TreeCollective] = ["allgather", "reduce-scatter", "broadcast", "reduce"]
-    made = 0
-    for turn in range(80):
+    made, turns = 0, few(range(80))
+    for turn in turns:
         topology, links, switches = random_fabric(rng, 10, uneven=uneven)
         collective = collectives[turn % 4]
         compute = [v for v in range(topology.nodes) if v not in switches]
@@ -199,7 +201,7 @@ def test_schedules(uneven: bool) -> None:
             forest_schedule(topology, collective, k=k, root=root, shard=shard), links, sizes, fixed.inverse_rate
         )
         made += 1
-    assert made > 40
+    assert 2 * made > len(turns)
 
 
 def test_fixed_numbers_of_trees() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.conftest import few
 from tests.floors import reached
 from tests.runtime.msccl.test_mutations import BASES, damage, random_program
 from tests.runtime.msccl.test_programs import FAMILIES, P, write
@@ -52,11 +53,11 @@ def test_programs_by_hand() -> None:
         agree(replace(program, max_bytes=0), rng)
 
 
-@pytest.mark.floor(right=250, wrong=600)
+@pytest.mark.floor(right=80, wrong=200)
 def test_damaged_programs() -> None:
     rng = random.Random(4)  # noqa: S311
     for name in BASES:
-        for _ in range(150):
+        for _ in few(range(150)):
             agree(damage(replace(BASES[name], max_bytes=0), rng), rng)
 
 

@@ -391,7 +391,7 @@ def test_random_programs() -> None:
     """The verdicts are exact: deadlock just when the model has one, race just when two accesses can be next."""
     rng = random.Random(5)  # noqa: S311
     verdicts: Counter[str] = Counter()
-    several, least = 0, len(few(range(30)))
+    several, least = 0, len(few(range(30), 6))
     for _ in range(50 * least):
         program = random_program(rng)
         text = write(program)
