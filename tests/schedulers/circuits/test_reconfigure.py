@@ -12,10 +12,18 @@ from tests.conftest import few
 from topodesign import load_plan, reconfigure, save_plan, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import as_collective
+from topodesign.schedulers.circuits import search
 from topodesign.schedulers.circuits.bounds import Room
 
 US = Fraction(1, 10**6)
 WORK: Any = {"alpha": "1us", "bandwidth": "400Gbps"}
+
+
+@pytest.fixture
+def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the search finds is judged, and not how much."""
+    monkeypatch.setattr(search, "_LONG", 2**20)
+
 
 TABLE = {
     # d, MiB: microseconds of the best all-to-all of an enumeration (N = 64, simplex) at 0, 1, 10, 100, 1000, 10000 us
@@ -25,6 +33,7 @@ TABLE = {
 }
 
 
+@pytest.mark.usefixtures("short_walks")
 @pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(("nodes", "degree", "cabling"), [(6, 1, "simplex"), (9, 2, "duplex"), (12, 3, "simplex")])
@@ -47,7 +56,7 @@ def test_plans_are_verified_and_none_beats_the_bound(collective: str, nodes: int
 @pytest.mark.parametrize(("degree", "size"), few([*TABLE], 2))
 def test_the_table_of_the_enumeration_is_met(degree: int, size: int) -> None:
     cells = list(zip((0, 1, 10, 100, 1000, 10000), TABLE[degree, size], strict=True))
-    for delay, known in few(cells):
+    for delay, known in few([*cells[3:], *cells[:3]], 6):
         found = reconfigure(64, degree, delay=delay * US, size=f"{size}MiB", **WORK)
         assert found.best.time <= (known + Fraction(1, 2)) * US
         assert found.claim.gap is not None
@@ -65,7 +74,7 @@ SMALL = [
 
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 def test_small_questions_are_answered_with_proof(collective: str) -> None:
-    for nodes, degree, cabling, delay in few(SMALL):
+    for nodes, degree, cabling, delay in few(SMALL, 7):
         if collective == "all-to-all" and nodes == 7 and degree == 2 and cabling == "simplex" and delay >= 10:
             continue  # y is not at its bound
         found = reconfigure(nodes, degree, collective, delay=delay * US, cabling=cabling, size="1MiB", **WORK)
@@ -114,6 +123,7 @@ def test_a_placement_without_groups_is_refused() -> None:
         reconfigure(4, 1, placement="0,1,2,3")
 
 
+@pytest.mark.usefixtures("short_walks")
 @pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(
@@ -143,6 +153,7 @@ def test_groups_run_at_once_as_one_would_alone(
         assert f"{len(found.groups or ())} group" in found.heading()
 
 
+@pytest.mark.usefixtures("short_walks")
 @pytest.mark.once
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
 @pytest.mark.parametrize(
