@@ -103,7 +103,9 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
     h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (3 m)
     """
     wiring, wanted = as_wiring(plan), as_text("name", name).strip()
-    known = _index(wiring)
+    if "_ways" not in vars(wiring):  # which are those of all names
+        vars(wiring)["_ways"] = _index(wiring)
+    known: dict[str, tuple[Way, ...]] = vars(wiring)["_ways"]
     found = known.get(wanted)
     if found is None:
         panel, _, said = wanted.rpartition(":")
