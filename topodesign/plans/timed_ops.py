@@ -55,8 +55,11 @@ def link_times(
     port = bandwidth / max(1, topology.degree)
     pairs = [(u, v) for u, v, _ in topology.links()]
     latency = [Fraction(table.alpha.get(pair, alpha)) for pair in pairs]
-    rates = zip(pairs, topology.capacity.tolist(), strict=True)
-    per_unit = [bits / table.bandwidth.get(pair, port * ports) for pair, ports in rates]
+    own = {ports: port * ports for ports in set(topology.capacity.tolist())}
+    ends = zip(pairs, topology.capacity.tolist(), strict=True)
+    rates = [table.bandwidth.get(pair, own[ports]).as_integer_ratio() for pair, ports in ends]
+    seconds = {rate: bits / Fraction(*rate) for rate in set(rates)}  # links have few, and Fractions are slow keys
+    per_unit = [seconds[rate] for rate in rates]
     try:
         return common_ticks(latency, per_unit, units)
     except TooLargeError:
@@ -70,19 +73,18 @@ def common_ticks(
     latency: list[Fraction], per_unit: list[Fraction], units: int, others: tuple[Fraction, ...] = ()
 ) -> LinkTimes:
     """Return times of links, in seconds, as multiples of the longest tick of which others are multiples, too."""
-    values = {*latency, *per_unit, *others}
-    below = math.lcm(*(value.denominator for value in values))
-    tick = Fraction(math.gcd(*(int(value * below) for value in values)) or 1, below)
-    if units * max(per_unit, default=tick) + max(latency, default=tick) >= MAX_TICKS * tick:
+    values = {value.as_integer_ratio() for value in (*latency, *per_unit, *others)}
+    below = math.lcm(*(denominator for _, denominator in values))
+    parts = {(many, denominator): many * (below // denominator) for many, denominator in values}
+    longest = math.gcd(*parts.values()) or 1
+    waits, sends = ([parts[time.as_integer_ratio()] // longest for time in times] for times in (latency, per_unit))
+    if units * max(sends, default=1) + max(waits, default=1) >= MAX_TICKS:
         raise TooLargeError(
             "the times of the links have no common tick that 64 bits can count; use rounder numbers, or --tick 1us of "
             "--method tacos, which rounds them up and says by how much"
         )
-    ticks = {value: int(value / tick) for value in values}
     return LinkTimes(
-        tick,
-        sealed(np.array([ticks[value] for value in latency], dtype=np.int64)),
-        sealed(np.array([ticks[value] for value in per_unit], dtype=np.int64)),
+        Fraction(longest, below), sealed(np.array(waits, dtype=np.int64)), sealed(np.array(sends, dtype=np.int64))
     )
 
 
