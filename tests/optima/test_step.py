@@ -45,7 +45,9 @@ def test_all_layouts_of_six_are_between_the_bound_and_what_is_found() -> None:
     """Brute force: no layout is below the least bound, and the one that is found is one of them."""
     model = {**TINY, "hidden": 512, "tensor": 2, "data": 3, "batch": 6}
     found = price_step(model, "circulant(6,1,2)")
-    orders = [(0, *rest) for rest in itertools.permutations(range(1, 6))]  # all nodes are alike
+    every_order = itertools.permutations(range(1, 6))
+    # all nodes are alike, and so are both ways round and the second and the third pair of ranks
+    orders = [(0, *rest) for rest in every_order if rest.index(1) < rest.index(5) and rest[1:3] < rest[3:]]
     every = [price_step(model, "circulant(6,1,2)", placement=order) for order in orders]
     least = min(one.seconds for one in every)
     assert min(one.bound for one in every) <= least <= found.seconds

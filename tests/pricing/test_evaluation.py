@@ -64,7 +64,7 @@ def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: To
 
 
 def test_deferred_schedules_are_looked_for_where_that_is_quick_or_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    topology = "randomregular(40,3,1)"
+    topology = "randomregular(24,3,1)"
     found = evaluate(topology)
     assert found.methods == ("deferred",)
     monkeypatch.setattr(evaluation, "_QUICK_WORK", 1)
@@ -115,7 +115,7 @@ def test_girth_without_going_back_is_that_of_networkx(topology: Topology) -> Non
 
 def test_progress_grows_and_an_interrupt_is_heard_inside_it() -> None:
     shares: list[float] = []
-    evaluate("randomregular(2000,4,1)", progress=shares.append)
+    evaluate("randomregular(500,4,1)", progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1
     shares.clear()

@@ -56,7 +56,7 @@ def test_schedules_deliver_at_the_price_that_is_told(topology: Topology, collect
     assert report.cost.bandwidth == min(split.cost(way).bandwidth, defer(way).cost(way).bandwidth)
 
 
-@pytest.mark.parametrize("degree", [*range(3, 20), 31, 48])
+@pytest.mark.parametrize("degree", [*range(3, 20), 31, pytest.param(48, marks=pytest.mark.thorough)])
 def test_one_wiring_has_the_least_of_one_step_and_of_two(degree: int) -> None:
     for nodes in range(3, degree + 1):
         topology = dicirculant(*next(iter(dicirculant.find(nodes, degree))))

@@ -47,7 +47,7 @@ from topodesign.report.plots import PLOTS
 def pictures() -> dict[str, Picture]:
     found, known = pareto(30, 4), known_topologies(range(20, 60), 4)
     plan, step = schedule("circulant(12,2,3)"), {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
-    decided = design(nodes=12, degree=4, bandwidth="100Gbps", workload=step, rivals=["torus"])
+    decided = design(nodes=8, degree=3, bandwidth="100Gbps", workload=step, rivals=["torus"])
     of: dict[str, Any] = {
         "frontier": found, "times": found, "sizes": known, "winners": known, "structure": "kautz(2,3)",
         "distances": "genkautz(2,9)", "loads": "genkautz(2,9)", "timeline": plan, "use": plan,
@@ -65,13 +65,13 @@ def test_every_plot_is_a_picture(pictures: dict[str, Picture], kind: str, tmp_pa
 
     picture = pictures[kind]
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
-    picture.save(svg)
     picture.save(png)
-    assert etree.parse(svg).getroot().tag.endswith("svg")
     pixels = image.imread(BytesIO(png.read_bytes()))
     assert pixels.shape[0] > 300
     assert 0.005 < np.mean(pixels[..., :3].min(axis=2) < 0.9) < 0.9  # neither blank nor black
     if kind in few([*PLOTS]):
+        picture.save(svg)
+        assert etree.parse(svg).getroot().tag.endswith("svg")
         again = picture.svg()  # drawn anew
         assert again.startswith("<svg")
         assert svg.read_text().endswith(again)

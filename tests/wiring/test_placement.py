@@ -64,10 +64,9 @@ def test_never_worse_than_the_order_of_the_inventory(topology: Topology, data: s
 def test_a_ring_is_laid_round(mode: Mode) -> None:
     topology = build("biring(2,6)")
     inventory = hall([(0, 0), (10, 10), (10, 0), (0, 10), (0, 5), (10, 5)], 2)
-    names = [host.name for host in inventory.hosts]
-    least = min(
-        metres(make_plan(topology, inventory, mode=mode, hosts=order)) for order in itertools.permutations(names)
-    )
+    first, *others = [host.name for host in inventory.hosts]
+    orders = [(first, *rest) for rest in itertools.permutations(others)]  # who comes first is all the same to a ring
+    least = min(metres(make_plan(topology, inventory, mode=mode, hosts=order)) for order in orders)
     assert metres(place_hosts(topology, inventory, mode=mode)) == least
     assert metres(make_plan(topology, inventory, mode=mode)) > least
 

@@ -15,9 +15,9 @@ from topodesign.report.design.measure import step_at
 
 MODEL: dict[str, Any] = {
     "name": "small", "layers": 4, "hidden": 1024, "heads": 16, "vocabulary": 51200, "sequence": 1024, "batch": 64,
-    "flops": "312T", "experts": 4, "top_k": 2, "data": 16, "expert": 4,
+    "flops": "312T", "experts": 4, "top_k": 2, "data": 8, "expert": 4,
 }  # fmt: skip
-FIELDS: dict[str, Any] = {"nodes": 16, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "rivals": ["torus"]}
+FIELDS: dict[str, Any] = {"nodes": 8, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "rivals": ["torus"]}
 
 
 @pytest.fixture(scope="module")
