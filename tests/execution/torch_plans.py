@@ -12,6 +12,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,14 @@ def logged(batch: Any, ops: list[Any]) -> Any:
     return batch(ops)
 
 
-def among(ranks: int, work: Callable[[], None]) -> None:
-    """Do something on as many ranks as torchrun does, but as children that need not import PyTorch each anew."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(ranks)}
+def among(ranks: int, *works: Callable[[], None]) -> None:
+    """Do things on as many ranks as torchrun does, but as children that need not import PyTorch each anew."""
+    with ExitStack() as stack:
+        free = [stack.enter_context(socket.socket()) for _ in works]
+        for one in free:
+            one.bind(("127.0.0.1", 0))
+        ports = [str(one.getsockname()[1]) for one in free]
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": str(ranks)}
     children = []
     for rank in range(ranks):
         if child := os.fork():
@@ -45,7 +49,9 @@ def among(ranks: int, work: Callable[[], None]) -> None:
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         status = 1
         try:
-            work()
+            for work, port in zip(works, ports, strict=True):
+                os.environ["MASTER_PORT"] = port
+                work()
             status = 0
         except Exception:  # noqa: BLE001  whatever it is, the parent says it
             traceback.print_exc()

@@ -6,6 +6,7 @@ what is printed.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import warnings
@@ -24,6 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import topodesign.execution.torch as plans
 from tests.execution.torch_plans import among, run_plans
+from topodesign import schedule
 from topodesign.execution.torch import Engine, PlanGroup
 
 Ranks = list[Any]
@@ -302,5 +304,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    among(4, main)
-    among(4, partial(run_plans, sys.argv[2]))
+    schedule("complete(4)")  # loads here, once, what every rank would load for itself
+    gc.freeze()  # or the first collection of every rank would copy all of that
+    among(4, main, partial(run_plans, sys.argv[2]))

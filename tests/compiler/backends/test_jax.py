@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -55,13 +56,13 @@ def run_exactly(spec: str, collective: str, method: str, rng: np.random.Generato
     reached("exact")
 
 
-@pytest.mark.floor(exact=5)
+@pytest.mark.floor(exact=4)
 def test_plans_run_exactly_on_16_devices() -> None:
     rng = np.random.default_rng(1)
-    for number, collective in few([*enumerate(COLLECTIVES)]):
+    for number, collective in few([*enumerate(COLLECTIVES)], 4):
         run_exactly(SIXTEEN[number % len(SIXTEEN)], collective, "auto", rng)
     for spec, method in few(
-        [("genkautz(3,16)", "forest"), ("torus(4,4)", "tacos"), ("hypercube(4)", "halving-doubling")], 2
+        [("genkautz(3,16)", "forest"), ("torus(4,4)", "tacos"), ("hypercube(4)", "halving-doubling")]
     ):
         run_exactly(spec, "allreduce" if method != "tacos" else "allgather", method, rng)
     run_exactly("genkautz(3,16)", "all-to-all", "peel", rng)
@@ -86,7 +87,8 @@ def test_many_plans_run_exactly_on_16_devices() -> None:
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_a_step_has_as_many_permutations_as_its_degree_over_links_of_the_plan(collective: str) -> None:
-    for spec in few(("circulant(12,2,3)", "biring(2,5)", "genkautz(4,18)"), 2):
+    specs, at = ["circulant(12,2,3)", "biring(2,5)", "genkautz(4,18)"], [*COLLECTIVES].index(collective) % 3
+    for spec in few([*specs[at:], *specs[:at]]):  # a quick run takes turns
         made = compiled(spec, collective)
         assert isinstance(made.program, Permutations)
         links = {*zip(made.plan.topology.src.tolist(), made.plan.topology.dst.tolist(), strict=True)}
@@ -230,7 +232,9 @@ LATER = [pytest.param(one, marks=pytest.mark.thorough) for one in ("allgather", 
 
 
 @pytest.mark.parametrize("collective", ["all-to-all", *LATER, "allreduce"])
-def test_stages_one_by_one_use_the_circuits_of_their_phase(tmp_path: Path, collective: str) -> None:
+def test_stages_one_by_one_use_the_circuits_of_their_phase(
+    tmp_path: Path, collective: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each is a call of its own; together they are the collective, and what each sends goes over its own circuits."""
     found = reconfigure(8, 1, collective, delay="0s", size="64MiB")
     made = compile_plan(found.plan, "jax").checked()
@@ -245,8 +249,12 @@ def test_stages_one_by_one_use_the_circuits_of_their_phase(tmp_path: Path, colle
         there = set(zip(*moved.circuits_of(number)[:, ::2].T.tolist(), strict=True))
         assert {pair for step in steps[first:last] for one in step for pair in one.pairs} <= there
     (path,) = made.save(tmp_path / "module.py")
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
-    assert done.stdout == f"ok: {collective.replace('-', '_')} of 8 cpu devices\n"
+    jax: Any = pytest.importorskip("jax")
+    monkeypatch.setattr(jax.config, "update", lambda *_: None)  # here devices are counted already
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_path(str(path), run_name="__main__")
+    monkeypatch.undo()
+    assert capsys.readouterr().out == f"ok: {collective.replace('-', '_')} of 8 cpu devices\n"
     shape = (8, 3, 5) if collective in {"all-to-all", "reduce-scatter"} else (7, 3)
     x = np.random.default_rng(2).integers(-(2**31), 2**31, (8, *shape), dtype=np.int32)
     assert np.array_equal(mapped(along(function(made)), 8)(x), wanted(collective, x))
@@ -281,9 +289,7 @@ def test_changes_that_are_none_are_illegal(changes: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "method", "size"),
-    few(
-        [("complete(5)", "one-shot", "1KiB"), ("torus(3,3)", "one-shot", "1KiB"), ("kautz(2,2)", "one-shot", "1KiB")], 2
-    )
+    few([(place, "one-shot", "1KiB") for place in ("genkautz(2,6)", "complete(5)", "torus(3,3)", "kautz(2,2)")], 4)
     + few([("dgx_a100(2)", "two-level", size) for size in ("1KiB", "16MiB")], 2),
 )
 def test_ranks_add_up_for_themselves(place: str, method: str, size: str) -> None:
