@@ -19,6 +19,7 @@ from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan import decompose
 from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plant import exhaustive_kernels
 from topodesign.wiring.plant.answer import Carried
@@ -205,7 +206,8 @@ PAIRS = [(u, v) for u in range(6) for v in range(6) if u != v and u // 3 == v //
 TRIANGLES = Topology.from_links(6, PAIRS)
 
 
-def test_petersen_has_no_three_matchings() -> None:
+def test_petersen_has_no_three_matchings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompose, "_MOST_TRIES", 1000)  # of what there is none of
     petersen = build("kneser(5,2)")
     found = carry(room([[1, 1, 1]] * 10, "duplex"), bidirectional=True, search=0.2, candidates=[petersen])
     check(found)

@@ -7,6 +7,7 @@ ever executed, and who has read the code once has read that of all modules.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from topodesign.collectives import Collective
 
@@ -229,7 +230,13 @@ def code_of(collective: Collective, *, changing: bool = False, summing: bool = F
 
 def same_code(found: list[ast.stmt], wanted: str) -> bool:
     """Return whether statements are those of a text, whatever their comments and layout."""
-    return ast.dump(ast.Module(found, [])) == ast.dump(ast.Module(ast.parse(wanted).body, []))
+    return ast.dump(ast.Module(found, [])) == _dumped(wanted)
+
+
+@lru_cache(64)
+def _dumped(text: str) -> str:
+    """Return the statements of a text in the form that they are compared in; there are few texts."""
+    return ast.dump(ast.Module(ast.parse(text).body, []))
 
 
 def buffers(collective: Collective, ranks: int) -> tuple[bool, bool, bool]:

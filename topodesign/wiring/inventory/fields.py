@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from topodesign.base.errors import FileFormatError, UnitError
@@ -20,6 +21,8 @@ from topodesign.wiring.inventory import devices
 MOST = 2**17  # how many texts a range may stand for, and how many things of a kind an inventory may have
 
 MOST_LETTERS = 64  # how long the name of anything may be; NetBox takes no longer names of devices and ports either
+
+_bandwidth = lru_cache(256)(parse_bandwidth)  # thousands of ports have few speeds
 
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"
@@ -149,7 +152,7 @@ class FileFields:
         """Return the speed of each lane, where the text, such as ``4x25Gbps``, is of all together."""
         said = self.text(name)
         try:
-            return parse_bandwidth(said) / lanes
+            return _bandwidth(said) / lanes
         except UnitError as error:
             raise self.wrong(name, str(error)) from None
 
