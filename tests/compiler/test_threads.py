@@ -22,7 +22,7 @@ class Serial(NamedTuple):
     first: Ints
     source: Ints
     target: Ints
-    count: Ints
+    units: Ints
     block: Ints
     step: Ints
     reduces: np.ndarray
@@ -30,11 +30,11 @@ class Serial(NamedTuple):
     def reads(self, at: int) -> set[int]:
         """The cells that an operation reads."""
         begins = [self.source[at], self.target[at] if self.reduces[at] else -1]
-        return {cell for begin in begins if begin >= 0 for cell in range(begin, begin + self.count[at])}
+        return {cell for begin in begins if begin >= 0 for cell in range(begin, begin + self.units[at])}
 
     def writes(self, at: int) -> set[int]:
         """The cells that an operation writes."""
-        return set(range(self.target[at], self.target[at] + self.count[at])) if self.target[at] >= 0 else set()
+        return set(range(self.target[at], self.target[at] + self.units[at])) if self.target[at] >= 0 else set()
 
     @property
     def rank(self) -> list[int]:
@@ -65,8 +65,8 @@ def serial(rng: random.Random) -> Serial:
             count = rng.randint(1, 2)
             source, target = (rng.choice([-1, rng.randrange(CELLS + 1 - count)]) for _ in range(2))
             rows.append((source, target, count, rng.randrange(BLOCKS), step, target >= 0 and rng.random() < 0.3))
-    source, target, count, block, step, reduces = np.array(rows, dtype=np.int64).reshape(-1, 6).T.copy()
-    return Serial(np.cumsum([0, *lengths]), source, target, count, block, step, reduces.astype(bool))
+    one = np.array(rows, dtype=np.int64).reshape(-1, 6).T.copy()
+    return Serial(np.cumsum([0, *lengths]), one[0], one[1], one[2], one[3], one[4], one[5].astype(bool))
 
 
 @pytest.mark.floor(needed=200, exempt=20)
@@ -107,7 +107,7 @@ def test_an_order_is_kept_if_no_conflict_is_turned_round() -> None:
                 x = rng.randrange(max(len(part) - 1, 1))
                 part[x : x + 2] = part[x : x + 2][::-1]
             position[begin:end] = part
-        kept = keep_order(ops.first, ops.source, ops.target, ops.count, position, ops.reduces, CELLS)
+        kept = keep_order(ops.first, ops.source, ops.target, ops.units, position, ops.reduces, CELLS)
         wrong = {
             ops.rank[at] for at in range(len(position)) for one, _ in ops.conflicts(at) if position[one] > position[at]
         }
@@ -130,11 +130,11 @@ def test_what_is_passed_on_is_all_of_one_receive_and_nothing_else() -> None:
             received = [one for one in range(ops.first[ops.rank[at]], at) if ops.target[one] >= 0]
             if received and rng.random() < 0.8:
                 one = rng.choice(received[-2:])
-                ops.source[at], ops.count[at] = ops.target[one], ops.count[one]
+                ops.source[at], ops.units[at] = ops.target[one], ops.units[one]
         receives = np.array([rng.random() < 0.8 for _ in range(size)], dtype=bool) & (ops.target >= 0)
         instance = np.array([rng.randrange(2) for _ in range(size)], dtype=np.int64)
         lines = 2 * len(ops.first)
-        found = passed_on(ops.first, ops.source, ops.target, ops.count, line, receives, instance, (CELLS, lines))
+        found = passed_on(ops.first, ops.source, ops.target, ops.units, line, receives, instance, (CELLS, lines))
         for at in range(size):
             begin = ops.first[ops.rank[at]]
             sent = max((one for one in range(begin, at) if line[one] == line[at]), default=begin - 1)
@@ -144,7 +144,7 @@ def test_what_is_passed_on_is_all_of_one_receive_and_nothing_else() -> None:
                 if sends[at]
                 and receives[one]
                 and instance[one] == instance[at]
-                and (ops.target[one], ops.count[one]) == (ops.source[at], ops.count[at])
+                and (ops.target[one], ops.units[one]) == (ops.source[at], ops.units[at])
                 and not any(ops.writes(x) & ops.writes(one) for x in range(one + 1, at))
             ]
             assert found[at] == max(some, default=-1)
