@@ -1,14 +1,14 @@
-"""The linear programs of SPFF schedules, with certificates in integers.
+"""The optima of the linear programs of SPFF schedules, by maximum flows in integers.
 
 This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one
-to the heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it
-cannot be better, an integer flow that it can be reached, and only then is it returned.
+to the heterogeneous case and to the split itself. A set of links proves that an answer cannot be better, a flow that it
+can be reached.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,11 +16,7 @@ import numpy as np
 
 from topodesign.pricing.closed_form import next_hops
 from topodesign.solve.maxflow import maximum_flow
-from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
-
-_NONZERO = 10**7  # over the least price that counts
-_GRID = 2**20
 
 
 @dataclass(frozen=True)
@@ -72,68 +68,25 @@ def best_split(block: Block) -> Split:
     Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;
     here all sets of links with the smallest latencies are compared, one of which is optimal.
     """
-    return min((_certified(part, guess) for part, guess in _parts(block)), key=lambda split: split.time)
+    return min(map(_certified, _parts(block)), key=lambda split: split.time)
 
 
-def _parts(block: Block) -> list[tuple[Block, list[int]]]:
-    """Return the block restricted to its fastest-starting links, for each number of them that reaches all."""
-    parts = []
+def _parts(block: Block) -> Iterator[Block]:
+    """Yield the block restricted to its fastest-starting links, for each number of them that reaches all."""
     for limit in sorted(set(block.alpha)):
         hops = block.hops * np.array([a <= limit for a in block.alpha], dtype=np.int64)
         if np.all(np.any(hops, axis=1)):
-            parts.append(Block(hops, block.alpha, block.rate))
-    return list(zip(parts, _binding_links(parts), strict=True))
+            yield Block(hops, block.alpha, block.rate)
 
 
-def _binding_links(blocks: list[Block]) -> list[list[int]]:
-    """Solve LP (21) for all blocks in one call and return the links of each that bind, as the solver sees it.
-
-    Coefficients are rounded to a grid, which is enough for a guess; those of equal links without latency are exact.
-    """
-    load: list[tuple[int, int, int]] = []  # row, column, value of: sum of x / rate - U <= -alpha
-    whole: list[tuple[int, int]] = []  # row, column of: sum of x = 1
-    latency: list[int] = []
-    owner: list[tuple[int, int]] = []
-    columns = len(blocks)
-    destinations = 0
-    for number, block in enumerate(blocks):
-        scale = _GRID / block.time_of([link for link in range(len(block.rate)) if block.hops[:, link].any()])
-        row_of = {}
-        for link in np.flatnonzero(block.hops.any(axis=0)).tolist():
-            row_of[link] = len(latency)
-            load.append((len(latency), number, -_GRID))
-            latency.append(-round(block.alpha[link] * scale))
-            owner.append((number, link))
-        for hops in block.hops:
-            for link in np.flatnonzero(hops).tolist():
-                load.append((row_of[link], columns, round(scale / block.rate[link])))
-                whole.append((destinations, columns))
-                columns += 1
-            destinations += 1
-    program = Program()
-    program.add_columns(columns, cost=np.arange(columns) < len(blocks))
-    row, column, value = zip(*load, strict=True)
-    program.add_rows(len(latency), Entries(row, column, value), upper=latency)
-    row, column = zip(*whole, strict=True)
-    program.add_rows(destinations, Entries(row, column, 1), lower=1, upper=1)
-    program.solve()
-    binding: list[list[int]] = [[] for _ in blocks]
-    if program.solved:
-        for (number, link), price in zip(owner, program.prices(_NONZERO * _GRID).tolist(), strict=False):
-            if price:
-                binding[number].append(link)
-    return binding
-
-
-def _certified(block: Block, guess: list[int]) -> Split:
-    """Return the exact optimum: start from a guess of the binding links and mend it by minimum cuts.
+def _certified(block: Block) -> Split:
+    """Return the exact optimum: start from what all links prove necessary together and mend it by minimum cuts.
 
     A flow at the time that a set of links proves necessary either exists, which settles it, or its minimum cut is a set
     that needs more time.
     """
     usable = np.flatnonzero(block.hops.any(axis=0)).tolist()
-    time = max(block.time_of(usable), block.time_of(guess) if guess else Fraction(0))
-    time = max(time, *(block.alpha[link] for link in usable)) if len(usable) > 1 else time
+    time = max(block.time_of(usable), *(block.alpha[link] for link in usable))
     while True:
         answer = _flow(block, usable, time)
         if isinstance(answer, Split):
