@@ -14,7 +14,6 @@ to carry the fixed order is taken.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -25,9 +24,9 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, allreduce, assemble, check_rows, check_units, rescale, reverse
+from topodesign.plans.rounds_ops import allreduce, rescale, reverse
 from topodesign.plans.timed_ops import LinkTimes, timed_of
+from topodesign.schedulers.baselines.rings import Order, gathered
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
 from topodesign.schedulers.ten.merging import SharedLinks
@@ -35,8 +34,6 @@ from topodesign.topology.factors import factors_of
 from topodesign.topology.topology import Topology
 
 _CHUNKS = 16  # that choose an order, if nobody says how many
-
-Order = tuple[int, ...]
 
 
 def orders_of(sizes: Sequence[int], steps: Sequence[tuple[Fraction, Fraction]], chunks: int) -> list[Order]:
@@ -55,37 +52,6 @@ def orders_of(sizes: Sequence[int], steps: Sequence[tuple[Fraction, Fraction]], 
             data /= sizes[at]
         found.append(order)
     return found
-
-
-def gathered(factors: Sequence[Topology], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
-    """Return the allgather of a product whose chunks go through the dimensions in these orders, the last one first.
-
-    ``plans`` are the allgathers of its factors, in as many units each, into which every chunk is cut.
-    """
-    sizes, units = [one.nodes for one in factors], plans[0].units
-    places = [1, *itertools.accumulate(sizes, lambda before, size: before * size)]
-    nodes = places.pop()
-    check_units(units * len(orders))
-    check_rows(len(orders) * nodes * (nodes - 1) * units)
-    node, parts, steps = np.arange(nodes), list[Part](), 0
-    for chunk, order in enumerate(orders):
-        before, done = 0, np.zeros(1, dtype=np.int64)  # blocks that a node has, beside its own coordinates
-        left = node
-        for at in reversed(order):
-            plan, place = plans[at], places[at]
-            first = node // place % sizes[at] == 0
-            columns = (plan.step, plan.src, plan.dst, plan.block, plan.lo, plan.hi)
-            step, src, dst, block, low, high = (column.astype(np.int64)[:, None, None] for column in columns)
-            line = node[first][None, :, None]
-            # ``left`` is a node without the coordinates that are done: where its blocks begin.
-            own = left[first][None, :, None] + done[None, None, :] + block * place
-            shift = chunk * units
-            parts.append((before + step, line + src * place, line + dst * place, own, low + shift, high + shift))
-            before += plan.steps
-            done = (done[:, None] + np.arange(sizes[at]) * place).ravel()
-            left = left - node // place % sizes[at] * place
-        steps = max(steps, before)
-    return assemble(ALLGATHER, nodes, units * len(orders), steps, parts)
 
 
 def _steps(factors: Sequence[Topology], topology: Topology, times: LinkTimes) -> list[tuple[Fraction, Fraction]]:
@@ -119,8 +85,8 @@ def _make(request: Request) -> list[Plan]:
     sizes, steps = [one.nodes for one in factors], _steps(factors, topology, times)
     rounds = [(one.steps * latency, whole * many * chunks) for one, (latency, whole) in zip(plans, steps, strict=True)]
     orders = orders_of(sizes, rounds, chunks)
-    copies = gathered(factors, orders, [rescale(plan, many) for plan in plans])
-    sums = reverse(gathered(turned, orders, [rescale(plan, many) for plan in back]))
+    copies = gathered(sizes, orders, [rescale(plan, many) for plan in plans])
+    sums = reverse(gathered(sizes, orders, [rescale(plan, many) for plan in back]))
     made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or allreduce(sums, copies)
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     links = request.links_there(topology)

@@ -16,7 +16,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble
+from topodesign.plans.rounds_ops import Part, assemble, check_rows, check_units, rescale
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.baseline import Ranks, baseline
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
@@ -99,46 +99,73 @@ def hierarchical(topology: Topology, collective: Collective) -> Made:
 
     Sergeev and Del Balso, Horovod: fast and easy distributed deep learning in TensorFlow (2018).
     """
-    sides = sides_of(topology, 2)
-    if sides is None:
-        raise InfeasibleError("hierarchical rings need a grid of alike rows, such as a product of two topologies")
-    return level_rings(topology, collective, sides)
+    del collective
+    return _level_rings(
+        topology, 2, "hierarchical rings need a grid of alike rows, such as a product of two topologies"
+    )
 
 
-def level_rings(topology: Topology, collective: Collective, sides: tuple[int, ...]) -> Made:
+def blueconnect(topology: Topology, collective: Collective) -> Made:
+    """Return an allgather over rings along all sides of a grid; on a fabric the boxes are a side.
+
+    Cho, Finkler, Serrano, Kung and Hunter, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
+    Network Hierarchy (2019).
+    """
+    del collective
+    return _level_rings(topology, None, "blueconnect needs a grid of alike rows, such as a torus or a product")
+
+
+def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
     """Return an allgather along one side of a grid after another, the last one first.
 
     Of a side p with R rings that share no link, (p-1) steps, and (p-1)/R times the blocks of all sides after it: in all
     sum (p_i - 1) alpha + sum (p_i - 1) p_(i+1) p_(i+2) ... / (R_i N) beta M. Backwards the reduce-scatter has the most
     data along the first side.
     """
-    nodes = topology.nodes
-    node = np.arange(nodes)
+    sides = sides_of(topology, count)
+    if sides is None:
+        raise InfeasibleError(refusal)
     along = [ring(rows(topology, sides, at), ALLGATHER) for at in range(len(sides))]
     units = math.lcm(*(one.rounds.units for one in along))
-    parts: list[Part] = []
-    steps, blocks = 0, Fraction(0)
-    for at in reversed(range(len(sides))):
-        one, side = along[at].rounds, sides[at]
-        place = math.prod(sides[:at])
-        first = node[node // place % side == 0][:, None, None]  # the nodes where the rows begin
-        below = np.arange(nodes // (place * side))[None, :, None] * (place * side)  # what all sides after have brought
-        scale = units // one.units
-        parts.append(
-            (
-                steps + one.step,
-                first + one.src * place,
-                first + one.dst * place,
-                first % place + below + one.block * place,
-                one.lo * scale,
-                one.hi * scale,
-            )
-        )
-        steps += one.steps
-        blocks += Fraction((side - 1) * below.size, one.units)
-    rounds = assemble(collective, nodes, units, steps, parts)
-    known = all(one.formula is not None for one in along)
-    return Made(rounds, formula(topology, steps, blocks / nodes) if known else None)
+    rounds = gathered(sides, [tuple(range(len(sides)))], [rescale(one.rounds, units) for one in along])
+    if any(one.formula is None for one in along):
+        return Made(rounds, None)
+    each = enumerate(zip(sides, along, strict=True), start=1)
+    blocks = [Fraction((side - 1) * math.prod(sides[after:]), one.rounds.units) for after, (side, one) in each]
+    return Made(rounds, formula(topology, rounds.steps, sum(blocks) / topology.nodes))
+
+
+Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a product
+
+
+def gathered(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
+    """Return the allgather of a grid whose chunks go along its sides in these orders, the last one first.
+
+    ``plans`` are the allgathers of its rows, in as many units each, into which every chunk is cut.
+    """
+    units, places = plans[0].units, [1, *itertools.accumulate(sides, lambda before, side: before * side)]
+    nodes = places.pop()
+    check_units(units * len(orders))
+    check_rows(len(orders) * nodes * (nodes - 1) * units)
+    node, parts, steps = np.arange(nodes), list[Part](), 0
+    for chunk, order in enumerate(orders):
+        before, done = 0, np.zeros(1, dtype=np.int64)  # blocks that a node has, beside its own coordinates
+        left = node
+        for at in reversed(order):
+            plan, place = plans[at], places[at]
+            first = node // place % sides[at] == 0
+            columns = (plan.step, plan.src, plan.dst, plan.block, plan.lo, plan.hi)
+            step, src, dst, block, low, high = (column.astype(np.int64) for column in columns)
+            line = node[first][:, None, None]
+            # ``left`` is a node without the coordinates that are done: where its blocks begin.
+            own = left[first][:, None, None] + done[None, :, None] + block * place
+            shift = chunk * units
+            parts.append((before + step, line + src * place, line + dst * place, own, low + shift, high + shift))
+            before += plan.steps
+            done = (done[:, None] + np.arange(sides[at]) * place).ravel()
+            left = left - node // place % sides[at] * place
+        steps = max(steps, before)
+    return assemble(ALLGATHER, nodes, units * len(orders), steps, parts)
 
 
 def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
@@ -159,18 +186,6 @@ def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
                 edges += itertools.pairwise((*one[place:], *one[:place]))
             found.append(Ranks(node, 1, edges))
     return found
-
-
-def blueconnect(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather over rings along all sides of a grid; on a fabric the boxes are a side.
-
-    Cho, Finkler, Serrano, Kung and Hunter, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
-    Network Hierarchy (2019).
-    """
-    sides = sides_of(topology)
-    if sides is None:
-        raise InfeasibleError("blueconnect needs a grid of alike rows, such as a torus or a product")
-    return level_rings(topology, collective, sides)
 
 
 _MOST_EDGES = 2**20  # edges of all trees of a plan, to which the number of rings is limited
