@@ -19,7 +19,7 @@ from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timing.plans import simulate
-from topodesign.pricing.baselines import double_binary_tree, shifted_ring, shifted_ring_spff
+from topodesign.pricing.baselines import baselines, double_binary_tree
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
@@ -173,9 +173,9 @@ def test_trees_take_the_time_of_their_formulas(nodes: int, size: str) -> None:
 def test_the_rings_that_pareto_shows_are_those_plans(nodes: int) -> None:
     workload = as_workload()
     for place, method, model in (
-        (f"shiftedring({nodes})", "ring", shifted_ring(nodes, 4, workload)),
-        (f"biring(2,{nodes})", "ring", shifted_ring(nodes, 2, workload)),
-        (f"biring(2,{nodes})", "spff", shifted_ring_spff(nodes, 2, workload)),
+        (f"shiftedring({nodes})", "ring", baselines(nodes, 4, workload)[0]),
+        (f"biring(2,{nodes})", "ring", baselines(nodes, 2, workload)[0]),
+        (f"biring(2,{nodes})", "spff", baselines(nodes, 2, workload)[1]),
     ):
         assert model is not None
         for name in ("allgather", "reduce-scatter"):

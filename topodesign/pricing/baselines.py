@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,34 +22,26 @@ class Baseline:
 
 def baselines(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
     """Return the baselines that exist at this size (Efficient Direct-Connect Topologies, section 8.2)."""
-    makers: tuple[Callable[[int, int, Workload], Baseline | None], ...] = (
-        shifted_ring,
-        shifted_ring_spff,
-        double_binary_tree,
-    )
-    return [baseline for make in makers if (baseline := make(nodes, degree, workload)) is not None]
+    found = [] if degree % 2 or nodes < 3 else _shifted_rings(nodes, degree, workload)
+    trees = double_binary_tree(nodes, degree, workload)
+    return found if trees is None else [*found, trees]
 
 
-def shifted_ring(nodes: int, degree: int, workload: Workload) -> Baseline | None:
-    """Return the superposed bidirectional rings of TopoOpt: every shard goes once round, (N-1) steps each way.
+def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
+    """Return the superposed bidirectional rings of TopoOpt, N-1 steps each way, and with SPFF on each (appendix E.3).
 
-    At N = 1024, 10 us, 1 MiB and 100 Gbps this is 20628 us; the caption of Table 2 of Efficient Direct-Connect
+    At N = 1024, 10 us, 1 MiB and 100 Gbps the first takes 20628 us; the caption of Table 2 of Efficient Direct-Connect
     Topologies says 20640 us, which N steps and 10^6 bytes give.
     """
-    if degree % 2 or nodes < 3:
-        return None
-    cost = Cost(nodes - 1, Fraction(nodes - 1, nodes))
-    model = f"{degree // 2} two-way ring(s), each direction reducing M/{degree} in N-1 steps"
-    return Baseline("shifted ring", cost, workload.allreduce(cost), model)
-
-
-def shifted_ring_spff(nodes: int, degree: int, workload: Workload) -> Baseline | None:
-    """Return the same rings with an SPFF schedule on each: floor(N/2) steps (appendix E.3)."""
-    if degree % 2 or nodes < 3:
-        return None
-    cost = Cost(nodes // 2, Fraction(nodes - 1, nodes))
-    model = f"{degree // 2} two-way ring(s), shards going the shorter way round in N/2 steps"
-    return Baseline("shifted ring, SPFF", cost, workload.allreduce(cost), model)
+    ways = (
+        ("shifted ring", nodes - 1, f"each direction reducing M/{degree} in N-1 steps"),
+        ("shifted ring, SPFF", nodes // 2, "shards going the shorter way round in N/2 steps"),
+    )
+    costs = [Cost(steps, Fraction(nodes - 1, nodes)) for _, steps, _ in ways]
+    return [
+        Baseline(name, cost, workload.allreduce(cost), f"{degree // 2} two-way ring(s), {model}")
+        for cost, (name, _, model) in zip(costs, ways, strict=True)
+    ]
 
 
 def double_binary_tree(nodes: int, degree: int, workload: Workload) -> Baseline | None:

@@ -482,10 +482,6 @@ def _claim(of: Of, value: Fraction | int, among: Among, bound: Fraction | int, b
     return Claim(of, value, among, Proof.BOUND if value == bound else Proof.NONE, bound, by)
 
 
-def _bandwidth(cost: Cost | None) -> Fraction | None:
-    return None if cost is None else cost.bandwidth
-
-
 def dearer(one: Cost, other: Cost) -> Cost:
     """Return the cost with the larger bandwidth factor of two with as many steps."""
     return one if one.bandwidth >= other.bandwidth else other

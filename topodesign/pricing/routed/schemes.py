@@ -54,17 +54,20 @@ def _along(grid: Grid, side: int, by: IntArray) -> Send:
     return Send(grid.moved(np.arange(grid.topology.nodes), side, by), side, by)
 
 
-def _backwards(steps: Sequence[tuple[Send, ...]]) -> tuple[tuple[Send, ...], ...]:
-    """Return the steps of the allgather, where those of the reduce-scatter are given: the farthest first."""
-    return tuple(reversed(steps))
+_Peers = Callable[[IntArray, int], tuple[IntArray, ...]]
+"""By how many places each message goes, of nodes with some coordinates along a side, in a step of that side."""
+
+
+def _part(grid: Grid, base: int, first: int, peers: _Peers) -> tuple[tuple[Send, ...], ...]:
+    """Return the steps of a part that begins with a side."""
+    return tuple(
+        tuple(_along(grid, side, by) for by in peers(grid.coordinates[side], step))
+        for side, step in _turns(grid, base, first)
+    )
 
 
 def _swinging(grid: Grid, first: int, sign: int) -> tuple[tuple[Send, ...], ...]:
-    steps = []
-    for side, step in _turns(grid, 2, first):
-        even = grid.coordinates[side] % 2 == 0
-        steps.append((_along(grid, side, np.where(even, 1, -1) * sign * reach(step)),))
-    return _backwards(steps)
+    return _part(grid, 2, first, lambda now, step: (np.where(now % 2 == 0, 1, -1) * sign * reach(step),))[::-1]
 
 
 def _check_even(grid: Grid, name: str) -> None:
@@ -76,8 +79,8 @@ def _check_even(grid: Grid, name: str) -> None:
 def swing(grid: Grid) -> Parts:
     """Swing: even nodes r with r + reach, odd ones with r - reach; 2D parts, plain and mirrored for every first side.
 
-    On sides of equal powers of two it is exactly as :func:`swing_factor` says. Other even sides are covered in
-    ceil(log2) steps, some blocks delivered twice, which is left out here.
+    On sides of equal powers of two it is exactly as :data:`FORMULAS` says. Other even sides are covered in ceil(log2)
+    steps, some blocks delivered twice, which is left out here.
     """
     _check_even(grid, "swing")
     return tuple(_swinging(grid, first, sign) for first in range(len(grid.sides)) for sign in (1, -1))
@@ -94,14 +97,11 @@ def doubling(grid: Grid) -> Parts:
     odd = [side for side in grid.sides if side & (side - 1)]
     if odd:
         raise InfeasibleError(f"recursive doubling needs sides that are powers of two, not {odd[0]}")
-    parts = []
-    for first in range(len(grid.sides)):
-        steps = []
-        for side, step in _turns(grid, 2, first):
-            now = grid.coordinates[side]
-            steps.append((_along(grid, side, (now ^ (1 << step)) - now),))
-        parts.append(_backwards(steps))
-    return tuple(parts)
+
+    def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:
+        return ((now ^ (1 << step)) - now,)
+
+    return tuple(_part(grid, 2, first, peers)[::-1] for first in range(len(grid.sides)))
 
 
 def ternary(grid: Grid) -> Parts:
@@ -109,23 +109,22 @@ def ternary(grid: Grid) -> Parts:
 
     Where a side is no power of three the last peers overlap, and what comes twice is left out.
     """
-    parts = []
-    for first in range(len(grid.sides)):
-        steps = []
-        for side, step in _turns(grid, 3, first):
-            by = np.full(grid.topology.nodes, 3**step, dtype=np.int64)
-            steps.append((_along(grid, side, by), _along(grid, side, -by)))
-        parts.append(_backwards(steps))
-    return tuple(parts)
+
+    def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:
+        by = np.full_like(now, 3**step)
+        return by, -by
+
+    return tuple(_part(grid, 3, first, peers)[::-1] for first in range(len(grid.sides)))
 
 
 def bruck(grid: Grid) -> Parts:
     """Bruck's with radix three: r sends to r - 3^k and r - 2 * 3^k, all data in one part."""
-    steps = []
-    for side, step in _turns(grid, 3, 0):
-        by = np.full(grid.topology.nodes, -(3**step), dtype=np.int64)
-        steps.append((_along(grid, side, by), _along(grid, side, 2 * by)))
-    return (tuple(steps),)
+
+    def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:
+        by = np.full_like(now, -(3**step))
+        return by, 2 * by
+
+    return (_part(grid, 3, 0, peers),)
 
 
 def bucket(grid: Grid) -> Parts:
@@ -154,63 +153,23 @@ SCHEMES: dict[str, Callable[[Grid], Parts]] = {
 """By name."""
 
 
-def _equal(sides: Sequence[int], base: int) -> int | None:
-    """Return the power of a base that all sides are, or None."""
-    power = _logarithm(sides[0], base)
-    return power if len(set(sides)) == 1 and base**power == sides[0] else None
+def _added(base: int, term: Callable[[int, int, int, bool], Fraction]) -> Callable[[Sequence[int]], Fraction | None]:
+    """Return what gives y on equal sides base^k above two: what all steps add, else None.
 
-
-def swing_factor(sides: Sequence[int]) -> Fraction | None:
-    """Return y of the allgather by Swing on D equal sides 2^k: (N-1)/N times a congestion that tends to Xi_D.
-
-    Step s of the reduce-scatter sends 2^-(s+1) of the part M/2D over |reach| links; plain and mirrored load each link
-    of a side by just that distance, so with all D sides in use y = sum over s of 2^-(s+1) |reach(s // D)|. Where
-    the distance is half of the side (of sides 2, one link) the two ways count the same.
+    ``term`` is of the number of sides, a step, the same on its side, and whether that is the last there.
     """
-    power = _equal(sides, 2)
-    if power is None or sides[0] == 2:
-        return None
-    return sum((Fraction(abs(reach(s // len(sides))), 2 ** (s + 1)) for s in range(power * len(sides))), Fraction(0))
+
+    def factor(sides: Sequence[int]) -> Fraction | None:
+        count, power = len(sides), _logarithm(sides[0], base)
+        if len(set(sides)) > 1 or base**power != sides[0] or sides[0] == 2:
+            return None
+        return sum((term(count, s, s // count, s // count == power - 1) for s in range(power * count)), Fraction(0))
+
+    return factor
 
 
-def bine_factor(sides: Sequence[int]) -> Fraction | None:
-    """Return y of the same pairs on one port: 2D 2^-(s+1) (|reach| + 1) / 2 added up, as every second node sends."""
-    power = _equal(sides, 2)
-    if power is None or sides[0] == 2:
-        return None
-    count = len(sides)
-    return sum(
-        (Fraction(count * (abs(reach(s // count)) + 1), 2 ** (s + 1)) for s in range(power * count)), Fraction(0)
-    )
-
-
-def doubling_factor(sides: Sequence[int]) -> Fraction | None:
-    """Return y of recursive doubling on D equal sides 2^k: the middle link of 2^(j+1) nodes carries 2^j messages.
-
-    The last step of a side goes both ways round, half of each block, which loads a link with half as many.
-    """
-    power = _equal(sides, 2)
-    if power is None or sides[0] < 4:
-        return None
-    count, total = len(sides), Fraction(0)
-    for s in range(power * count):
-        step = s // count
-        messages = Fraction(2**step, 2 if step == power - 1 else 1)
-        total += 2 * messages / 2 ** (s + 1)
-    return total
-
-
-def ternary_factor(sides: Sequence[int]) -> Fraction | None:
-    """Return y of the ternary scheme on D equal sides 3^k: 2 * 3^-(s+1) * 3^(s // D) added up."""
-    power = _equal(sides, 3)
-    if power is None:
-        return None
-    count = len(sides)
-    return sum((Fraction(2 * 3 ** (s // count), 3 ** (s + 1)) for s in range(power * count)), Fraction(0))
-
-
-def bucket_factor(sides: Sequence[int]) -> Fraction | None:
-    """Return y of the bucket algorithm on equal sides above two: (N-1)/N, the least there is."""
+def _bucket(sides: Sequence[int]) -> Fraction | None:
+    """Return y on equal sides above two, the least there is."""
     if len(set(sides)) > 1 or sides[0] == 2:
         return None
     nodes = sides[0] ** len(sides)
@@ -218,11 +177,16 @@ def bucket_factor(sides: Sequence[int]) -> Fraction | None:
 
 
 FORMULAS: dict[str, Callable[[Sequence[int]], Fraction | None]] = {
-    "swing": swing_factor,
-    "bine": bine_factor,
-    "recursive": doubling_factor,
-    "ternary": ternary_factor,
-    "bucket": bucket_factor,
+    # Step s of the reduce-scatter sends 2^-(s+1) of the part M/2D over |reach| links; plain and mirrored load each link
+    # of a side by just that distance. Where the distance is half of the side the two ways count the same.
+    "swing": _added(2, lambda _, s, step, __: Fraction(abs(reach(step)), 2 ** (s + 1))),
+    # The same pairs on one port: every second node sends.
+    "bine": _added(2, lambda count, s, step, _: Fraction(count * (abs(reach(step)) + 1), 2 ** (s + 1))),
+    # The middle link of 2^(j+1) nodes carries 2^j messages; the last step of a side goes both ways round, half of each
+    # block, which loads a link with half as many.
+    "recursive": _added(2, lambda _, s, step, last: Fraction(2 * 2**step, (2 if last else 1) * 2 ** (s + 1))),
+    "ternary": _added(3, lambda _, s, step, __: Fraction(2 * 3**step, 3 ** (s + 1))),
+    "bucket": _bucket,
 }
 """By name, of those that have one; each gives y of an allgather by the sides, or None where it does not hold."""
 
