@@ -8,7 +8,6 @@ relaxation; a reduce-scatter is an allgather of the transpose, backwards (Theore
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -31,23 +30,6 @@ SCALES = (*range(1, 61), 2520, 27720, 720720)
 """Denominators tried for the multipliers of a bound; those of small programs are mostly small."""
 
 
-@dataclass(frozen=True)
-class _Program:
-    """The sends that an allgather of one chunk a shard can choose from, and what binds them."""
-
-    topology: Topology  # where the allgather runs
-    steps: int  # communication steps
-    owner: IntArray  # shape ``(sends,)``
-    link: IntArray
-    step: IntArray  # from 0
-    once: csr_array  # the sends that bring a node the chunk of another: one is chosen
-    # A send not by the owner, or an earlier one over its link, minus all that brought the sender the chunk: at most 0.
-    cause: csr_array
-    # By step and link what a send adds, in units of 1 / ports of the time that a chunk takes over a link of capacity 1.
-    load: csr_array
-    ports: int  # least common multiple of the capacities
-
-
 def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) -> Fraction | None:
     """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
 
@@ -60,16 +42,6 @@ def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) ->
     sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different
     data.
     """
-    program = _program(topology, collective, steps)
-    if program is None:
-        return None
-    return Fraction(topology.degree, topology.nodes * program.ports) * _least_loads(program)
-
-
-def _program(topology: Topology, collective: Collective, steps: int) -> _Program | None:
-    """Return the program of the allgather, or of the allgather that reversed in time is the reduce-scatter."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-
     if collective not in ALLREDUCE.parts:
         raise ParameterError(f"this bound is for an allgather or a reduce-scatter, not {collective}")
     require_at_least("steps", steps, 1)
@@ -90,18 +62,16 @@ def _program(topology: Topology, collective: Collective, steps: int) -> _Program
         return None
     useful = reach[:steps, :, way.src] & (way.dst != np.arange(way.nodes)[:, None]) & (way.src != way.dst)
     step, owner, link = np.nonzero(useful)
-    src, dst = way.src[link], way.dst[link]
-    once = np.zeros((way.nodes**2, len(step)), dtype=np.int8)
-    once[owner * way.nodes + dst, np.arange(len(step))] = 1
-    load = np.zeros((steps * len(way.src), len(step)), dtype=np.int64)
-    load[step * len(way.src) + link, np.arange(len(step))] = ports // way.capacity[link]
-    onward = src != owner
-    one_shard = owner[onward, None] == owner
-    so_far = one_shard & (link[onward, None] == link) & (step[onward, None] >= step)
-    before = one_shard & (src[onward, None] == dst) & (step[onward, None] > step)
-    cause = so_far.astype(np.int8) - before.astype(np.int8)
-    once = once[once.any(axis=1)]
-    return _Program(way, steps, owner, link, step, csr_array(once), csr_array(cause), csr_array(load), ports)
+    at_most_0, is_1, most = _relaxation(way, (owner, link, step), ports, steps)
+    cost = np.zeros(len(most), dtype=np.int64)
+    cost[len(step) : len(step) + steps] = 1
+    program = Program()
+    program.add_columns(len(most), cost=cost, upper=most)
+    program.add_rows(at_most_0.shape[0], Entries.of(at_most_0), upper=0)
+    program.add_rows(is_1.shape[0], Entries.of(is_1), lower=1, upper=1)
+    program.solve(interior=True)
+    bound = program.bound(SCALES) if program.solved else None
+    return Fraction(topology.degree, topology.nodes * ports) * max(bound or Fraction(0), Fraction(0))
 
 
 def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
@@ -118,48 +88,47 @@ def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
     return np.array(reach[: steps + 1])
 
 
-def _least_loads(program: _Program) -> Fraction:
-    """Return what the steps' largest loads add up to at least, in chunks of any size: see :func:`lower_bound_lp`."""
-    at_most_0, is_1, most = _relaxation(program)
-    is_load = np.zeros(len(most), dtype=np.int64)
-    is_load[len(program.step) : len(program.step) + program.steps] = 1
-    solver = Program()
-    solver.add_columns(len(most), cost=is_load, upper=most)
-    solver.add_rows(at_most_0.shape[0], Entries.of(at_most_0), upper=0)
-    solver.add_rows(is_1.shape[0], Entries.of(is_1), lower=1, upper=1)
-    solver.solve(interior=True)
-    bound = solver.bound(SCALES) if solver.solved else None
-    return max(bound or Fraction(0), Fraction(0))
-
-
-def _relaxation(program: _Program) -> tuple[csr_array, csr_array, IntArray]:
+def _relaxation(
+    way: Topology, sends: tuple[IntArray, IntArray, IntArray], ports: int, steps: int
+) -> tuple[csr_array, csr_array, IntArray]:
     """Return the rows at most 0, the rows that are 1, and the columns' largest values, of the linear relaxation.
 
-    The columns are those of the integer program and, for each receiver of each shard, the sends that are on its way
-    there: a flow from the owner to that receiver within the sends.
+    ``sends`` are the owners, links and steps, from 0, that an allgather of one chunk a shard can choose from. The
+    columns are those of the integer program, its sends and the largest load of each step in units of 1 / ``ports`` of
+    the time that a chunk takes over a link of capacity 1; and, for each receiver of each shard, the sends that are on
+    its way there: a flow from the owner to that receiver within the sends.
     """
     from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack, kron  # noqa: PLC0415  heavy
 
-    nodes, sends = program.topology.nodes, len(program.step)
-    src, dst = program.topology.src[program.link], program.topology.dst[program.link]
+    (owner, link, step), nodes, links, column = sends, way.nodes, len(way.src), np.arange(len(sends[0]))
+    src, dst = way.src[link], way.dst[link]
+    brought = np.zeros((nodes**2, len(step)), dtype=np.int8)
+    brought[owner * nodes + dst, column] = 1
+    once = csr_array(brought[brought.any(axis=1)])  # the sends that bring a node the chunk of another: one is chosen
+    load = np.zeros((steps * links, len(step)), dtype=np.int64)
+    load[step * links + link, column] = ports // way.capacity[link]
+    # A send not by the owner, or an earlier one over its link, minus all that brought the sender the chunk: at most 0.
+    later = src != owner
+    one_shard = owner[later, None] == owner
+    so_far = one_shard & (link[later, None] == link) & (step[later, None] >= step)
+    before = one_shard & (src[later, None] == dst) & (step[later, None] > step)
+    cause = csr_array(so_far.astype(np.int8) - before.astype(np.int8))
+    largest = kron(eye_array(steps, dtype=np.int64), np.ones((links, 1), dtype=np.int64))
+    at_most_0 = block_array([[cause, None], [csr_array(load), -largest]])
+    is_1 = hstack([once, np.zeros((once.shape[0], steps), dtype=np.int64)])
+
     flows = np.arange(1, nodes)  # the k-th flow of an owner is to the node owner + k, modulo nodes
     each = eye_array(len(flows), dtype=np.int64)
-
-    owner, node, step = (grid.ravel()[:, None] for grid in np.indices((nodes, nodes, program.steps)))
-    passes = (program.owner == owner) & (node != owner)
-    left, entered = passes & (src == node) & (program.step <= step), passes & (dst == node) & (program.step < step)
+    start, node, now = (grid.ravel()[:, None] for grid in np.indices((nodes, nodes, steps)))
+    passes = (owner == start) & (node != start)
+    left, entered = passes & (src == node) & (step <= now), passes & (dst == node) & (step < now)
     onward = csr_array((left.astype(np.int8) - entered)[left.any(axis=1)])
-    of_send = kron(np.ones((len(flows), 1), dtype=np.int64), eye_array(sends, dtype=np.int64))
-    of_load = csr_array((len(flows) * sends, program.steps), dtype=np.int64)
-
-    own = program.owner == np.arange(nodes)[:, None]
-    arrive = block_diag([csr_array(own & (dst == (program.owner + k) % nodes), dtype=np.int64) for k in flows])
-    not_past = src != (program.owner + flows[:, None]) % nodes  # no flow goes on from where it ends
-    most = np.concatenate((np.ones(sends), np.full(program.steps, program.ports * nodes), not_past.ravel()))
-
-    largest = kron(eye_array(program.steps, dtype=np.int64), np.ones((len(program.topology.src), 1), dtype=np.int64))
-    at_most_0 = block_array([[program.cause, None], [program.load, -largest]])
-    is_1 = hstack([program.once, np.zeros((program.once.shape[0], program.steps), dtype=np.int64)])
-    within = kron(each, eye_array(sends, dtype=np.int64))
+    of_send = kron(np.ones((len(flows), 1), dtype=np.int64), eye_array(len(step), dtype=np.int64))
+    of_load = csr_array((len(flows) * len(step), steps), dtype=np.int64)
+    own = owner == np.arange(nodes)[:, None]
+    arrive = block_diag([csr_array(own & (dst == (owner + k) % nodes), dtype=np.int64) for k in flows])
+    not_past = src != (owner + flows[:, None]) % nodes  # no flow goes on from where it ends
+    within = kron(each, eye_array(len(step), dtype=np.int64))
     at_most_0 = block_array([[at_most_0, None], [hstack([-of_send, of_load]), within], [None, kron(each, onward)]])
+    most = np.concatenate((np.ones(len(step)), np.full(steps, ports * nodes), not_past.ravel()))
     return at_most_0.tocsr(), block_diag([is_1, arrive]).tocsr(), most.astype(np.int64)
