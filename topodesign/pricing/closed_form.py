@@ -196,6 +196,11 @@ def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> C
     return Cost(len(numerator), Fraction(topology.degree, topology.nodes) * total)
 
 
+def fullest(load: IntArray, capacity: IntArray) -> Fraction:
+    """Return the largest load of a link over its capacity."""
+    return max(Fraction(int(load[capacity == room].max()), room) for room in np.unique(capacity).tolist())
+
+
 def disconnected() -> DisconnectedError:
     """Return what to raise where some node does not reach some other."""
     return DisconnectedError(
@@ -210,7 +215,8 @@ def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress |
         for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
             if x == len(loads):
                 loads.append(Fraction(0))
-            loads[x] = _largest_ratio(hops, capacity, loads[x])
+            groups, count = np.unique(hops, axis=0, return_counts=True)
+            loads[x] = largest_ratio(groups, count, capacity, loads[x])
     return loads
 
 
@@ -236,12 +242,6 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
         seen[frontier] = True
         layers.append((hops[frontier], capacity, frontier))
     return layers
-
-
-def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
-    """Return what :func:`largest_ratio` does, of one row for each node."""
-    groups, count = np.unique(hops, axis=0, return_counts=True)
-    return largest_ratio(groups, count, capacity, least)
 
 
 def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: Fraction) -> Fraction:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
 from topodesign.base.progress import in_pieces, part
-from topodesign.pricing.closed_form import layer_loads
+from topodesign.pricing.closed_form import fullest, layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
 from topodesign.pricing.node_order import node_order
 from topodesign.pricing.relays import UnitLinks, balanced_relays
@@ -450,9 +450,8 @@ def _counted(
     counts = np.bincount((time[came].astype(np.int64) - 1) * len(order) + over, minlength=steps * len(order)).reshape(
         steps, -1
     )
-    kinds, parts = np.unique(capacity).tolist(), time.shape[1] // topology.nodes
-    loads = (max(Fraction(int(row[capacity == kind].max()), kind * parts) for kind in kinds) for row in counts)
-    return Deferral(tuple(loads), receivers, time, source, parts)
+    parts = time.shape[1] // topology.nodes
+    return Deferral(tuple(fullest(row, capacity) / parts for row in counts), receivers, time, source, parts)
 
 
 def _single_links(topology: Topology) -> tuple[IntArray, IntArray]:

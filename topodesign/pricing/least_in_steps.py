@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.pricing.closed_form import distances
+from topodesign.pricing.closed_form import distances, fullest
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_WORK = 2**20  # nodes times links up to which it is worked out what nodes must have in time; a third of a second
@@ -31,14 +31,9 @@ def least_in_steps(topology: Topology, steps: int) -> Fraction:
     best = [Fraction(0)]
     for last in range(1, steps + 1):
         come = every if last == steps else bound
-        spans = (best[first - 1] + _largest(come[first : last + 1].sum(0), ports) for first in range(1, last + 1))
+        spans = (best[first - 1] + fullest(come[first : last + 1].sum(0), ports) for first in range(1, last + 1))
         best.append(max(best[-1], *spans))
     return Fraction(topology.degree, nodes) * best[-1]
-
-
-def _largest(come: IntArray, ports: IntArray) -> Fraction:
-    """Return the largest ratio of two columns."""
-    return max(Fraction(int(come[ports == some].max()), some) for some in np.unique(ports).tolist())
 
 
 def _arrivals(topology: Topology, steps: int) -> tuple[IntArray, IntArray]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
+from topodesign.pricing.closed_form import fullest
 from topodesign.schedulers import balanced_paths_kernels as kernels
 from topodesign.topology.topology import IntArray
 
@@ -91,11 +92,7 @@ def _states(distance: IntArray, pairs: IntArray, steps: int) -> int:
 
 def _total(paths: NDArray[np.int32], capacity: IntArray) -> Fraction:
     """Return the sum over the steps of the largest load, exactly."""
-    loads: list[Fraction] = []
-    for load in _loads(paths, len(capacity)):
-        most = [load[capacity == size].max(initial=0) for size in np.unique(capacity)]
-        sizes = np.unique(capacity).tolist()
-        loads.append(max(Fraction(int(units), size) for units, size in zip(most, sizes, strict=True)))
+    loads = (fullest(load, capacity) for load in _loads(paths, len(capacity)))
     return sum(loads, Fraction(0)) / len(paths)
 
 

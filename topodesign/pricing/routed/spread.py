@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import DisconnectedError, TooLargeError
-from topodesign.pricing.closed_form import distances
+from topodesign.pricing.closed_form import distances, fullest
 from topodesign.pricing.routed.grid import Grid
 from topodesign.topology.topology import IntArray, Topology
 
@@ -181,16 +181,10 @@ def count(roads: Roads, parts: Parts) -> Counted:
     return Counted(
         steps,
         int(longest.sum()),
-        topology.degree * _fullest(load, topology.capacity) / (2 * len(parts) * nodes),
-        None if twice else topology.degree * _fullest(whole, topology.capacity) / (2 * len(parts)),
+        topology.degree * sum(fullest(row, topology.capacity) for row in load) / Fraction(2 * len(parts) * nodes),
+        None
+        if twice
+        else topology.degree * sum(fullest(row, topology.capacity) for row in whole) / Fraction(2 * len(parts)),
         got == len(parts) * nodes * (nodes - 1),
         twice,
     )
-
-
-def _fullest(load: IntArray, capacity: IntArray) -> Fraction:
-    """Return the sum over steps of the largest load over capacity."""
-    total = Fraction(0)
-    for row in load:
-        total += max(Fraction(int(row[capacity == room].max(initial=0)), room) for room in np.unique(capacity).tolist())
-    return total
