@@ -11,7 +11,8 @@ import pytest
 from topodesign import simulate
 from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.schedulers.circuits.bounds import Room, Work
-from topodesign.schedulers.circuits.together import Option, in_groups, options_of, together
+from topodesign.schedulers.circuits.published import Option
+from topodesign.schedulers.circuits.together import in_groups, options_of, together
 
 US = Fraction(1, 10**6)
 

@@ -6,9 +6,10 @@ Schemes are sequences of circuits, with the best ways that are found over them, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
@@ -40,36 +42,60 @@ _MOST_ROWS = 4  # rows of the catalog that are tried
 _MOST_RINGS = 12  # ways to write N as a product of rings
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A plan that may be the best, made when it is first looked at."""
+Half = list[list[Fraction]]
+"""Of every topology, outwards from the middle of an allreduce, the y of each of its steps, outwards as well."""
 
-    name: str  # what it is called
-    source: str  # where it is published; empty for what is found here
-    make: Callable[[], Plan | None]  # makes the plan without a delay, or None where there is none
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """A plan that a group may follow by itself.
+
+    * ``name``, ``source``: what it is called, and where such plans are published; empty for what is found here.
+    """
+
+    name: str
+    source: str
+    plan: Plan
 
     @cached_property
-    def plan(self) -> Plan | None:
-        """The plan, verified by block replay."""
-        plan = self.make()
-        return None if plan is None else right(plan, self.name)
+    def moved(self) -> Phases:
+        """What moves in it."""
+        return self.plan.moving(Phases)
 
-    def then(self, change: Callable[[Plan], Plan | None], name: str = "") -> Candidate:
-        """Return what becomes of the plan by a change, by another name if one is given."""
-        return replace(self, name=name or self.name, make=lambda: None if self.plan is None else change(self.plan))
+    @cached_property
+    def middle(self) -> int:
+        """The topology with which what adds ends, or what copies begins."""
+        return int(self.moved.phase_of(np.array([max(1, self.moved.reduce_steps)]))[0])
+
+    @cached_property
+    def halves(self) -> tuple[Half, Half]:
+        """What adds, and what copies."""
+        moved = self.moved
+        found: tuple[Half, Half] = [], []
+        now, rounds = moved.phase_of(np.arange(1, moved.steps + 1)).tolist(), moved.rounds
+        for step, phase in enumerate(now, 1):
+            graph = moved.topology_of(phase)
+            cost = cost_of(graph, rounds.rows(rounds.step == step)).bandwidth
+            half = found[step > moved.reduce_steps]
+            half += [[] for _ in range(abs(phase - self.middle) + 1 - len(half))]
+            half[abs(phase - self.middle)].append(cost * Fraction(moved.ports, max(1, graph.degree)))
+        for one in found[0]:
+            one.reverse()
+        return found
 
 
-def in_turn(one: Candidate, degree: int) -> Candidate:
+def in_turn(one: Option, degree: int) -> Option | None:
     """Return the plan of half the ports on two planes of so many: phases take turns, so one moves while one sends."""
+    kind = kind_of(one.plan)
+    if not kind.changes:
+        return None
+    plan = on_ports(kind.plan, degree, kind.moved.phase % 2 * (degree // 2))
+    return option(f"planes in turn, {one.name}", one.source, plan)
 
-    def make() -> Plan | None:
-        plan = one.plan
-        kind = None if plan is None else kind_of(plan)
-        if kind is None or not kind.changes:
-            return None
-        return on_ports(kind.plan, degree, kind.moved.phase % 2 * (degree // 2))
 
-    return Candidate(f"planes in turn, {one.name}", one.source, make)
+def option(name: str, source: str, plan: Plan) -> Option:
+    """Return a plan that block replay finds right."""
+    return Option(name, source, right(plan, name))
 
 
 def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
@@ -92,21 +118,20 @@ def made(sequence: Sequence, collective: Collective, method: str, units: int) ->
     return None if ways is None else sequence_plan(ways, collective, method)
 
 
-def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
-    """Return what is published for so many nodes and ports, and the best static topologies that are known."""
-
-    def of(name: str, source: str, sequence: Sequence, what: Collective = collective) -> Candidate:
-        return Candidate(name, source, lambda: made(sequence, what, name, 1 if degree == 1 else 2))
-
-    dark = spare(nodes, degree, duplex=duplex)
-    found = [of(*one) for one in _schemes(nodes, degree - dark, duplex=duplex)]
-    if dark:
-        found = [one.then(partial(on_ports, degree=degree)) for one in found]
-    if is_alone(nodes, degree, duplex=duplex):
-        some = [of(*one, copying(collective)) for one in _schemes(nodes - 1, 1, duplex=True)]
-        found += [one.then(partial(beside, collective=collective), f"one beside, {one.name}") for one in some]
-    found.append(Candidate("direct circuits", "", lambda: _direct(nodes, degree, collective, duplex=duplex)))
-    return [*found, *static(nodes, degree, collective, duplex=duplex)]
+def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
+    """Yield what is published for so many nodes and ports, and the best static topologies that are known."""
+    dark, units = spare(nodes, degree, duplex=duplex), 1 if degree == 1 else 2
+    for name, source, sequence in _schemes(nodes, degree - dark, duplex=duplex):
+        plan = made(sequence, collective, name, units)
+        if plan is not None:
+            yield option(name, source, on_ports(plan, degree) if dark else plan)
+    for name, source, sequence in _schemes(nodes - 1, 1, duplex=True) if is_alone(nodes, degree, duplex=duplex) else ():
+        inner = made(sequence, copying(collective), name, units)
+        plan = None if inner is None else beside(inner, collective)
+        if plan is not None:
+            yield option(f"one beside, {name}", source, plan)
+    yield option("direct circuits", "", _direct(nodes, degree, collective, duplex=duplex))
+    yield from static(nodes, degree, collective, duplex=duplex)
 
 
 def spare(nodes: int, degree: int, *, duplex: bool) -> int:
@@ -238,8 +263,7 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
             forth.append((step + 1, source, goal, source * nodes + goal if collective.pairwise else source, 0, 1))
             back.append((step + 1, goal, source, goal, 0, 1))
         circuits.append(np.concatenate(rows))
-    what = ALL_TO_ALL if collective.pairwise else ALLGATHER
-    rounds = assemble(what, nodes, 1, steps, forth)
+    rounds = assemble(copying(collective), nodes, 1, steps, forth)
     turned = assemble(ALLGATHER, nodes, 1, steps, back) if collective.reduces else None
     one = np.ones(steps, dtype=np.int64)
     return forth_and_back(
@@ -247,29 +271,20 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
     )
 
 
-def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> list[Candidate]:
-    """Return the best plans that are known of a topology that stays: on rows of the catalog, and on rings."""
+def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
+    """Yield the best plans that are known of a topology that stays: on rows of the catalog, and on rings."""
     texts = []
     if nodes > 2 and (degree % 2 == 0 or not duplex):
         texts.append(f"{'biring' if duplex else 'uniring'}({degree},{nodes})")
     word = "catalog_duplex" if duplex else "catalog"
     texts += [f"{word}({nodes},{degree},{place})" for place in range(1, _MOST_ROWS + 1)]
-    found = []
     for text in texts:
         try:
             build(text)
         except TopodesignError:  # the catalog has no such row
             continue
-        found.append(Candidate(f"static {text}", "", partial(_static, text, degree, collective, duplex=duplex)))
-    return found
-
-
-def _static(text: str, degree: int, collective: Collective, *, duplex: bool) -> Plan | None:
-    plan = schedule(text, collective)
-    topology, rounds = kind_of(plan).in_rounds()
-    if topology.degree > degree or not rounds.steps:
-        return None
-    counts = np.array([rounds.steps])
-    return plan_of(
-        rounds, [circuits_of(topology, duplex=duplex)], counts, degree, duplex=duplex, method="static", note=text
-    )
+        topology, rounds = kind_of(schedule(text, collective)).in_rounds()
+        if topology.degree <= degree and rounds.steps:
+            circuits, counts = [circuits_of(topology, duplex=duplex)], np.array([rounds.steps])
+            plan = plan_of(rounds, circuits, counts, degree, duplex=duplex, method="static", note=text)
+            yield option(f"static {text}", "", plan)

@@ -36,9 +36,9 @@ from topodesign.plans.rounds import Phases
 from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.circuits import exact
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
+from topodesign.schedulers.circuits.published import Option, option
 from topodesign.schedulers.circuits.search import search
-from topodesign.schedulers.circuits.sequence import right
-from topodesign.schedulers.circuits.together import Option, all_in_groups, options_of
+from topodesign.schedulers.circuits.together import all_in_groups, options_of
 from topodesign.schedulers.options import CircuitOptions
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
@@ -311,7 +311,7 @@ def reconfigure(
         plan, low = exact.fastest(rooms[0], what, work, before, seconds=seconds, progress=progress)
         proof, least = (Proof.SEARCH if low > least else proof), max(least, low)
         if plan is not None:
-            known = [one for one in known if one.name != FOUND] + [timed(Option(FOUND, "", right(plan, FOUND)))]
+            known = [one for one in known if one.name != FOUND] + [timed(option(FOUND, "", plan))]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(
         nodes=whole,

@@ -8,9 +8,9 @@ that of the group with the fullest port, and no group is slower than the slowest
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate, product, zip_longest
 
 import numpy as np
@@ -18,71 +18,27 @@ import numpy as np
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases, Rounds
 from topodesign.schedulers.circuits.bounds import Room, Work
-from topodesign.schedulers.circuits.published import Candidate, in_turn, published
+from topodesign.schedulers.circuits.published import Half, Option, in_turn, published
 from topodesign.schedulers.circuits.sequence import right
 from topodesign.topology.topology import IntArray
 
 _MOST_WAYS = 4096  # to choose a plan for each size that are tried
 
-Half = list[list[Fraction]]
-"""Of every topology, outwards from the middle of an allreduce, the y of each of its steps, outwards as well."""
-
-
-@dataclass(frozen=True, eq=False)
-class Option:
-    """A plan that a group may follow by itself.
-
-    * ``name``, ``source``: what it is called, and where such plans are published; empty for what is found here.
-    """
-
-    name: str
-    source: str
-    plan: Plan
-
-    @cached_property
-    def moved(self) -> Phases:
-        """What moves in it."""
-        return self.plan.moving(Phases)
-
-    @cached_property
-    def middle(self) -> int:
-        """The topology with which what adds ends, or what copies begins."""
-        return int(self.moved.phase_of(np.array([max(1, self.moved.reduce_steps)]))[0])
-
-    @cached_property
-    def halves(self) -> tuple[Half, Half]:
-        """What adds, and what copies."""
-        moved = self.moved
-        found: tuple[Half, Half] = [], []
-        now, rounds = moved.phase_of(np.arange(1, moved.steps + 1)).tolist(), moved.rounds
-        for step, phase in enumerate(now, 1):
-            graph = moved.topology_of(phase)
-            cost = cost_of(graph, rounds.rows(rounds.step == step)).bandwidth
-            half = found[step > moved.reduce_steps]
-            half += [[] for _ in range(abs(phase - self.middle) + 1 - len(half))]
-            half[abs(phase - self.middle)].append(cost * Fraction(moved.ports, max(1, graph.degree)))
-        for one in found[0]:
-            one.reverse()
-        return found
-
 
 def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Option]:
     """Yield what is known that groups of one size may do; with ``planes`` in turn, too."""
-    candidates = list(_known(room, collective))
+    yield from _known(room, collective)
     if planes and room.degree % 2 == 0:
-        candidates += [in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), collective)]
-    for one in candidates:
-        if one.plan is not None:
-            yield Option(one.name, one.source, one.plan)
+        some = (in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), collective))
+        yield from (one for one in some if one is not None)
 
 
 @cache
-def _known(room: Room, collective: Collective) -> list[Candidate]:
-    return published(room.nodes, room.degree, collective, duplex=room.duplex)
+def _known(room: Room, collective: Collective) -> list[Option]:
+    return list(published(room.nodes, room.degree, collective, duplex=room.duplex))
 
 
 def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Option, ...]]:
