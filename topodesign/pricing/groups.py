@@ -17,7 +17,14 @@ from topodesign.topology.topology import Topology
 
 def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
     """Return the least bandwidth factor of a collective in groups whose parts come one after the other."""
-    return sum((_of_part(topology, part, others) for part in collective.parts), Fraction(0))
+    inside = others == "vanish"
+    total = Fraction(0)
+    for part in collective.parts:
+        where = [(topology, part)]
+        if inside and not topology.switches:  # the links of groups have none in common
+            where = [(_inside(topology, one), one) for one in part.single]
+        total += max(_time(links, one, inside=inside) for links, one in where)
+    return degree_of(topology) * total
 
 
 def degree_of(topology: Topology) -> int:
@@ -26,29 +33,16 @@ def degree_of(topology: Topology) -> int:
     return int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
 
 
-def _of_part(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    degree = degree_of(topology)
-    where = _apart(topology, collective, others)
-    return max(_time(links, part, degree, inside=others == "vanish") for links, part in where)
-
-
-def _apart(topology: Topology, collective: Collective, others: Others) -> list[tuple[Topology, Collective]]:
-    """Return groups with their links where they have none in common, or all on all links."""
-    if others == "vanish" and not topology.switches:
-        return [(_inside(topology, one), one) for one in collective.single]
-    return [(topology, collective)]
-
-
-def _time(topology: Topology, collective: Collective, degree: int, *, inside: bool = False) -> Fraction:
-    """Return the time of a collective of one movement as a factor y, of nodes of this degree.
+def _time(topology: Topology, collective: Collective, *, inside: bool) -> Fraction:
+    """Return the time of a collective of one movement, the whole data taking one on links of capacity one.
 
     With ``inside`` nothing goes over nodes of other groups; switches, and links between them, are everybody's.
     """
     shards = collective.shards(len(collective.members(topology.nodes, topology.switches)))
     (movement,) = collective.movements
     if movement.source != "all" and movement.destination != "all":
-        return degree * _routed(topology, collective, shards, inside) / shards
-    return degree * shared(topology, collective, inside=inside).time / shards
+        return _routed(topology, collective, shards, inside) / shards
+    return shared(topology, collective, inside=inside).time / shards
 
 
 def shared(topology: Topology, collective: Collective, *, inside: bool = False) -> SharedLinks:

@@ -28,7 +28,8 @@ from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed_ops import LinkTimes, link_times
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import LinkTimes, link_times, timed_of
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
@@ -201,6 +202,12 @@ class Request:
             links=links,
             grain=grain,
         )
+
+    def timed(self, rounds: Rounds) -> Timed:
+        """Return rounds on the plain topology as timed sends, at the times of its links."""
+        rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
+        given = {"size": self.size, "alpha": self.step_alpha, "bandwidth": rate, "overlap": bool(self.overlap)}
+        return timed_of(self.topology, rounds, links=self.links_there(self.topology), **given)
 
     def links_there(self, where: Topology | Fabric) -> LinkTable | None:
         """Return the link table with the numbers that nodes have in what takes part."""

@@ -9,13 +9,13 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import in_turn, timed_of
+from topodesign.plans.timed_ops import in_turn
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.ten.greedy import Made, synthesize
@@ -29,7 +29,7 @@ _PATIENCE = 2  # larger numbers that are looked at after the best one
 _MOST_SENDS = 2**20  # sends above which no larger number is looked at
 _LINKS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "tick", "ready", "unwind"})
 _PARTS = frozenset({"root", "only", "without", "group", "placement", "traffic", "chunks", "auto_chunks"})
-_SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})
+SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})
 
 
 def _make(request: Request) -> list[Plan]:
@@ -77,15 +77,12 @@ def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
         rounds = make_plan(asked, "ring", SCHEDULERS).moving(Rounds)
         if units % rounds.units:
             return None
-        rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
-        given = {"size": request.size, "alpha": request.step_alpha, "bandwidth": rate, "overlap": bool(request.overlap)}
-        links = request.links_there(request.topology)
-        return timed_of(request.topology, rescale(rounds, units), links=links, **given)
+        return request.timed(rescale(rounds, units))
     except (InfeasibleError, TooLargeError):
         return None
 
 
-_RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "auto_chunks"}) | _SEARCH
+_RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "auto_chunks"}) | SEARCH
 """What may be said where rings are looked at, too."""
 
 
@@ -150,5 +147,5 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
     return Plan(place, made.timed, {"time": made.timed.time}, spec_of(request), generator, tuple(notes))
 
 
-OPTIONS = _LINKS | _PARTS | _SEARCH
+OPTIONS = _LINKS | _PARTS | SEARCH
 METHOD = Method("tacos", OPTIONS, tuple(COLLECTIVES.values()), _make, movement="sends", fabrics=True)

@@ -305,10 +305,5 @@ def _taccl_like(request: Request) -> list[Plan]:
     return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made)]
 
 
-_TACCL_OPTIONS = frozenset(
-    {
-        *("root", "only", "without", "group", "placement", "chunks"),
-        *("link_table", "alpha", "bandwidth", "overlap", "ready", "unwind"),
-    }
-)
+_TACCL_OPTIONS = OPTIONS - tacos.SEARCH - {"tick", "window"}
 TACCL_LIKE = Method("taccl-like", _TACCL_OPTIONS, ONE_MOVEMENT, _taccl_like, movement="sends", fabrics=True, auto=False)

@@ -22,10 +22,9 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
-from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, rescale, reverse
-from topodesign.plans.timed_ops import LinkTimes, timed_of
+from topodesign.plans.timed_ops import LinkTimes
 from topodesign.schedulers.baselines.rings import Order, gathered
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
@@ -88,10 +87,7 @@ def _make(request: Request) -> list[Plan]:
     copies = gathered(sizes, orders, [rescale(plan, many) for plan in plans])
     sums = reverse(gathered(sizes, orders, [rescale(plan, many) for plan in back]))
     made = {ALLGATHER: copies, REDUCE_SCATTER: sums}.get(collective) or allreduce(sums, copies)
-    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
-    links = request.links_there(topology)
-    given = {"size": request.size, "alpha": request.step_alpha, "bandwidth": rate, "overlap": bool(request.overlap)}
-    timed = timed_of(topology, made, links=links, **given)
+    timed = request.timed(made)
     shared = SharedLinks(topology, (timed,), np.zeros((1, len(topology.src)), dtype=np.int64))
     in_turn = shared.remains - timed.lo // many * (int(shared.remains.max()) + 1)
     timed = min((shared.timed(urgency)[0] for urgency in (shared.remains, in_turn)), key=lambda one: one.time)

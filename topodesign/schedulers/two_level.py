@@ -123,5 +123,4 @@ def _one_shot(request: Request) -> list[Plan]:
     return [min(made, key=lambda plan: time_of(plan, request))]
 
 
-_OPTIONS = frozenset({"only", "without", "by_ranks", "alpha"})
-ONE_SHOT = Method("one-shot", _OPTIONS, (ALLREDUCE,), _one_shot, movement="trees", fabrics=True, auto=False)
+ONE_SHOT = Method("one-shot", OPTIONS, (ALLREDUCE,), _one_shot, movement="trees", fabrics=True, auto=False)
