@@ -132,7 +132,7 @@ def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
         return Made(rounds, None)
     each = enumerate(zip(sides, along, strict=True), start=1)
     blocks = [Fraction((side - 1) * math.prod(sides[after:]), one.rounds.units) for after, (side, one) in each]
-    return Made(rounds, formula(topology, rounds.steps, sum(blocks) / topology.nodes))
+    return Made(rounds, formula(topology, rounds.steps, sum(blocks, Fraction(0)) / topology.nodes))
 
 
 Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a product
