@@ -67,8 +67,8 @@ class _Tracker:
         self._flat, self._unsettled = flat, unsettled
         self._first, self._kinds, self._counts, self._thread, _, _, *rest = (one.tolist() for one in flat.columns)
         self._wait_start, self._waits, self._source_start, self._sources, self._targets, _, self._match = rest
-        given = zip(*(one.tolist() for one in flat.given), strict=True)
-        self._values: list[Sum | None] = [None if chunk < 0 else ((chunk, 1 << rank, 0),) for chunk, rank in given]
+        self._given = flat.given
+        self._values: dict[int, Sum | None] = {}  # by cell, of those that were written
         self._writes: dict[int, tuple[int, int]] = {}  # by cell, the operation that wrote it last, and its chunk
         self._reads: dict[int, dict[tuple[int, int], int]] = {}  # the last reads since, by thread and chunk
         count = len(self._first) - 1
@@ -150,12 +150,20 @@ class _Tracker:
         thread = self._thread[one]
         if cell in self._writes and not self._follows(self._writes[cell], thread, chunk):
             self._report_race(one, "reads", number, chunk, ("written", self._writes[cell][0]))
-        if self._values[cell] is None and len(self.uninitialised) < MAX_FINDINGS:
+        value = self._value(cell)
+        if value is None and len(self.uninitialised) < MAX_FINDINGS:
             operation = self._flat.table.operation(one)
             message = f"{operation.type} reads {_name(operation.reads[number], chunk)}, which nothing has written"
             self.uninitialised.append(operation.finding("uninitialised read", message))
         self._reads.setdefault(cell, {})[thread, chunk] = one
-        return self._values[cell]
+        return value
+
+    def _value(self, cell: int) -> Sum | None:
+        """Return what a cell holds: what was written, else its input; there may be many that nothing touches."""
+        if cell in self._values:
+            return self._values[cell]
+        chunk, rank = (int(one[cell]) for one in self._given)
+        return None if chunk < 0 else ((chunk, 1 << rank, 0),)
 
     def _write(self, one: int, cell: int, chunk: int, value: Sum | None) -> None:
         thread = self._thread[one]
@@ -192,7 +200,7 @@ class _Tracker:
 
     def found(self, expected: Expected) -> Sum | None:
         start = int(self._flat.base[expected.rank, BUFFERS.index(expected.buffer)])
-        return self._values[start + expected.offset]
+        return self._value(start + expected.offset)
 
     def wanted(self, expected: Expected) -> Sum:
         ranks = (1 << self._flat.layout.ranks) - 1 if expected.source is None else 1 << expected.source
