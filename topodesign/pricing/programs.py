@@ -1,8 +1,7 @@
 """The optima of the linear programs of SPFF schedules, by maximum flows in integers.
 
-This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one
-to the heterogeneous case and to the split itself. A set of links proves that an answer cannot be better, a flow that it
-can be reached.
+What :mod:`topodesign.pricing.closed_form` computes for links that are alike, for links that differ, with the split
+itself. A set of links proves that an answer cannot be better, a flow that it can be reached.
 """
 
 from __future__ import annotations
