@@ -580,7 +580,7 @@ def _brought_up(plan: WiringPlan, tmp_path: Path) -> None:
     own = {one.host: one.address.partition("/")[0] for one in found.hosts}
     own6 = {one.host: one.ipv6.partition("/")[0] for one in found.hosts}
     test = {
-        host: [sys.executable, str(directory / "link_test.py"), "--host", host, "--seconds", "6"] for host in plan.hosts
+        host: [sys.executable, str(directory / "link_test.py"), "--host", host, "--seconds", "4"] for host in plan.hosts
     }
     cables = cables_of(found)
     with namespaces(plan.hosts, cables) as made:
