@@ -10,26 +10,19 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
-from typing import cast
 
-from topodesign import build
+from topodesign import build, simulate, verify
 from topodesign.base import compiled
 from topodesign.compiler.compilation import compile_plan
-from topodesign.plans.plan import Plan
-from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.runtime.msccl.check import check_program
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule as make_plan
-from topodesign.topology.topology import Topology
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
 PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")
-timed = partial(simulate_rounds, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
+timed = partial(simulate, alpha="10us", size="1MiB", bandwidth="100Gbps")
 
 
 def seconds(action: Callable[[], object], runs: int = 3) -> float:
@@ -41,35 +34,29 @@ def seconds(action: Callable[[], object], runs: int = 3) -> float:
     return statistics.median(times)
 
 
-def rounds_of(topology: Topology, collective: str, method: str = "auto") -> Rounds:
-    return cast("Rounds", make_plan(topology, collective, method=method).movement)
-
-
 def main() -> None:
     compiled.PATIENCE = 0.0  # machine code from the first call on: what is measured is how fast it is when warm
-    small = build("genkautz(2,9)")
-    warm = rounds_of(small, "allreduce")
-    verify_rounds(small, warm)
-    timed(small, warm, mode="asynchronous")
-    print(f"{'':28}{'sends':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
+    warm = make_plan("genkautz(2,9)", "allreduce")
+    verify(warm)
+    timed(warm, mode="asynchronous")
+    print(f"{'':28}{'rows':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
     for text in LARGE:
-        topology = build(text)
-        schedule = rounds_of(topology, "reduce-scatter", "spff")
+        making = partial(make_plan, build(text), "reduce-scatter", method="spff")
+        plan = making()
         figures = (
-            seconds(partial(rounds_of, topology, "reduce-scatter", "spff")),
-            seconds(partial(verify_rounds, topology, schedule)),
-            seconds(partial(timed, topology, schedule)),
-            seconds(partial(timed, topology, schedule, mode="asynchronous")),
+            seconds(making),
+            seconds(partial(verify, plan)),
+            seconds(partial(timed, plan)),
+            seconds(partial(timed, plan, mode="asynchronous")),
         )
-        print(f"{text:28}{len(schedule):9} " + " ".join(f"{figure:8.2f} s" for figure in figures))
+        print(f"{text:28}{len(plan.movement):9} " + " ".join(f"{figure:8.2f} s" for figure in figures))
     profile = get_profile("msccl")
     print(f"{'allreduce, in place':28}{'compile':>9} {'check':>9}")
     for text in PROGRAMS:
-        topology = build(text)
-        schedule = rounds_of(topology, "allreduce")
-        program = compile_plan(Plan(topology, schedule), inplace=True).text
+        plan = make_plan(text, "allreduce")
+        program = compile_plan(plan, inplace=True).text
         times = (
-            seconds(partial(compile_plan, Plan(topology, schedule), inplace=True)),
+            seconds(partial(compile_plan, plan, inplace=True)),
             seconds(lambda program=program: check_program(parse_xml(program, profile), profile)),  # type: ignore[misc]
         )
         print(f"{text:28}" + " ".join(f"{figure:8.2f} s" for figure in times))
