@@ -22,6 +22,7 @@ from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.pricing import closed_form, kernels
 from topodesign.pricing.closed_form import (
     distances,
+    fullest,
     girth,
     larger,
     layer_loads,
@@ -213,6 +214,12 @@ def test_of_two_columns_the_larger_fraction_is_taken_at_each_distance(one: list[
     assert [Fraction(p, q) for p, q in zip(*(side.tolist() for side in found), strict=True)] == wanted
 
 
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 4)), min_size=1, max_size=9))
+def test_the_fullest_link_has_the_largest_load_over_its_capacity(links: list[tuple[int, int]]) -> None:
+    load, capacity = np.array(links).T
+    assert fullest(load, capacity) == max(Fraction(*link) for link in links)
+
+
 @pytest.mark.parametrize("asked", [price, girth, undirected_girth])
 def test_progress_is_told_until_all_is_done(asked: Callable[..., object]) -> None:
     shares: list[float] = []
@@ -224,6 +231,7 @@ def test_progress_is_told_until_all_is_done(asked: Callable[..., object]) -> Non
 def test_what_has_no_cycle_has_no_girth() -> None:
     path = [(0, 1), (1, 2)]
     assert girth(Topology.from_links(3, path)) is None
+    assert girth(Topology.from_links(3, [])) is None
     assert undirected_girth(Topology.from_links(3, [*path, *((v, u) for u, v in path)])) is None
 
 

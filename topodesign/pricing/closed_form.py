@@ -88,7 +88,7 @@ def _sources(topology: Topology) -> IntArray:
 
 def largest_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> tuple[IntArray, IntArray]:
     """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
-    widest = int(np.diff(topology.indptr).max(initial=0))
+    widest = int(np.diff(topology.indptr).max())
     if widest > kernels.MAX_NEIGHBOURS:
         if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
             raise TopologyError(f"too large to price with more than {kernels.MAX_NEIGHBOURS} neighbours a node")
@@ -117,7 +117,7 @@ class _Loads:
 
     def add(self, sources: IntArray) -> None:
         """Look at some sources."""
-        nodes, links = np.array(sources, dtype=np.int64), self._topology
+        nodes, links = np.array(sources), self._topology
         farthest = kernels.worst_loads(
             nodes, links.indptr, links.dst, links.capacity, self._numerator, self._denominator
         )
