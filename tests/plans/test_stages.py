@@ -91,6 +91,11 @@ def test_what_is_wrong_is_found() -> None:
             if len(each) == 3:
                 turned = each[0].having(collective=ALLGATHER.within(each[0].collective.groups or ()), reduce_trees=0)
                 wrong += [Stages.of([turned, *each[1:]]), Stages.of([each[0], each[1], each[1], each[2]])]
+                first, again = (replayed_stages(plan.fabric, one).problems for one in wrong[-2:])
+                assert "times instead of" in first[0]
+                assert "parts of the data" not in " ".join(first)  # what trees that are wrong do is not followed
+                name, boxes = plan.fabric.names[0], len((each[1].collective.groups or ((),))[0])
+                assert again[0] == f"node {name} has added up what {name} has {boxes} times"
                 assert each[0].collective.like(REDUCE_SCATTER)
             for tree in range(0, len(stages), 5):
                 weight = stages.weight.copy()

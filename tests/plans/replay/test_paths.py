@@ -128,6 +128,7 @@ def test_problems_say_where() -> None:
     columns: dict[str, Any] = {name: column.copy() for name, column in paths.columns().items()}
     columns["hop"][0] = columns["hop"][1]
     text = str(verify_paths(replace(paths, **columns), names=names))
+    assert text.startswith("all-to-all: WRONG\n  path 0 of ")
     assert "does not lead from its source" in text
     assert "n" + str(paths.hop[1]) in text
     assert "goes where there is no link" in text

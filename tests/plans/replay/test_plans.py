@@ -36,12 +36,13 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
     assert str(report).startswith(f"{plan.collective}: ok")
     assert report.heading() == str(report).splitlines()[0]
     assert report.nodes == len(plan.collective.members(plan.topology.nodes, plan.topology.switches))
-    assert all(row["claimed"] == row["found"] for row in report.to_records())
+    assert [row["figure"] for row in report.to_records() if row["claimed"] == row["found"]] == [*report.figures]
     assert verified(plan) is plan
     for name, value in plan.claim.items():
         false = verify(replace(plan, claim={**plan.claim, name: value + 1}))
         assert [problem for problem in false.problems if "claimed" in problem] == list(false.problems) != []
         assert false.heading().startswith(f"{plan.collective}: WRONG")
+        assert f"\n  {false.problems[0]}" in str(false)
         with pytest.raises(ScheduleError, match="the plan is wrong: the claimed"):
             verified(false.plan)
     unknown = verify(replace(plan, claim={"song": Fraction(1)}))
