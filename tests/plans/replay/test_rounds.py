@@ -406,21 +406,24 @@ def test_what_does_not_fit_is_refused_and_no_more(
         verify_rounds(ring, lone)
 
 
-def test_many_segments() -> None:
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+def test_many_segments(collective: Collective) -> None:
     """Cuts at every unit of a shard of a few words, so that masks start, end and lie inside words."""
-    units = 200
+    units, whole = 200, GATHER
+    if collective == "reduce-scatter":  # each goes on from the node after the owner until it is there
+        whole = [(t, (u + 1) % 3, (v + 1) % 3, w, lo, hi) for t, u, v, w, lo, hi in GATHER]
     for seed in range(10):
         random = np.random.default_rng(seed)
         rows = []
-        for t, u, v, w, _, _ in GATHER:
-            ends = [0, *sorted(set(random.integers(1, units, 30).tolist())), units]
+        for t, u, v, w, _, _ in whole:
+            ends = [0, *sorted(set(random.integers(1, units, 60).tolist())), units]
             rows += [(t, u, v, w, lo, hi) for lo, hi in pairwise(ends)]
-        schedule = make("allgather", 3, units, rows, steps=2)
+        schedule = make(collective, 3, units, rows, steps=2)
         assert verify_rounds(RING, schedule).ok
         i = int(random.integers(len(rows)))
         hole = [*rows[:i], *rows[i + 1 :]]
-        assert not verify_rounds(RING, make("allgather", 3, units, hole, steps=2)).ok
+        assert not verify_rounds(RING, make(collective, 3, units, hole, steps=2)).ok
         lo, hi = rows[i][4], rows[i][5]
         extra = (1, *rows[i][1:4], max(0, lo - 1), hi)
-        mutant = make("allgather", 3, units, [*hole, extra], steps=2)
+        mutant = make(collective, 3, units, [*hole, extra], steps=2)
         assert verify_rounds(RING, mutant).ok == brute(RING, mutant)

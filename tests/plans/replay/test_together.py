@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,11 @@ def test_a_send_less_or_at_the_same_time_is_found(plan: Plan, stream: int, row: 
         plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0))
     )
     assert any("both have the link" in problem for problem in problems)
+
+
+def test_a_link_whose_latency_runs_on_is_free_for_another_stream(plan: Plan) -> None:
+    streams = tuple(replace(one, overlap=True) for one in moved(plan).streams)
+    assert not verify_together(plan.topology, Together(streams, moved(plan).begins))[1]
 
 
 def test_who_begins_too_early_is_found(plan: Plan) -> None:

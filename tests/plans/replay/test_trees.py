@@ -44,6 +44,7 @@ def complaint(schedule: Trees) -> str:
     report = verify_trees(schedule)
     assert not report.ok
     assert "WRONG" in str(report)
+    assert schedule.groups > 1 or "group 0: " not in str(report)
     return "\n".join(report.problems)
 
 
@@ -60,6 +61,14 @@ def test_random_trees_are_right_and_measured_alike(
     assert report.fullest == Fraction(1)
     if schedule.topology.is_duplex:
         assert verify_trees(schedule.reverse()).ok
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_phases_at_the_same_time_are_as_high_as_the_two_of_one_root(seed: int) -> None:
+    trees = sample("allreduce", seed, concurrent=True, per_root=1)
+    report = verify_trees(trees)
+    assert report.ok, report
+    assert report.height == trees.height
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
@@ -197,7 +206,26 @@ def test_a_missing_tree_and_a_second_root() -> None:
             reduce_trees=schedule.reduce_trees - (gone == 0),
         )
         assert "not the share of its shard" in complaint(less)
+    assert "there are no out-trees" in complaint(replace(schedule, reduce_trees=len(schedule)))
     assert "one root" in complaint(replace(sample("allgather"), collective=BROADCAST.at(0)))
+    other = next(node for node in schedule.compute_nodes.tolist() if node != sample("broadcast").root[0])
+    assert f"the root of the broadcast is {other}" in complaint(
+        replace(sample("broadcast"), collective=BROADCAST.at(other))
+    )
+
+
+def test_a_wrong_route_is_told_hop_by_hop() -> None:
+    trees = sample()
+    broken = changed(trees, "hop", len(trees.hop) - 1, int(trees.hop[-2]))
+    way = " -> ".join(map(str, broken.hop[broken.hop_start[-2] :].tolist()))
+    assert f": route {way} does not lead" in complaint(broken)
+
+
+def test_some_routes_after_others_as_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [sample(collective) for collective in TREE_COLLECTIVES]
+    together = [verify_trees(one) for one in trees]
+    monkeypatch.setattr("topodesign.plans.replay.trees._AT_ONCE", 2)
+    assert [verify_trees(one) for one in trees] == together
 
 
 @pytest.mark.floor(verified=80)

@@ -247,6 +247,14 @@ def test_failed_links_against_brute_force(collective: Collective) -> None:
     assert (harmless > 0) == (collective == "allgather")  # a reduction has nothing to spare
 
 
+def test_of_straight_sends_a_failed_link_loses_the_block_between_its_ends() -> None:
+    pairs = [(s, t) for s in range(4) for t in range(4) if s != t]
+    schedule = make("all-to-all", 4, 1, [(1, s, t, 4 * s + t, 0, 1) for s, t in pairs], steps=1)
+    loss = run(Topology.from_links(4, pairs), schedule, failed=[(1, 3)]).loss
+    assert loss is not None
+    assert loss.pairs.tolist() == [[4 * 1 + 3, 3]]
+
+
 def test_a_loss_reads_well() -> None:
     ring = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
     rows: list[Row] = [(t, (w + t - 1) % 3, (w + t) % 3, w, 0, 1) for w in range(3) for t in (1, 2)]
