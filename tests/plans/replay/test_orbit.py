@@ -23,8 +23,13 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 SPECS = (
-    *("circulant(12,2,3)", "torus(3,4)", "complete(2)", "complete(5)", "hypercube(3)"),
-    *("line(circulant(5,1,2))", "cyclemesh(3,4)"),
+    "circulant(12,2,3)",
+    "torus(3,4)",
+    "complete(2)",
+    "complete(5)",
+    "hypercube(3)",
+    "line(circulant(5,1,2))",
+    "cyclemesh(3,4)",
 )
 COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
 
