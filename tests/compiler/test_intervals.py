@@ -89,8 +89,10 @@ def test_no_order_has_more_joins(spec: str, collective: Collective) -> None:
 
 @pytest.mark.floor(every=20)
 def test_no_order_has_more_joins_where_shards_come_as_they_like() -> None:
-    for seed, collective in itertools.product(range(12), ("allgather", "reduce-scatter")):
-        schedule = schedule_on(random_regular(7, 3, seed), collective, units=12, pieces=3, seed=seed)
+    """Also with more than two senders of a shard, of which one comes first, one last and the others between."""
+    kinds = itertools.product(range(12), ("allgather", "reduce-scatter"), ((3, 3), (5, 9)))
+    for seed, collective, (degree, pieces) in kinds:
+        schedule = schedule_on(random_regular(8, degree, seed), collective, units=12, pieces=pieces, seed=seed)
         made, every = relaid(schedule)
         if every:
             reached("every")

@@ -58,6 +58,15 @@ def test_shared_threadblocks_are_right_at_any_capacity(name: str, collective: st
         assert moved[0] <= moved[1]
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_rank_that_shares_nothing_more_keeps_its_order(seed: int) -> None:
+    topology = random_regular(6, 1, seed)
+    plan = schedule_on(topology, "allgather", units=3, pieces=2, late=0.4, seed=seed)
+    made, apart = (program_of_rounds(topology, plan, threadblocks=mode).ranks for mode in ("auto", "separate"))
+    for one, other in zip(made, apart, strict=True):
+        assert one == other or len(one.threadblocks) < len(other.threadblocks)
+
+
 @settings(max_examples=25)
 @given(
     nodes=st.integers(2, 8),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import few, is_thorough
@@ -226,6 +229,21 @@ def test_the_layers_fit() -> None:
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
     run = prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text))
     assert not Flat(run.program, run.memory(), run.launches).random(5)
+
+
+def test_shards_that_are_said_to_be_equal_are() -> None:
+    plain = schedule("dgx_h100(1)", "allgather", method="in-network").movement
+    assert isinstance(plain, Trees)
+    made, said = (
+        program_through_switch(one, inplace=False, channels=1, protocol="Simple")
+        for one in (plain, replace(plain, shard=(2,) * 8))
+    )
+    assert made.switched == said.switched
+    times = 1 + (np.arange(8) == 0)
+    columns = {"weight": plain.weight * times, "route_weight": plain.route_weight * times[plain.tree[plain.route_edge]]}
+    uneven = replace(plain, shard=tuple(times.tolist()), rate=Fraction(1, 8), **columns)
+    with pytest.raises(InfeasibleError, match="of unequal shards; use equal ones"):
+        program_through_switch(uneven, inplace=False, channels=1, protocol="Simple")
 
 
 def planes(ranks: int, count: int) -> Fabric:

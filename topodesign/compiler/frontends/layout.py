@@ -221,8 +221,7 @@ def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> li
 
 def _neighbours(places: list[int]) -> Iterable[list[int]]:
     """Yield the orders next to this one: turned round, and with the pieces at two neighbouring places swapped."""
-    if len(places) > 1:
-        yield [len(places) - 1 - at for at in places]
+    yield [len(places) - 1 - at for at in places]
     for low in range(len(places) - 1):
         swap = {low: low + 1, low + 1: low}
         yield [swap.get(at, at) for at in places]

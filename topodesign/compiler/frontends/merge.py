@@ -193,6 +193,8 @@ class Merger:
 
     def merged(self, pairs: Pairs) -> Operations:
         """Return the operations of every rank with the threadblocks that these pairs make, large messages in turns."""
+        if not any(pairs):
+            return self.operations
         found = sorted(
             {
                 message
@@ -201,10 +203,7 @@ class Merger:
                 for message in self._large((rank, send, instance), (receive, rank, instance))
             }
         )
-        colour = self._coloured(found, pairs)
-        if not colour and not any(pairs):
-            return self.operations
-        return self._ordered(pairs, colour)
+        return self._ordered(pairs, self._coloured(found, pairs))
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
         """Colour messages so that no two of a step share a threadblock and a colour."""
