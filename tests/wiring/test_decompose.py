@@ -234,3 +234,16 @@ def test_too_few_lanes_are_told() -> None:
     topology = build("circulant(12,2,3)")
     with pytest.raises(InfeasibleError, match="node 0 has 4 links but 3 lanes"):
         split(topology, ones(topology, 3), duplex=False)
+
+
+def test_an_odd_number_of_lanes_at_a_panel_does_where_some_are_left() -> None:
+    topology, room = build("circulant(5,1)"), np.ones((5, 2), dtype=np.int64)
+    with pytest.raises(InfeasibleError, match="panel 1 has an odd number of them, 5"):
+        split(topology, room, duplex=True)
+    room[0, 1] = 2
+    check_split(topology, room, *split(topology, room, duplex=True), duplex=True)
+
+
+def test_two_panels_may_receive_more_than_they_send() -> None:
+    topology, lanes = Topology.from_links(3, [(1, 0), (2, 0), (0, 1)]), np.array([[1, 1], [1, 0], [0, 1]])
+    check_split(topology, lanes, *split(topology, lanes, duplex=False), duplex=False)

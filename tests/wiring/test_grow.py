@@ -152,7 +152,13 @@ def test_lanes_that_lack_come_where_others_have_theirs() -> None:
         for (port, lane), panel in zip(lanes_of(host), (names[0], *names[1:] * 3), strict=True)
     ]
     found = completed(replace(space, cabling=tuple(uneven[:-2])), uneven[:-2], [*space.host], [4] * 4, "duplex")
-    assert Counter(one.panel for one in found if one.host == space.hosts[-1].name) == {names[0]: 1, names[1]: 3}
+    last = space.hosts[-1].name
+    assert Counter(one.panel for one in found if one.host == last) == {names[0]: 1, names[1]: 3}
+    first, second = space.panels
+    more = (*second.ports, *(replace(port, label=f"{port.label}+") for port in second.ports))
+    full = replace(space, panels=(replace(first, ports=first.ports[:3]), replace(second, ports=more)))
+    found = completed(replace(full, cabling=tuple(uneven[:-4])), uneven[:-4], [*space.host], [4] * 4, "duplex")
+    assert Counter(one.panel for one in found if one.host == last) == {names[1]: 4}  # none is left at the first
 
 
 def test_what_does_not_fit_is_said() -> None:

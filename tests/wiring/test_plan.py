@@ -358,7 +358,7 @@ def test_files_keep_all_that_an_inventory_may_say(tmp_path: Path) -> None:
     plain = inventory_of(4, 2, (8, 8), racks=True)
     half = Fraction(1, 2)
     hosts = [
-        replace(host, pod="a", ports=(replace(host.ports[0], polarity="B", budget_db=half), *host.ports[1:]))
+        replace(host, pod="a", ports=(replace(host.ports[0], polarity="B"), replace(host.ports[1], budget_db=half)))
         for host in plain.hosts
     ]
     first, near = plain.panels
@@ -391,6 +391,19 @@ def test_files_keep_all_that_an_inventory_may_say(tmp_path: Path) -> None:
         (tmp_path / "wrong.json").write_text(json.dumps(document))
         with pytest.raises(FileFormatError, match=f"inventory.{key}.* must be"):
             load_wiring(tmp_path / "wrong.json")
+    for end in (2**63, -(2**63) - 1):
+        document = json.loads(plan_text(plan))
+        document["links"][0][0] = end
+        (tmp_path / "wrong.json").write_text(json.dumps(document))
+        with pytest.raises(FileFormatError, match="at most 64 bits"):
+            load_wiring(tmp_path / "wrong.json")
+
+
+def test_as_many_spare_lanes_as_there_are_self_loops_are_put_down_to_them() -> None:
+    topology = Topology.from_links(2, [(0, 1), (1, 0), (0, 0, 2), (1, 1, 1)])
+    spare = make_plan(topology, inventory_of(2, 3, (6,)), mode="simplex").spare
+    assert Counter(one.end.host for one in spare if one.self_loop) == {"h0": 2, "h1": 1}
+    assert len(spare) == 4
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

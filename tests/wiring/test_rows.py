@@ -23,6 +23,7 @@ from topodesign.wiring.exports.export import export_wiring, import_wiring
 from topodesign.wiring.inventory.devices import LANES, POLARITIES, Fixed, Losses, Polarity, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory, distance
 from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.losses import LinkLoss, LossBudget
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
@@ -176,6 +177,11 @@ def test_a_budget_that_does_not_hold(plan: WiringPlan, tmp_path: Path, capsys: p
     unknown = replace(weak, inventory=replace(weak.inventory, losses=Losses()))
     assert unknown.loss_budget().links[0].unknown == ("fibre",)
     assert not unknown.loss_budget().known
+    exact = LinkLoss("C1", "a", "b", Fraction(2), (), Fraction(2))
+    bare = replace(exact, budget=None)
+    assert (exact.margin, exact.problem) == (0, "")
+    assert [LossBudget((exact, one)).known for one in (exact, bare, replace(exact, unknown=("fibre",)))] == [1, 0, 0]
+    assert [LossBudget((bare, one)).budgeted for one in (exact, bare)] == [True, False]
 
 
 def test_the_plan_command_says_whether_the_light_suffices(

@@ -25,7 +25,7 @@ from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.two_sided import turned
+from topodesign.wiring.plan.two_sided import split_sided, turned
 from topodesign.wiring.plan.wire import wire
 from topodesign.wiring.plant.carry import carry
 
@@ -183,6 +183,31 @@ def test_turned_links_go_against_as_few_wishes_as_any(seed: int, nodes: int, mos
         assert np.all(np.bincount(src, minlength=nodes) <= lanes[:, 0, 0])
         assert np.all(np.bincount(dst, minlength=nodes) <= lanes[:, 1, 0])
         assert against >= least
+
+
+def test_no_node_is_left_with_more_links_than_lanes() -> None:
+    """Cycles side by side, whose links all wish to leave one end: nodes pass on what is too much to those with room."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(8)
+        u, v = np.concatenate((order, order)), np.concatenate((np.roll(order, 1), np.roll(order, 3)))
+        src, dst = turned(u, v, rng.choice((-1, 1), 16).tolist(), np.full((8, 2, 1), 2)) or (u, u)
+        assert sorted(src.tolist()) == sorted(dst.tolist()) == sorted([*range(8), *range(8)])
+        assert {frozenset(pair) for pair in zip(src, dst, strict=True)} == {
+            frozenset(pair) for pair in zip(u, v, strict=True)
+        }
+
+
+def test_hosts_alike_may_have_other_lanes_at_each_side() -> None:
+    topology = build("circulant(6,1,2)")
+    room = np.tile(np.array([[3, 1], [1, 3]]), (6, 1, 1))
+    src, dst, field = split_sided(topology, room, [f"h{node}" for node in range(6)], seed=0, seconds=10)
+    assert Counter(map(frozenset, zip(src.tolist(), dst.tolist(), strict=True))) == Counter(
+        frozenset((u, v)) for u, v, _ in topology.links() if u < v
+    )
+    for side, ends in enumerate((src, dst)):
+        used = Counter(zip(ends.tolist(), field.tolist(), strict=True))
+        assert all(count <= room[node, side, one] for (node, one), count in used.items())
 
 
 @settings(max_examples=2, deadline=None)
