@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tests.samples.schedules import gather_rows, make, random_digraph
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.layout import layout
 from topodesign.compiler.frontends.sums import Sums
@@ -25,10 +26,8 @@ def sums_of(spec: str) -> Sums:
     return Sums(layout(plan.movement, 1))
 
 
-def counted(spec: str) -> int:
+def counted(rounds: Rounds) -> int:
     """Return the most chunks of partial sums that a rank has in a step and has no room for in its output."""
-    rounds = schedule(spec, "reduce-scatter").movement
-    assert isinstance(rounds, Rounds)
     plan = layout(rounds, 1)
     rows = zip(plan.step.tolist(), plan.src.tolist(), plan.dst.tolist(), pairwise(plan.first.tolist()), strict=True)
     moves = [(step, src, dst, set(plan.chunks[low:high].tolist())) for step, src, dst, (low, high) in rows]
@@ -48,7 +47,19 @@ def counted(spec: str) -> int:
 
 @pytest.mark.parametrize("spec", [*SPECS, *MORE, "kautz(2,2)", "uniring(1,5)"])
 def test_sums_are_counted(spec: str) -> None:
-    assert sums_of(spec).least() == counted(spec)
+    rounds = schedule(spec, "reduce-scatter").movement
+    assert isinstance(rounds, Rounds)
+    assert sums_of(spec).least() == counted(rounds)
+
+
+def test_sums_are_counted_where_results_come_bit_by_bit() -> None:
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        gathered = gather_rows(random, random_digraph(random, 5, 2), 6)
+        steps = max(row[0] for row in gathered)
+        rows = [(steps + 1 - step, dst, src, *rest) for step, src, dst, *rest in gathered]
+        rounds = make("reduce-scatter", 5, 6, rows, steps=steps)
+        assert Sums(layout(rounds, 1)).least() == counted(rounds)
 
 
 @pytest.mark.parametrize("spec", [*SPECS, *MORE])

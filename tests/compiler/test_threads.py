@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import pytest
 from tests.floors import reached
 from topodesign.base.compiled import Ints
 from topodesign.compiler.frontends.thread_kernels import dependencies, keep_order, passed_on, with_local
+from topodesign.compiler.frontends.threads import _groups
 
 CELLS, BLOCKS = 5, 3
 
@@ -167,3 +169,14 @@ def test_what_is_local_goes_with_what_is_before_it_or_with_its_send() -> None:
             send = [key[one] for one in range(at, end) if flags[one] == 0 and block[one] == block[at]]
             wanted = send if flag == 3 and send else last[-1:] or [0]
             assert found[at] == (key[at] if flag < 2 else wanted[0])
+
+
+def test_no_node_has_more_links_of_a_channel_than_it_may() -> None:
+    for seed in range(30):
+        rng = random.Random(seed)  # noqa: S311
+        links = {(u, v) for u in range(6) for v in range(6) if u != v and rng.random() < 0.5}
+        for limit in (1, 2, 3):
+            group = _groups(links, limit)
+            assert group.keys() == links
+            for side in (0, 1):
+                assert max(Counter((link[side], colour) for link, colour in group.items()).values()) <= limit
