@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,6 @@ def test_copies_are_made_where_they_save_most() -> None:
             cost = 2 * runs(*(one.tolist() for one in after)) + sum(map(runs, fresh))
             costs[way] = cost, sum(map(len, fresh)), turn
         least = min(costs, key=costs.__getitem__)
-        given = (np.array(chunks), size, tuple(sums), tuple(places), tuple(homes), tuple(room), taken, first)
+        given: Any = (np.array(chunks), size, tuple(sums), tuple(places), tuple(homes), tuple(room), taken, first)
         assert _bring.plain(*given) == least, seed
         reached(f"way{least}")

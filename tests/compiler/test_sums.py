@@ -57,7 +57,7 @@ def test_sums_are_counted_where_results_come_bit_by_bit() -> None:
         random = np.random.default_rng(seed)
         gathered = gather_rows(random, random_digraph(random, 5, 2), 6)
         steps = max(row[0] for row in gathered)
-        rows = [(steps + 1 - step, dst, src, *rest) for step, src, dst, *rest in gathered]
+        rows = [(steps + 1 - t, v, u, owner, low, high) for t, u, v, owner, low, high in gathered]
         rounds = make("reduce-scatter", 5, 6, rows, steps=steps)
         assert Sums(layout(rounds, 1)).least() == counted(rounds)
 

@@ -179,7 +179,7 @@ def test_a_budget_that_does_not_hold(plan: WiringPlan, tmp_path: Path, capsys: p
     assert not unknown.loss_budget().known
     exact = LinkLoss("C1", "a", "b", Fraction(2), (), Fraction(2))
     bare = replace(exact, budget=None)
-    assert (exact.margin, exact.problem) == (0, "")
+    assert (exact.margin, exact.problem) == (Fraction(0), "")
     assert [LossBudget((exact, one)).known for one in (exact, bare, replace(exact, unknown=("fibre",)))] == [1, 0, 0]
     assert [LossBudget((bare, one)).budgeted for one in (exact, bare)] == [True, False]
 
