@@ -247,3 +247,5 @@ def test_an_odd_number_of_lanes_at_a_panel_does_where_some_are_left() -> None:
 def test_two_panels_may_receive_more_than_they_send() -> None:
     topology, lanes = Topology.from_links(3, [(1, 0), (2, 0), (0, 1)]), np.array([[1, 1], [1, 0], [0, 1]])
     check_split(topology, lanes, *split(topology, lanes, duplex=False), duplex=False)
+    with pytest.raises(InfeasibleError, match="no split of the links over the two panels"):
+        split(Topology.from_links(3, [(1, 0), (2, 0)]), np.array([[2, 0], [1, 0], [0, 1]]), duplex=False)
