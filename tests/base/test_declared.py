@@ -220,6 +220,7 @@ def test_every_declared_key_has_a_type_and_a_meaning() -> None:
         maker = Shapes()
         shape = maker.of_keys(kind.KEYS, kind)
         for one in [*shape.get("anyOf", [shape]), *maker.shared.values()]:
+            Draft202012Validator.check_schema(one)
             silent = [name for name, inner in one.get("properties", {}).items() if not inner.get("description")]
             assert not silent, f"{kind.__module__}.{kind.__name__}: say what {silent} are"
         assert len({one.name for one in keys_of(kind.KEYS) if not one.spread}) == sum(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -83,7 +83,11 @@ class Ranks(Sequence[RankProgram]):
     def __len__(self) -> int:
         return len(self.columns.scratch)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> RankProgram: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[RankProgram]: ...
+    def __getitem__(self, at: int | slice) -> RankProgram | Sequence[RankProgram]:
         return self._made[at]
 
     def __eq__(self, other: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
     from topodesign.base.compiled import Ints
@@ -43,7 +43,11 @@ class Steps(Sequence[Step]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> Step: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Step]: ...
+    def __getitem__(self, at: int | slice) -> Step | Sequence[Step]:
         if isinstance(at, slice):
             return Steps(self.rows[at])
         s, kind, source, source_at, target, target_at, count, depid, deps, hasdep, line = self.rows[at].tolist()
