@@ -23,8 +23,11 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in _HOMES:
+        from topodesign.base import retired  # noqa: PLC0415
         from topodesign.base.faces import FUNCTIONS  # noqa: PLC0415  for words of the command line
 
+        if name in retired.NAMES:
+            raise AttributeError(retired.describe_retired(f"topodesign.{name}", retired.NAMES[name]))
         hint = f"; the command '{name}' is {FUNCTIONS[name]}() here" if name in FUNCTIONS else ""
         raise AttributeError(f"module 'topodesign' has no attribute {name!r}{hint}")
     return getattr(importlib.import_module(_HOMES[name]), name)

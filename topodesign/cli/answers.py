@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 
 import click
 
+from topodesign.base import retired
 from topodesign.base.atomic import names_directory, write_whole
+from topodesign.base.errors import TopodesignError
 from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
 
@@ -87,6 +89,16 @@ class Command(click.Command):
         for name, option in (("-o", _file_option), ("--csv", csv_option)):
             if name not in names:
                 self.params.insert(place, *option(lambda: None).__click_params__)  # type: ignore[attr-defined]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, and refuse retired options with their successors."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            successor = retired.OPTIONS.get(" ".join(ctx.command_path.split()[1:]), {}).get(error.option_name)
+            if successor is None:
+                raise
+            raise TopodesignError(retired.describe_retired(error.option_name, successor)) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, and write what it prints to a file if that is asked."""
