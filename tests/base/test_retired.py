@@ -1,13 +1,19 @@
 """Names of earlier versions are refused with their successors, by commands, options and Python."""
 
+from typing import Annotated, TypedDict
+
 import pytest
 
 import topodesign
 from topodesign.base import retired
+from topodesign.base.options import Option, read
+from topodesign.cli import design
 from topodesign.cli.main import program, run
 
 
 def _command(words: str) -> object:
+    if words == "design init":  # 'design' is a command itself, so no group has it
+        return design.init
     found: object = program
     for word in words.split():
         found = found.get_command(None, word)  # type: ignore[attr-defined]
@@ -54,3 +60,12 @@ def test_retired_names_of_python_name_their_successor(monkeypatch: pytest.Monkey
         with pytest.raises(AttributeError) as refused:
             getattr(topodesign, name)
         assert str(refused.value) == f"topodesign.{name} was retired after 0.27: {successor}"
+
+
+def test_retired_keywords_name_their_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Group(TypedDict, total=False):
+        kept: Annotated[int, Option("Anything.")]
+
+    monkeypatch.setitem(retired.OPTIONS, "links", {"--long-gone": "use -o."})
+    with pytest.raises(TypeError, match=r"^long_gone of links\(\) was retired after 0\.27: use -o\.$"):
+        read(Group, {"long_gone": 1}, "links")

@@ -53,7 +53,6 @@ CASES = {
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
         pareto --plant five.yaml
-        pareto --plant inventory_cubes.yaml --cube 4x4x4 -n 128 --search 0
         evaluate circulant(12,2,3)
         evaluate catalog(12,4,1)
         evaluate links.csv --size 1MiB --size 1GiB
@@ -415,7 +414,6 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
                 "model_gpt3.yaml",
                 "workload_resnet50.csv",
                 "inventory_testbed.yaml",
-                "inventory_cubes.yaml",
                 "inventory_pods.yaml",
                 "parts_neutral.yaml",
                 "observed_testbed.csv",

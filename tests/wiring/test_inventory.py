@@ -111,7 +111,7 @@ def test_port_table_alone_and_named_in_yaml(tmp_path: Path) -> None:
 def test_shipped_examples(path: Path) -> None:
     inventory = read_inventory(path)
     specs = {12: "circulant(12,2,3)", 32: "torus(8,4)", 1024: "genkautz(4,1024)"}
-    if len(inventory.hosts) in specs:  # what a larger one carries, test_plant.py and test_cubes.py look at
+    if len(inventory.hosts) in specs:  # what a larger one carries, test_plant.py looks at
         make_plan(topodesign.build(specs[len(inventory.hosts)]), inventory)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from topodesign.base import retired
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import as_time
@@ -149,6 +150,9 @@ def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]
     known = declared(group)
     for name in given:
         if name not in known:
+            for options in retired.OPTIONS.values():
+                if flag_of(name) in options:
+                    raise TypeError(retired.describe_retired(f"{name} of {function}()", options[flag_of(name)]))
             near = nearest(name, list(known), most=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

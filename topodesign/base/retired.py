@@ -1,15 +1,23 @@
 """Names that earlier versions had, with what to use instead; version 0.31 removes this module.
 
-Commands, options and Python names that were retired are refused with one line that names the successor.
+Retired commands, options, fields of requests and Python names are refused with one line that names the successor.
 """
 
 from __future__ import annotations
 
+_SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
+
 COMMANDS: dict[str, str] = {}
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
-OPTIONS: dict[str, dict[str, str]] = {}
+OPTIONS: dict[str, dict[str, str]] = {
+    "design init": {"--cube": _SLICES},
+    "pareto": {"--cube": _SLICES},
+}
 """Successor of each retired option, by command and option: ``{"pareto": {"--hop": ...}}``."""
+
+FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rivals, such as tpu_v4(4,4,8)."}
+"""Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {}
 """Successor of each retired name of the Python package."""

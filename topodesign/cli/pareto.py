@@ -19,7 +19,6 @@ from topodesign.cli.options import (
     flag,
     nodes_option,
     number_or_range,
-    offer,
     option,
     seed_option,
     whole,
@@ -28,7 +27,6 @@ from topodesign.cli.options import (
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
 from topodesign.pricing.mix import PRICED
-from topodesign.wiring.plant.options import CarryOptions
 
 if TYPE_CHECKING:
     from topodesign.catalog.frontier import Pareto
@@ -121,7 +119,6 @@ class _Command(Command):
     "all hosts and d all lanes if nothing is said.",
     type=PATH,
 )
-@offer(CarryOptions, "cube")
 @option(
     "--box BOX",
     "The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of a "
@@ -221,8 +218,6 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     """Raise UsageError for options that exclude each other."""
     searched = options["no_catalog"] or options["search"] is not None or options["seed"] is not None
     ranked = options["workload"] is not None or options["collective"] != "allreduce"
-    if options["plant"] is None and options["cube"] is not None:
-        raise click.UsageError("--cube says how the hosts of --plant INVENTORY are joined; give both.")
     if options["plant"] is not None:
         _check_plant(options, several=several)
         return
@@ -281,7 +276,7 @@ def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, o
     """Print what a plant carries, and write the plans."""
     target = directory()
     own = [] if options["candidates"] is None else read_candidates(options["candidates"])
-    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog", "cube")}
+    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog")}
     with progress_bar("searching") as progress:
         found = topodesign.carry(
             options["plant"],

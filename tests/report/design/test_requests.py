@@ -22,7 +22,6 @@ SHIPPED = {
     "request_moe200.yaml": "direct",
     "request_boxes64.yaml": "boxes",
     "request_room1024.yaml": "plant",
-    "request_cubes.yaml": "plant",
     "request_mixtral64.yaml": "direct",
 }
 LONG = {name: pytest.mark.thorough for name in SHIPPED if name != "request_testbed.yaml"}

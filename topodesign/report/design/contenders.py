@@ -162,7 +162,6 @@ def _plant(request: Request, _missing: Missing, progress: Progress | None) -> It
         workload=request.graph_mix,
         alpha=request.work.alpha,
         bandwidth=request.work.bandwidth,
-        cube=request.cube,
         progress=progress,
     )
     for one in (*found.entries, *found.refused[:_NOT_CARRIED]):

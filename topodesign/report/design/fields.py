@@ -76,10 +76,6 @@ class RequestOptions(TypedDict, total=False):
             metavar="FILE",
         ),
     ]
-    cube: Annotated[
-        str | None,
-        Option("Hosts of a pod of the room are a mesh of so many along x, y and z, as of pareto.", metavar="AxBxC"),
-    ]
     rivals: Annotated[
         "Iterable[PlaceLike]",
         Option(

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from topodesign.base import retired
 from topodesign.base.arguments import as_path
 from topodesign.base.cost import keeps_port_free
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
@@ -37,7 +38,6 @@ from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.devices import MODES, PANEL_KINDS
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plant.cubes import cubes_of
 
 _LARGEST_FILE = 2**20
 _ROOM = ("panels", "panel_ports", "kind", "mode", "connector")
@@ -101,7 +101,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         work = _of_box(box, degree)
     else:
         nodes = fields.whole("nodes") if "nodes" in fields or room is None else len(room.hosts)
-        degree = fields.whole("degree") if "degree" in fields or room is None else _degree_of(fields, room)
+        degree = fields.whole("degree") if "degree" in fields or room is None else max(one.lanes for one in room.hosts)
         work = _work(fields)
     ranks = nodes if box is None else nodes * len(box.nodes)
     if step is not None and step.model is not None and step.model.ranks != ranks:
@@ -143,7 +143,6 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
         aim,
         room,
         box,
-        fields.read("cube", str) if "cube" in fields else None,
         step,
         given,
     )
@@ -166,8 +165,6 @@ def _box(fields: Fields) -> Box:
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
             fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
-    if "cube" in fields:
-        fields.wrong("cube", "cubes are of hosts, not of boxes; leave it out")
     named = str(fields.given["box"].value).lower().endswith(FABRIC_ENDINGS)
     box = as_box(fields.path("box")) if named else fields.read("box", as_box)
     fields.whole("boxes")
@@ -202,12 +199,6 @@ def mix_of_step(step: StepMix) -> Mix:
     """Return what a step sends as if among all nodes, by which topologies are chosen that may be fast."""
     shares = [Share(one.collective, one.size, many) for one, many in step.counts.items() if one.collective in PRICED]
     return Mix(step.name, tuple(shares) or (Share("allreduce", Fraction(2**20)),))
-
-
-def _degree_of(fields: Fields, room: Inventory) -> int:
-    if "cube" in fields:
-        return fields.read("cube", lambda said: cubes_of(room, said)).degree
-    return max(one.lanes for one in room.hosts)
 
 
 def _name(fields: Fields, name: str, nodes: int, degree: int) -> str:
@@ -271,22 +262,11 @@ def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
 
 
 def _check_room(fields: Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
-    if "cube" in fields:
-        if room is None or isinstance(fields.given["room"].value, dict):
-            fields.wrong("cube", "it says how hosts of a room are joined; give 'room', an inventory with its cabling")
-        cubes = fields.read("cube", lambda said: cubes_of(room, said))
-        if degree != cubes.degree:
-            fields.wrong("degree", f"hosts in cubes have {cubes.degree} ports, not {degree}")
-        if nodes % cubes.size:
-            fields.wrong("nodes", f"a slice is of whole cubes of {cubes.size} hosts; {nodes} hosts are none")
-        for name in ("grow", "survive"):
-            if name in fields:
-                fields.wrong(name, "links inside cubes are fixed, so a slice has no such thing; leave it out")
     if room is None:
         return
     if nodes > len(room.hosts):
         fields.wrong("nodes", f"the room has {len(room.hosts)} hosts, not {nodes}")
-    most = degree if "cube" in fields else max(one.lanes for one in room.hosts)
+    most = max(one.lanes for one in room.hosts)
     if degree > most:
         fields.wrong("degree", f"hosts of the room have {most} lanes, not {degree}")
     if grow and grow[-1] > len(room.hosts):
@@ -392,6 +372,8 @@ class Fields:
         self.document, self.folder = document, folder
         self.given: dict[str, Located] = document.value
         for name, value in self.given.items():
+            if name in retired.FIELDS:
+                wrong_at(value, retired.describe_retired(f"field {name!r}", retired.FIELDS[name]))
             if name not in _FIELDS:
                 meant = _MEANT.get(name.lower())
                 hint = f"did you mean {meant!r}?" if meant else suggest(name, _FIELDS, most=1, like=0.6)

@@ -48,7 +48,6 @@ class Request(Declared):
     optimise: Aim = "time"  # ``time`` of a step, ``price``, or ``both``: their product
     room: Inventory | None = None  # hosts, panels and switches to wire it in; None for a plain room
     box: Box | None = None  # what each of the boxes is; None where nodes stand alone
-    cube: str | None = None  # hosts of a pod along x, y and z, where the room has cubes; else None
     step: StepMix | None = None
     given: Mapping[str, Topology | Fabric] = field(default_factory=dict, repr=False)
 
@@ -59,7 +58,6 @@ class Request(Declared):
         "survive grow optimise",
         key("room=room.name", "Name of the inventory; null for a plain room."),
         key("box=box.name", "What each of the nodes is; null where they stand alone."),
-        "cube",
         key("model=step.model", "The model that is trained; null where a mix says what is sent."),
     )
 

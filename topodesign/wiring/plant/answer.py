@@ -42,7 +42,6 @@ class Carriage(Declared):
     not_carried_because: str | None = None  # why not; None where it is
     best: bool = False  # whether it is the first of those carried for the first question
     file: str | None = None  # the plan that was written, if any
-    cubes: tuple[int, ...] | None = None  # the cubes along each dimension; None for other plants
     deferred: bool = False  # whether the prices are those of a deferred row
 
     KEYS = (
@@ -59,7 +58,7 @@ class Carriage(Declared):
         key("circuits", "Cross-connects of its plan; null where there is none."),
         key("plan=file", "The wiring plan that -o wrote, to be verified and applied by topodesign wire; null without."),
         key("deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
-        "best cubes?",
+        "best",
     )
 
     @property
@@ -169,8 +168,6 @@ class Carried(Result):
         """What is carried, how sure it is, and how far it is from what is known of the size without the plant."""
         name, over = self.best.title, format_excess(self.best.times[0] / self.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
-        if self.best.cubes is not None:  # of which nothing is known without
-            return words
         better = min(self.refused, key=lambda one: one.times[0], default=None)
         if better is None or better.times[0] >= self.best.times[0]:
             return f"{words} What is known of this size without the plant does not take less."
@@ -178,10 +175,7 @@ class Carried(Result):
         return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
-        """Write the plans of what is carried, and all its links, into a new directory; return it with their names.
-
-        Of a topology with fixed links the plan has those of the switches alone.
-        """
+        """Write the plans of what is carried, and all its links, into a new directory; return it with their names."""
         target = as_path(directory)
         files: dict[str, str] = {}
         entries = []

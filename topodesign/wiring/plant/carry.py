@@ -12,7 +12,7 @@ from topodesign.base.arguments import as_several
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
-from topodesign.base.progress import Progress, each, part, tell
+from topodesign.base.progress import Progress, part, tell
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.candidates import candidates_for_all_to_all
@@ -31,17 +31,6 @@ from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plant.answer import Carriage, Carried
-from topodesign.wiring.plant.cubes import (
-    Cubes,
-    better_than_tori,
-    cubes_of,
-    is_twisted,
-    least_exchange,
-    plan_cubes,
-    shapes,
-    torus_of,
-    twisted,
-)
 from topodesign.wiring.plant.made import all_cheapest, structured
 from topodesign.wiring.plant.options import CarryOptions
 from topodesign.wiring.plant.plant import Plant, plan_made, plant_of, why_not
@@ -120,7 +109,7 @@ def carry(
     progress
         Called now and then with the share of the work that is done.
     **options
-        Latency, sizes and bandwidth, as for :func:`topodesign.pareto`; how long to search; and cubes.
+        Latency, sizes and bandwidth, as for :func:`topodesign.pareto`, and how long to search.
 
     Returns
     -------
@@ -150,11 +139,6 @@ def carry(
     degree = None if degree is None else as_count(degree, "degree", 1)
     seconds = None if said["search"] is None else float(said["search"])
     own_topologies = as_several("candidates", candidates)
-    if said["cube"] is not None:
-        cubes = cubes_of(room, said["cube"])
-        if degree not in {None, cubes.degree} or own_topologies:
-            raise ParameterError(f"hosts in cubes have {cubes.degree} ports, and slices are made without candidates")
-        return _slices(cubes, nodes, question, seconds, seed=said["seed"], progress=progress)
     plant = plant_of(room, nodes, degree, "simplex" if room.one_way and not bidirectional else "duplex")
     if plant.nodes < 2:
         raise ParameterError("one node has nobody to talk to; the plant needs two hosts or more")
@@ -179,36 +163,6 @@ def carry(
     exchange = moore_distances(plant.nodes, plant.degree, duplex=plant.duplex)
     size = plant.nodes, plant.degree, plant.mode, len(room.hosts), int(plant.lanes.any(axis=0).sum())
     return question.answer(size, exchange, entries, refused, compared)
-
-
-def _slices(
-    cubes: Cubes, nodes: int | None, question: _Question, seconds: float | None, *, seed: int, progress: Progress | None
-) -> Carried:
-    """Return the slices of so many hosts: all shapes as tori, twisted ones too, and what was found to beat them."""
-    there = len(cubes.hosts) * cubes.size
-    nodes = there if nodes is None else nodes
-    count, rest = divmod(nodes, cubes.size)
-    if rest or not count:
-        raise ParameterError(f"a slice is of whole cubes of {cubes.size} hosts; {nodes} hosts are none")
-    if nodes > there:
-        raise InfeasibleError(f"{nodes} hosts do not fit on {len(cubes.hosts)} cubes that have all their ports")
-    made = []
-    for shape in shapes(count, len(cubes.sides)):
-        made += [(shape, "twisted torus", torus_of(cubes, shape, twisted=True))] if is_twisted(cubes, shape) else []
-        made.append((shape, "torus", torus_of(cubes, shape, twisted=False)))
-    limit = SECONDS if seconds is None else seconds
-    twist = better_than_tori(cubes, count, limit, seed=seed, progress=part(progress, 0, 0.7)) if limit else None
-    if twist is not None:
-        topology, order = twisted(cubes, twist)
-        made.append(((count,), "made for the plant", (topology, twist.moves(), order)))
-    told = []
-    for shape, found, (topology, moves, order) in each(made, part(progress, 0.7, 1)):
-        label = f"{found} of {'x'.join(map(str, shape))} cubes" if topology.spec is None else str(topology.spec)
-        plan = plan_cubes(cubes, topology, moves, order)
-        told.append(replace(_priced(label, topology, found, question), plan=plan, cubes=shape))
-    fields = len({cubes.inventory.panel[one.panel].field for one in cubes.inventory.cabling})
-    size: tuple[int, int, Mode, int, int] = nodes, cubes.degree, "duplex", len(cubes.inventory.hosts), fields
-    return question.answer(size, least_exchange(cubes, count), told, (), len(told))
 
 
 def _known(

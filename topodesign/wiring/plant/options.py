@@ -2,23 +2,14 @@
 
 from typing import Annotated
 
-from topodesign.base.options import Amount, Option, Text, Whole
+from topodesign.base.options import Amount, Option, Whole
 from topodesign.base.units import Quantity, as_time
 from topodesign.base.work_options import WorkOptions
 
 
 class CarryOptions(WorkOptions, total=False):
-    """How long to search, and what hosts are joined by without switches."""
+    """How long to search."""
 
-    cube: Annotated[
-        str | None,
-        Option(
-            "Hosts of a pod are a mesh of so many along x, y and z, joined by links that are fixed; their ports +x to "
-            "-z end at switches that join a '+' to a '-'. Shows every slice of N hosts, and what beats the tori.",
-            Text(),
-            metavar="AxBxC",
-        ),
-    ]
     search: Annotated[
         Quantity | None,
         Option(
