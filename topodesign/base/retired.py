@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {}
 OPTIONS: dict[str, dict[str, str]] = {
     "design init": {"--cube": _SLICES},
     "pareto": {"--cube": _SLICES},
+    "reconfigure": {"--time-limit": "plans are found by search, and bounds say how far they may be from the best."},
 }
 """Successor of each retired option, by command and option: ``{"pareto": {"--hop": ...}}``."""
 

@@ -13,7 +13,7 @@ from topodesign.cli.answers import Command, csv_option, json_option, tell
 from topodesign.cli.options import FOLDER, PATH, offer, option, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
-from topodesign.schedulers.options import CircuitOptions
+from topodesign.fabrics.options import GroupOptions
 from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 
 
@@ -38,7 +38,7 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
     words=["all", "moved"],
     default="all",
 )
-@offer(CircuitOptions)
+@offer(GroupOptions)
 @output_option("File to write the fastest plan to (.npz).")
 @option(
     "--circuits DIR",

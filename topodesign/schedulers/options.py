@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.options import Amount, Flag, Option, PathOf, Span, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.fabrics.options import READY, GroupOptions, PlaceOptions
+from topodesign.fabrics.options import READY, PlaceOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.node_values import Ready, Shards
@@ -160,17 +160,3 @@ class ScheduleOptions(ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, to
 
 OPTIONS = declared(ScheduleOptions)  # all of them by name
 EVERYONES = frozenset({"others", "size"})  # those that any method may be given, since they say what another one means
-
-
-class CircuitOptions(GroupOptions, total=False):
-    """Who takes part in a plan over circuits that change, and how long all of them are searched."""
-
-    time_limit: Annotated[
-        Quantity | None,
-        Option(
-            "Time, of work, for an exact search among all plans, of up to 8 nodes with up to 3 ports; without it there "
-            "is none.",
-            Span(),
-            metavar="TIME",
-        ),
-    ]

@@ -30,16 +30,15 @@ from topodesign.base.units import (
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.groups import Groups, Placement, as_groups
+from topodesign.fabrics.options import GroupOptions
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases
 from topodesign.plans.timing.plans import simulate
-from topodesign.schedulers.circuits import exact
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
-from topodesign.schedulers.circuits.published import Option, option
+from topodesign.schedulers.circuits.published import Option
 from topodesign.schedulers.circuits.search import search
 from topodesign.schedulers.circuits.together import all_in_groups, options_of
-from topodesign.schedulers.options import CircuitOptions
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -207,7 +206,7 @@ class Reconfiguration(Result):
         return Table(self.heading(), columns, rows, frozenset({"plan"}), footnote=foot)
 
 
-@takes(CircuitOptions)
+@takes(GroupOptions)
 def reconfigure(
     nodes: int,
     degree: int,
@@ -220,7 +219,7 @@ def reconfigure(
     cabling: str = "simplex",
     dark: str = "all",
     progress: Callable[[float], None] | None = None,
-    **options: Unpack[CircuitOptions],
+    **options: Unpack[GroupOptions],
 ) -> Reconfiguration:
     """Find a fast plan of a collective whose circuits may change on the way.
 
@@ -245,8 +244,7 @@ def reconfigure(
     progress
         Called with the share of the work that is done.
     **options
-        Groups that do it at once, each for itself and with M of its own. ``time_limit``, seconds
-        of work or text with a unit, for an exact search of up to 8 nodes with up to 3 ports, all dark at changes.
+        Groups that do it at once, each for itself and with M of its own.
 
     Returns
     -------
@@ -269,9 +267,7 @@ def reconfigure(
     if what not in COLLECTIVES:
         raise ParameterError(f"circuits change in {', '.join(map(str, COLLECTIVES))} of all nodes, not in {what!r}")
     whole = as_integer("nodes", nodes, 2, MOST_NODES)
-    asked = read(CircuitOptions, options, "reconfigure")
-    limit = asked.pop("time_limit")
-    teams = _teams(whole, **asked)
+    teams = _teams(whole, **read(GroupOptions, options, "reconfigure"))
     done = what.within(teams) if teams else what
     ports, duplex = as_integer("degree", degree, 1, MOST_DEGREE), as_choice("cabling", cabling, CABLINGS) == "duplex"
     rooms = _rooms(whole, ports, teams, duplex=duplex)
@@ -279,12 +275,6 @@ def reconfigure(
         most = counted(rooms[0].nodes - 1, "port")
         raise ParameterError(f"{rooms[0].nodes} nodes need at most {most} each, not {ports}")
     moving = as_choice("dark", dark, DARK) == "moved"
-    seconds = None if limit is None else float(limit)
-    if seconds is not None and (moving or whole > exact.MOST_NODES or teams or ports > exact.MOST_DEGREE):
-        raise ParameterError(
-            f"all plans are searched of up to {exact.MOST_NODES} nodes with up to {exact.MOST_DEGREE} ports, in one "
-            "group, and all dark at changes; leave the time limit out"
-        )
     amount, rate = as_size(size), as_bandwidth(bandwidth)
     work = Work(as_time(alpha, latency=True), 8 * amount / rate, as_time(delay))
     least, topologies = bound(rooms, what, work, moving=moving)
@@ -306,12 +296,6 @@ def reconfigure(
         found = search(room, what, work, fastest, progress=share)
         choices.append([*some, *(Option(FOUND, "", plan) for plan in found[-1:])])
     known = [timed(one) for one in (all_in_groups(choices, done, whole, work) if teams else choices[0])]
-    before, proof = min(one.time for one in known), Proof.BOUND
-    if seconds is not None and least < before:
-        plan, low = exact.fastest(rooms[0], what, work, before, seconds=seconds, progress=progress)
-        proof, least = (Proof.SEARCH if low > least else proof), max(least, low)
-        if plan is not None:
-            known = [one for one in known if one.name != FOUND] + [timed(option(FOUND, "", plan))]
     order = sorted(known, key=lambda one: (one.time, one.changes, one.name != FOUND, one.name))
     return Reconfiguration(
         nodes=whole,
@@ -323,7 +307,7 @@ def reconfigure(
         size=amount,
         bandwidth=rate,
         contenders=tuple(order),
-        claim=claimed(order[0].time, least, proof),
+        claim=claimed(order[0].time, least),
         topologies=topologies,
     )
 
@@ -346,13 +330,9 @@ def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duple
     return tuple(Room(size, degree, duplex, number, nodes - size * number) for size, number in sorted(sizes.items()))
 
 
-def claimed(time: Fraction, least: Fraction, proof: Proof) -> Claim:
-    """Return how near a time is to what no plan beats, as is proved so; of no proof by counting."""
-    proof = Proof.NONE if time > least else Proof.BOUND if proof is Proof.NONE else proof
-    return Claim(Of.TIME, time, Among.CIRCUITS, proof, least, _BY.get(proof, ""))
-
-
-_BY = {
-    Proof.BOUND: "counting hops and what steps reach, for every number of topologies",
-    Proof.SEARCH: "all sequences of circuits that could take less were searched",
-}
+def claimed(time: Fraction, least: Fraction) -> Claim:
+    """Return how near a time is to what no plan beats, which counting proves."""
+    if time > least:
+        return Claim(Of.TIME, time, Among.CIRCUITS, Proof.NONE, least)
+    by = "counting hops and what steps reach, for every number of topologies"
+    return Claim(Of.TIME, time, Among.CIRCUITS, Proof.BOUND, least, by)

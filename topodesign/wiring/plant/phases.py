@@ -175,7 +175,7 @@ def carry_phases(
     own: dict[str, Any] = {one.name: getattr(found, one.name) for one in fields(Reconfiguration)}
     own |= {
         "contenders": tuple(one for one, _ in carried),
-        "claim": claimed(best.time, Fraction(found.claim.bound or 0), found.claim.proof),
+        "claim": claimed(best.time, Fraction(found.claim.bound or 0)),
     }
     return CarriedPhases(**own, hosts=wirings[0].hosts, wirings=wirings, not_carried=tuple(refused))
 
