@@ -199,11 +199,9 @@ CASES = {
         plot sizes -n 12..14 -d 4
         plot winners -n 12..14 -d 4
         plot structure torus(3,3)
-        plot matrix 'circulant(12,2,3)'
         plot orbits 'circulant(12,2,3)'
         plot boxes 'dgx_a100(2)'
         plot distances torus(3,3)
-        plot loads genkautz(4,30)
         plot timeline circulant(12,2,3)
         plot use circulant(12,2,3)
         plot cut dgx_a100(2)

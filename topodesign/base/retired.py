@@ -6,14 +6,23 @@ Retired commands, options, fields of requests and Python names are refused with 
 from __future__ import annotations
 
 _SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
+_DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the times."
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
+    "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
+}
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
 OPTIONS: dict[str, dict[str, str]] = {
     "design init": {"--cube": _SLICES},
     "pareto": {"--cube": _SLICES},
-    "reconfigure": {"--time-limit": "plans are found by search, and bounds say how far they may be from the best."},
+    "plot sizes": {"--paper": "benchmarks/catalog_quality.py of a checkout compares with the finder of the paper."},
+    "reconfigure": {
+        "--over": _DELAYS,
+        "--plot": _DELAYS,
+        "--time-limit": "plans are found by search, and bounds say how far they may be from the best.",
+    },
 }
 """Successor of each retired option, by command and option: ``{"pareto": {"--hop": ...}}``."""
 

@@ -145,11 +145,31 @@ class Command(click.Command):
             formatter.write_text(f"In Python: topodesign.{FUNCTIONS[words]}()")
 
 
+def refuse_retired(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuse a retired command of a group with its successor.
+
+    Raises
+    ------
+    TopodesignError
+        If the first argument is the name of one.
+    """
+    words = " ".join([*ctx.command_path.split()[1:], *args[:1]])
+    if words in retired.COMMANDS:
+        raise TopodesignError(retired.describe_retired(f"'{words}'", retired.COMMANDS[words]))
+
+
 class Group(click.Group):
     """A group of such commands."""
 
     command_class = Command
     context_class = Context
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse retired commands with their successors."""
+        refuse_retired(ctx, args)
+        return super().resolve_command(ctx, args)
 
 
 def _settle_form(context: click.Context, target: Path | None) -> None:

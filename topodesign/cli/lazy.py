@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from topodesign.base import retired
-from topodesign.base.errors import TopodesignError
 from topodesign.base.faces import COMMANDS
 from topodesign.base.wording import suggest
-from topodesign.cli.answers import Group
+from topodesign.cli.answers import Group, refuse_retired
 
 
 class LazyGroup(Group):
@@ -72,10 +70,7 @@ class LazyGroup(Group):
         """Take the name of a function for its command, and refuse unknown commands with the list of known ones."""
         if args and ctx.parent is None and args[0] in COMMANDS:
             args = [*COMMANDS[args[0]].split(), *args[1:]]
-        if args:
-            words = " ".join([*ctx.command_path.split()[1:], args[0]])
-            if words in retired.COMMANDS:
-                raise TopodesignError(retired.describe_retired(f"'{words}'", retired.COMMANDS[words]))
+        refuse_retired(ctx, args)
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)
             ctx.fail(f"No command '{args[0][:50]}'; {said}{'' if said.endswith('?') else '.'}")

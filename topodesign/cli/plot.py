@@ -16,7 +16,6 @@ from topodesign.cli.options import (
     bidirectional_option,
     catalog_option,
     collective_option,
-    flag,
     nodes_option,
     offer,
     option,
@@ -83,22 +82,17 @@ def _of_a_question(name: str, short_help: str, its_help: str) -> None:
         _give(topodesign.plot(found, name), output)
 
 
-def _of_sizes(
-    name: str, short_help: str, its_help: str, options: Callable[[Any], Any] = lambda function: function
-) -> None:
+def _of_sizes(name: str, short_help: str, its_help: str) -> None:
     @command.command(name=name, help=its_help, short_help=short_help)
-    @options
     @nodes_option("Numbers of nodes, as 5..2000.", required=True)
     @option("-d --degree", "Ports out of (and into) each node.", type=whole(1), required=True)
     @work_options
     @bidirectional_option
     @catalog_option
     @_output
-    def draw(nodes: range, degree: int, output: Path | None, paper: bool = False, **more: Any) -> None:
+    def draw(nodes: range, degree: int, output: Path | None, **more: Any) -> None:
         _check(output)
-        extra = {"paper": True} if paper else {}
-        known = topodesign.known_topologies(nodes, degree, **more)
-        _give(topodesign.plot(known, name, **extra), output)
+        _give(topodesign.plot(topodesign.known_topologies(nodes, degree, **more), name), output)
 
 
 def _of_a_place(name: str, short_help: str, its_help: str) -> None:
@@ -140,8 +134,7 @@ _of_sizes(
     short_help="Time over the number of nodes.",
     its_help="Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and "
     "trees.\n\n"
-    "Example: topodesign plot sizes -n 5..2000 -d 4 --paper -o sizes.svg",
-    options=flag("--paper", "Add what the finder of the paper would have, at up to 64 sizes."),
+    "Example: topodesign plot sizes -n 5..2000 -d 4 -o sizes.svg",
 )
 _of_sizes(
     "winners",
@@ -154,13 +147,6 @@ _of_a_place(
     short_help="A topology or fabric as it is built.",
     its_help="A topology or fabric, its nodes where their structure puts them. PLACE is a spec or a file.\n\n"
     "Example: topodesign plot structure 'torus(6,6)' -o torus.svg",
-)
-_of_a_place(
-    "matrix",
-    short_help="Every link as a cell, for large ones.",
-    its_help="Every link of a topology or fabric as a cell: its row is where it begins, its column where it ends. "
-    "Colours tell the links that symmetry takes to each other. PLACE is a spec or a file.\n\n"
-    "Example: topodesign plot matrix 'catalog(200,6,2)' -o matrix.svg",
 )
 _of_a_place(
     "orbits",
@@ -181,12 +167,6 @@ _of_a_place(
     short_help="How far nodes are from each other.",
     its_help="How far nodes are from each other, beside the best that any topology could do.\n\n"
     "Example: topodesign plot distances 'genkautz(4,300)' -o distances.svg",
-)
-_of_a_place(
-    "loads",
-    short_help="The fullest link by distance.",
-    its_help="What the fullest link carries of the shards at each distance.\n\n"
-    "Example: topodesign plot loads 'genkautz(4,300)' --csv",
 )
 _of_a_plan(
     "timeline",

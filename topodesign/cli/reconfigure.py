@@ -57,12 +57,6 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 )
 @option("--format file_format", "Of the commands.", words=FORMATS)
 @option("--spelling", "Of SONiC's commands.", words=SPELLINGS, default=SPELLINGS[0])
-@option("--plot FILE", "Picture of the times of these plans.")
-@option(
-    "--over",
-    "Over what the picture shows them; turn: over the size, up to which delay changes pay.  [default: delay]",
-    words=["delay", "size", "turn"],
-)
 @json_option
 @csv_option
 def command(
@@ -72,8 +66,6 @@ def command(
     output: Path | None,
     circuits: Path | None,
     plant: Path | None,
-    plot: Path | None,
-    over: str | None,
     **options: Any,
 ) -> None:
     """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
@@ -86,10 +78,6 @@ def command(
     """
     if output is not None:
         check_ending(output, "schedule")
-    if over is not None and plot is None:
-        raise click.UsageError("--over is of a picture; say with --plot FILE where it goes.")
-    if plot is not None and options["dark"] != "all":
-        raise click.UsageError("--plot draws plans whose ports are all dark at changes; leave --dark out.")
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
     if (commands is None) != (file_format is None) or (commands is not None and plant is None):
         raise click.UsageError("Give --commands and --format together, and --plant with them.")
@@ -107,6 +95,4 @@ def command(
         topodesign.save_plan(output, found.plan)
     if circuits is not None:
         found.write_circuits(circuits)
-    if plot is not None:
-        found.plot("crossings", over=over or "delay").save(plot)
     tell(found)

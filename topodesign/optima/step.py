@@ -124,11 +124,11 @@ class StepTime(Result):
         """Seconds of the step, exactly."""
         return self.spent.seconds
 
-    def scaled(self, *, size: Fraction, latency: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-        """Return the seconds in this layout with sizes and latencies times factors, collectives as often as said."""
+    def scaled(self, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
+        """Return the seconds in this layout with sizes times a factor, collectives as often as said."""
 
         def seconds(sent: Sent) -> Fraction:
-            one = min(latency * way.latency + size * sent.size * way.rate for way in self.ways[sent].each)
+            one = min(way.latency + size * sent.size * way.rate for way in self.ways[sent].each)
             return often.get(sent.collective, Fraction(1)) * one
 
         return step_seconds(self.step, seconds)

@@ -51,7 +51,6 @@ _RC: Any = {
 _HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
 _MOST_NAMED = 12  # points that have their texts beside them
 _MOST_NUMBERED = 150  # nodes that have their names in them
-_MOST_ROWS = 72  # rows of a matrix that have their names
 _LONGEST_NAME = 34
 _WIDE = 88  # letters of a title or note in a line
 
@@ -120,7 +119,7 @@ def _figure(picture: Chart | Drawing) -> Figure:
         if isinstance(picture, Drawing):
             wide, high = (max(places) - min(places) for places in (picture.x, picture.y))
             drawn = Figure(figsize=(6.4, 1.2 + 5.2 * max(0.35, high / max(wide, high, 1e-9))), layout="constrained")
-            (_cells if picture.kind == "matrix" else _draw)(drawn.add_subplot(), picture)
+            _draw(drawn.add_subplot(), picture)
             return drawn
         height = 4.0 if len(picture.lanes) < 20 else min(4.0 + 0.11 * (len(picture.lanes) - 20), 20.0)
         drawn = Figure(figsize=(7.2, height), layout="constrained")
@@ -154,35 +153,6 @@ def _orbits(drawing: Drawing) -> Figure:
         "\n".join(textwrap.wrap(drawing.note, max(30 * across, 60))), fontsize=8, color=_INK, x=0.01, ha="left"
     )
     return shown
-
-
-def _cells(axes: Axes, drawing: Drawing) -> None:
-    """Draw links as cells of a matrix, from the first node at the top left."""
-    import numpy as np  # noqa: PLC0415  heavy
-    from matplotlib.patches import Patch, PathPatch  # noqa: PLC0415  heavy
-    from matplotlib.path import Path as Outline  # noqa: PLC0415  heavy
-
-    nodes = len(drawing.names)
-    orbits = drawing.orbits or (0,) * len(drawing.links)
-    cells: dict[str, list[tuple[int, int]]] = {}
-    for (u, v), both, marked, orbit in zip(drawing.links, drawing.duplex, drawing.marked, orbits, strict=True):
-        colour = "#D55E00" if marked else _OURS[orbit % len(_OURS)]
-        cells.setdefault(colour, []).extend([(v, u), (u, v)][: 1 + both])
-    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-    for colour, places in cells.items():
-        corners = np.array(places)[:, None, :] + square
-        axes.add_patch(PathPatch(Outline.make_compound_path_from_polys(corners), facecolor=colour, linewidth=0))
-    axes.set_aspect("equal")
-    axes.set_xlim(-0.5, nodes - 0.5)
-    axes.set_ylim(nodes - 0.5, -0.5)
-    axes.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, labelrotation=0)
-    if nodes <= _MOST_ROWS:
-        axes.set_xticks(range(nodes), drawing.names, rotation=90, fontsize=6)
-        axes.set_yticks(range(nodes), drawing.names, fontsize=6)
-    if drawing.orbits:
-        keys = [Patch(color=_OURS[k % len(_OURS)], label=name) for k, name in enumerate(drawing.orbit_names)]
-        axes.legend(handles=keys, loc="upper left", bbox_to_anchor=(0, 0), ncols=4)
-    _words(axes, drawing)
 
 
 def _words(axes: Axes, picture: Chart | Drawing) -> None:

@@ -23,16 +23,14 @@ from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.boxes import boxes_drawing, cut_drawing
 from topodesign.report.charts.by_size import by_size_chart, winners_chart
 from topodesign.report.charts.chart import Chart, Drawing
-from topodesign.report.charts.crossings import crossings_chart
-from topodesign.report.charts.decision import ahead_chart, sensitivity_chart, tradeoff_chart
-from topodesign.report.charts.distances import distances_chart, loads_chart
-from topodesign.report.charts.links import matrix_drawing, orbits_drawing
+from topodesign.report.charts.decision import ahead_chart, tradeoff_chart
+from topodesign.report.charts.distances import distances_chart
+from topodesign.report.charts.links import orbits_drawing
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart, timeline_chart
 from topodesign.report.charts.times import frontier_chart, passing_chart, times_chart
 from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
-from topodesign.schedulers.circuits.reconfigure import Reconfiguration
 from topodesign.topology.files import is_graph
 from topodesign.topology.topology import Topology
 
@@ -50,26 +48,18 @@ PLOTS: dict[str, Plot] = {
     "sizes": Plot((Known,), by_size_chart),
     "winners": Plot((Known,), winners_chart),
     "structure": Plot((Topology, Fabric), structure_drawing),
-    "matrix": Plot((Topology, Fabric), matrix_drawing),
     "orbits": Plot((Topology,), orbits_drawing),
     "boxes": Plot((Fabric,), boxes_drawing),
     "distances": Plot((Topology,), distances_chart),
-    "loads": Plot((Topology,), loads_chart),
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
-    "crossings": Plot((Reconfiguration,), crossings_chart),
     "passing": Plot((Routed,), passing_chart),
     "tradeoff": Plot((Decision,), tradeoff_chart),
     "ahead": Plot((Decision,), ahead_chart),
-    "sensitivity": Plot((Decision,), sensitivity_chart),
     "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
-_OPTIONS = {
-    "timeline": {"size", "alpha", "bandwidth"},
-    "sizes": {"paper"},
-    "crossings": {"over"},
-}  # those that a plot has
+_OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}}  # those that a plot has
 
 
 def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
@@ -79,20 +69,16 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     ----------
     value
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.design` (``tradeoff``,
-        ``ahead``, ``sensitivity``), of :func:`topodesign.compare` or
+        ``ahead``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
-        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``), of :func:`topodesign.reconfigure`
-        (``crossings``) or of :func:`topodesign.routed` (``passing``);
-        a topology (``structure``, ``matrix``, ``orbits``, ``distances``, ``loads``) or fabric
-        (``structure``, ``matrix``, ``boxes``), its spec or file, or a networkx graph; or a plan (``timeline``,
-        ``use``), its file, or the simulation of one. Other results that are about a plan, a topology or a place stand
-        for that.
+        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``) or of :func:`topodesign.routed` (``passing``);
+        a topology (``structure``, ``orbits``, ``distances``) or fabric (``structure``, ``boxes``), its spec or file,
+        or a networkx graph; or a plan (``timeline``, ``use``), its file, or the simulation of one. Other results that
+        are about a plan, a topology or a place stand for that.
     kind
         Which of these plots; the usual one of the value if None.
     options
-        Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline; ``paper`` of ``sizes``, to add what the finder
-        of Efficient Direct-Connect Topologies would have; ``over`` of ``crossings``: ``delay``,
-        ``size`` or ``turn``.
+        Of a timeline: ``size``, ``alpha`` and ``bandwidth``.
 
     Returns
     -------

@@ -20,7 +20,6 @@ from topodesign import (
     optimum,
     pareto,
     plot,
-    price,
     schedule,
     simulate,
 )
@@ -29,10 +28,9 @@ from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
-from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Chart, Drawing
-from topodesign.report.charts.links import pictures
+from topodesign.report.charts.links import picture_of
 
 
 def chart(value: object, kind: str | None = None, **options: object) -> Chart:
@@ -109,15 +107,6 @@ def test_distances_are_those_of_another_search(spec: str) -> None:
     assert sum(made.series[1].y) == topology.nodes - 1
 
 
-@pytest.mark.parametrize("spec", ["torus(4,3)", "genkautz(3,20)"])
-def test_loads_add_up_to_the_bandwidth_factor(spec: str) -> None:
-    topology = build(spec)
-    loads = chart(spec, "loads").series[0].y
-    assert (
-        Fraction(topology.degree, topology.nodes) * sum(Fraction(load) for load in loads) == price(topology).bandwidth
-    )
-
-
 def test_the_timeline_ends_when_the_simulation_does() -> None:
     plan = schedule("genkautz(2,9)", "allgather")
     done = simulate(plan, size="3MB", alpha="7us", bandwidth="200Gbps")
@@ -154,13 +143,6 @@ def links_of(made: Drawing) -> set[tuple[int, int]]:
     return {link for (u, v), duplex in both for link in [(u, v), (v, u)][: 1 + duplex]}
 
 
-@pytest.mark.parametrize("spec", ["torus(4,3)", "kautz(2,2)", "genkautz(6,200)", "randomregular(24,3,1)"])
-def test_a_matrix_has_a_cell_for_every_link(spec: str) -> None:
-    topology, made = build(spec), drawing(spec, "matrix")
-    assert links_of(made) == {(u, v) for u, v, _ in topology.links() if u != v}
-    assert made.x == tuple(-y for y in made.y) == tuple(sorted(made.x))
-
-
 @pytest.mark.parametrize(
     "spec", ["torus(4,3)", "circulant(12,2,3)", "circulant(9,1,-2,4)", "genkautz(2,9)", "kautz(2,1)"]
 )
@@ -179,8 +161,7 @@ def test_orbits_of_links_are_what_all_products_of_generators_reach(spec: str) ->
             new += [link for link in own if link not in orbit]
             orbit.update(own)
         reached.update(dict.fromkeys(orbit, frozenset(orbit)))
-    made = drawing(spec, "matrix")
-    assert drawing(spec, "orbits").orbits == made.orbits
+    made = drawing(spec, "orbits")
     groups: dict[int, set[tuple[int, int]]] = {}
     for link, orbit_number in zip(made.links, made.orbits, strict=True):
         groups.setdefault(orbit_number, set()).add(link)
@@ -191,29 +172,26 @@ def test_orbits_of_links_are_what_all_products_of_generators_reach(spec: str) ->
 
 
 def test_more_orbits_than_have_a_picture_are_refused() -> None:
-    assert drawing("genkautz(6,200)", "matrix").orbits == ()
     with pytest.raises(TooLargeError, match="orbits of links"):
         plot("genkautz(6,200)", "orbits")
 
 
 def test_what_is_read_is_drawn() -> None:
-    for spec, kinds in (
-        ("catalog(200,6,2)", ["matrix", "orbits"]),
-        ("genkautz(6,200)", ["matrix"]),
-        ("torus(16,16)", ["structure"]),
-        ("circulant(12,2,3)", ["structure"]),
+    for spec, kind in (
+        ("catalog(200,6,2)", "orbits"),
+        ("genkautz(6,200)", "structure"),
+        ("torus(16,16)", "structure"),
+        ("circulant(12,2,3)", "structure"),
     ):
-        assert [one.kind for one in pictures(build(spec))] == kinds
-    assert [one.kind for one in pictures(as_fabric("dgx_h100(2)"))] == ["boxes"]
+        assert picture_of(build(spec)).kind == kind
+    assert picture_of(as_fabric("dgx_h100(2)")).kind == "boxes"
 
 
-@pytest.mark.parametrize(
-    ("spec", "kind"), [("dgx_h100(4)", "boxes"), ("mi250(3)", "boxes"), ("dgx_a100(20)", "matrix")]
-)
-def test_boxes_are_joined_by_all_their_links(spec: str, kind: str) -> None:
+@pytest.mark.parametrize("spec", ["dgx_h100(4)", "mi250(3)", "dgx_a100(20)"])
+def test_boxes_are_joined_by_all_their_links(spec: str) -> None:
     fabric = as_fabric(spec)
     made = drawing(fabric, "boxes")
-    assert made.kind == kind
+    assert made.kind == "boxes"
     total: dict[tuple[str, str], Fraction] = {}
     for link in fabric.links():
         ends = (link.src.split("/")[0], link.dst.split("/")[0])
@@ -267,38 +245,20 @@ def test_the_bottleneck_of_a_flow_is_marked(fabric: str, collective: str, option
     assert inside == best.cut
 
 
-def test_the_finder_of_the_paper_is_between_the_best_known_and_rings() -> None:
-    known = known_topologies(range(60, 101), 4)
-    made = chart(known, "sizes", paper=True)
-    best, paper = made.series[0], made.series[1]
-    assert paper.name == "finder of the paper"
-    assert paper.x[-1] == 100
-    ours = dict(zip(best.x, best.y, strict=True))
-    ring = next(dict(zip(one.x, one.y, strict=True)) for one in made.series if one.name == "shifted ring")
-    for nodes, time, spec in zip(paper.x, paper.y, paper.texts, strict=True):
-        assert ours[nodes] <= time < ring[nodes]
-        front = next(front for front in known if front.nodes == nodes)
-        assert time == front.workload.allreduce(*price_both(build(spec)))[0]
-    assert f"shifted ring x{float(ring[100] / ours[100]):.3g}" in made.note
-    assert [one.name for one in chart(known, "sizes").series] == [one.name for one in made.series if one is not paper]
-    with pytest.raises(ParameterError, match="no option"):
-        plot(known, "winners", paper=True)
-
-
 def test_graphs_of_networkx_are_plotted_as_what_they_name() -> None:
     graph = nx.petersen_graph()
-    for kind in ("structure", "distances", "loads"):
+    for kind in ("structure", "distances"):
         assert plot(graph, kind).to_records() == plot(as_topology(graph), kind).to_records()
     nx.set_edge_attributes(graph, "25GB/s", "bandwidth")
     assert plot(graph).to_records() == plot(as_fabric(graph)).to_records()
 
 
 def test_what_cannot_be_plotted_is_said() -> None:
-    for value, kind in (("dgx_a100(2)", "loads"), ("torus(4,3)", "cut"), ("torus(4,3)", "nothing"), (3, None)):
+    for value, kind in (("dgx_a100(2)", "distances"), ("torus(4,3)", "cut"), ("torus(4,3)", "nothing"), (3, None)):
         with pytest.raises(ParameterError):
             plot(value, kind)
     with pytest.raises(ParameterError, match="no option"):
-        plot("torus(4,3)", "loads", size="1MiB")
+        plot("torus(4,3)", "distances", size="1MiB")
     with pytest.raises(ParameterError, match="trees"):
         plot(schedule("dgx_a100(1)", "allgather"), "timeline")
     with pytest.raises(ParameterError, match="rounds"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tests.samples.figures import numbers
 from topodesign import design, report_page, simulate
 from topodesign.base.units import format_time
 from topodesign.cli.main import run
-from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
+from topodesign.report.charts.decision import ahead_chart, labels, tradeoff_chart
 from topodesign.report.design.ahead import merit
 from topodesign.report.design.answer import Decision
 from topodesign.report.design.parts import Offer
@@ -92,69 +91,36 @@ def test_points_are_those_of_the_contenders(found: Decision) -> None:
     assert points == sorted((one.price, one.time) for one in found.contenders)
 
 
-def seconds(one: Offer, found: Decision, other: tuple[str | None, Fraction, Fraction, Fraction]) -> Fraction:
-    """The time of a step, or of one collective of it, from simulations with other figures."""
-    only, size, alpha, rate = other
+def seconds(one: Offer, found: Decision, only: str | None, size: Fraction) -> Fraction:
+    """The time of a step, or of one collective of it, from simulations with other sizes."""
     asked, time = found.request, Fraction(0)
     for part in one.parts:
         if only in {None, part.share.collective}:
             assert isinstance(one.place, Topology)
             assert part.plan is not None
-            bandwidth = asked.work.bandwidth * one.topology.degree / asked.degree * rate
-            run = simulate(part.plan, size=size * part.share.size, alpha=asked.work.alpha * alpha, bandwidth=bandwidth)
+            bandwidth = asked.work.bandwidth * one.topology.degree / asked.degree
+            run = simulate(part.plan, size=size * part.share.size, alpha=asked.work.alpha, bandwidth=bandwidth)
             time += part.share.count * run.time
     return time
 
 
 def test_who_is_ahead_is_who_simulations_say(found: Decision) -> None:
     able = [(one, name) for one, name in zip(found.contenders, labels(found), strict=True) if one.refused is None]
-    one = Fraction(1)
-    ways: dict[str, Callable[[Fraction], tuple[str | None, Fraction, Fraction, Fraction]]] = {
-        "the mix": lambda f: (None, f, one, one),
-        "all-to-all alone": lambda f: ("all-to-all", f, one, one),
-        "allreduce alone": lambda f: ("allreduce", f, one, one),
-        "latencies": lambda f: (None, one, f, one),
-        "bandwidth": lambda f: (None, one, one, f),
-    }
-    looked = 0
-    for chart in (ahead_chart(found), sensitivity_chart(found)):
-        for number, lane in enumerate(chart.lanes):
-            if lane not in ways:
-                assert lane.endswith(" price")
-                continue
-            for power in range(-6, 7):
-                factor = Fraction(2) ** power
-                shown = [
-                    series.name
-                    for series in chart.series
-                    for begin, until, at in zip(series.x, series.until, series.y, strict=True)
-                    if at == number and begin < factor < until
-                ]
-                worth = {
-                    name: (*merit(offer, found.request, seconds(offer, found, ways[lane](factor))), len(offer.name))
-                    for offer, name in able
-                }
-                assert shown == [min(worth, key=lambda name: worth[name])]
-                looked += 1
-    assert looked == 5 * 13
-
-
-def test_prices_decide_where_they_were_asked_about(found: Decision) -> None:
-    chart = sensitivity_chart(found)
-    lane = chart.lanes.index("port price")
-    names = dict(zip(labels(found), found.contenders, strict=True))
-    for series in chart.series:
-        for begin, until, at in zip(series.x, series.until, series.y, strict=True):
-            if at != lane:
-                continue
-            for factor in (Fraction(2) ** power for power in range(-6, 7)):
-                if begin < factor < until:
-                    costs = {
-                        name: one.time * (one.price - (1 - factor) * 300 * one.counts.ports)
-                        for name, one in names.items()
-                        if one.refused is None and one.price is not None
-                    }
-                    assert costs[series.name] == min(costs.values())
+    chart = ahead_chart(found)
+    assert chart.lanes == ("the mix", "all-to-all alone", "allreduce alone")
+    for number, only in enumerate((None, "all-to-all", "allreduce")):
+        for factor in (Fraction(2) ** power for power in range(-6, 7)):
+            shown = [
+                series.name
+                for series in chart.series
+                for begin, until, at in zip(series.x, series.until, series.y, strict=True)
+                if at == number and begin < factor < until
+            ]
+            worth = {
+                name: (*merit(offer, found.request, seconds(offer, found, only, factor)), len(offer.name))
+                for offer, name in able
+            }
+            assert shown == [min(worth, key=lambda name: worth[name])]
 
 
 def test_the_command_writes_the_page_that_python_does(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

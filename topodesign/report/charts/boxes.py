@@ -18,11 +18,10 @@ from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Drawing
-from topodesign.report.charts.structure import diagonal, drawn
+from topodesign.report.charts.structure import drawn
 from topodesign.topology.topology import Topology
 
 _IN_A_ROW = 8  # boxes or switches
-MOST_BOXES = 16  # boxes that are read with lines between them
 
 
 def has_boxes(fabric: Fabric) -> bool:
@@ -32,7 +31,7 @@ def has_boxes(fabric: Fabric) -> bool:
 
 
 def boxes_drawing(fabric: Fabric, marked: Collection[int] = ()) -> Drawing:
-    """Return the drawing of a fabric's boxes: few with lines between them, many as a matrix.
+    """Return the drawing of a fabric's boxes, with a line for all links of two together.
 
     ``marked`` are links of the fabric that the drawing is about.
 
@@ -59,12 +58,10 @@ def boxes_drawing(fabric: Fabric, marked: Collection[int] = ()) -> Drawing:
     kinds = [f"box of {counted(held[name], 'node')}" if held[name] else "switch" for name in names]
     legend = tuple(dict.fromkeys(kinds))
     most = format_rate(int(joined.capacity.max(initial=0)) * fabric.unit)
-    kind = "boxes" if len(held) <= MOST_BOXES else "matrix"
-    places = _rows(joined, [bool(held[name]) for name in names]) if kind == "boxes" else diagonal(len(names))
-    what = "a cell for every two boxes that are joined" if kind == "matrix" else "lines are all links of two together"
-    note = f"{what}; the most is {most} one way"
+    places = _rows(joined, [bool(held[name]) for name in names])
+    note = f"lines are all links of two together; the most is {most} one way"
     groups = [legend.index(kind) for kind in kinds], legend
-    return drawn(joined, names, groups, f"{fabric.name}: {counted(len(held), 'box', 'boxes')}", kind,
+    return drawn(joined, names, groups, f"{fabric.name}: {counted(len(held), 'box', 'boxes')}", "boxes",
                  marked=strong, note=note, places=places)  # fmt: skip
 
 

@@ -10,10 +10,8 @@ from topodesign.base.units import format_size
 from topodesign.catalog.known import Known
 from topodesign.report.charts.chart import Chart, Series
 
-_MOST_SEARCHED = 64  # sizes for which the finder of the paper is asked
 
-
-def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
+def by_size_chart(known: Known) -> Chart:
     """Return the plot of the fastest allreduce of every size, with bound and baselines.
 
     References
@@ -40,8 +38,6 @@ def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
         Series(name, [at for at, _ in points], [time for _, time in points], role="other")
         for name, points in others.items()
     ]
-    if paper:
-        series.insert(1, _of_the_paper(known))
     return Chart(
         "sizes",
         f"degree {fronts[0].degree}: allreduce of {format_size(work.sizes[0])} over the number of nodes",
@@ -51,23 +47,6 @@ def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
         y_scale="log",
         note=f"{work.setting}{_ratios(known, series)}",
     )
-
-
-def _of_the_paper(known: Known) -> Series:
-    """Return the fastest that the finder of the paper has, at sizes evenly spread and the last one."""
-    from topodesign.search.paper import paper_finder  # noqa: PLC0415  heavy, and seldom asked for
-
-    finder, fronts = paper_finder(), known.frontiers
-    chosen = sorted({round(k * (len(fronts) - 1) / (_MOST_SEARCHED - 1)) for k in range(_MOST_SEARCHED)})
-    points = []
-    for front in (fronts[place] for place in chosen):
-        found = finder.frontier(front.nodes, front.degree, duplex=front.bidirectional)
-        if found:
-            best = min(found, key=lambda one: front.workload.allreduce(one.cost, one.allgather)[0])
-            time = front.workload.allreduce(best.cost, best.allgather)[0]
-            points.append((front.nodes, time, str(best.spec)))
-    nodes, times, specs = zip(*points, strict=True) if points else ((), (), ())
-    return Series("finder of the paper", nodes, times, texts=specs)
 
 
 def _ratios(known: Known, series: Sequence[Series]) -> str:

@@ -148,8 +148,7 @@ class Line(Declared):
 class Drawing(Result):
     """Nodes and links.
 
-    * ``kind``: which plot. A ``matrix`` has a cell for every link, at the ``x`` of its end and the ``y`` of its
-      beginning, and ``orbits`` have a picture for each of ``orbit_names``; others have lines.
+    * ``kind``: which plot. ``orbits`` have a picture for each of ``orbit_names``.
     * ``x``, ``y``: where they are, from -1 to 1.
     * ``orbits``: for every link the number of its orbit in ``orbit_names``; nothing where orbits are not told apart.
     """

@@ -1,18 +1,15 @@
-"""A decision as pictures: step time against price, and who is ahead when sizes, the mix, latencies or prices change."""
+"""A decision as pictures: step time against price, and who is ahead when sizes or the mix change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
-from typing import NamedTuple
 
 from topodesign.base.units import format_amount, format_time
 from topodesign.catalog.lookup import Catalog
 from topodesign.report.charts.chart import Chart, Series
-from topodesign.report.comparison.contender import sum_of
 from topodesign.report.design.ahead import merit
 from topodesign.report.design.answer import Decision
 from topodesign.report.design.measure import step_at
@@ -22,13 +19,6 @@ _FACTORS = tuple(Fraction(2) ** power for power in range(-6, 7))
 _FAR = 5  # times as slow as the first is the last, from which on times are on a scale of logarithms
 _LONGEST = 34  # letters of a name in a picture
 _NOTE = "a bar is who is ahead at the factor in its middle: every doubling is looked at, with the plans as they are"
-
-
-class _Lane(NamedTuple):
-    """What is changed by a factor, and what each contender is worth then: what is small is ahead."""
-
-    name: str
-    worth: Callable[[Offer, Fraction], tuple[Fraction, ...]]
 
 
 def labels(found: Decision) -> tuple[str, ...]:
@@ -84,94 +74,57 @@ def _told(one: Offer, label: str) -> str:
 
 def ahead_chart(found: Decision) -> Chart:
     """Return who is ahead in what was asked over all sizes, for the mix and for each of its collectives alone."""
-    names = list(dict.fromkeys(share.collective for share in found.request.mix.shares))
-    mixes: list[tuple[str, Mapping[str, Fraction]]] = [("the mix" if found.request.step is None else "the step", {})]
-    if len(names) > 1 and found.request.step is None:
-        mixes += [(f"{one} alone", {other: Fraction(other == one) for other in names}) for one in names]
-    taken = _times(found)
+    asked = found.request
+    names = list(dict.fromkeys(share.collective for share in asked.mix.shares))
+    lanes: dict[str, Mapping[str, Fraction]] = {"the mix" if asked.step is None else "the step": {}}
+    if len(names) > 1 and asked.step is None:
+        lanes |= {f"{one} alone": {other: Fraction(other == one) for other in names} for one in names}
 
-    def worth(often: Mapping[str, Fraction]) -> Callable[[Offer, Fraction], tuple[Fraction, ...]]:
-        return lambda one, factor: merit(one, found.request, taken(one, factor, Fraction(1), often))
-
-    lanes = [_Lane(name, worth(often)) for name, often in mixes]
-    return _spans(found, "ahead", "who is ahead by message size and mix", "all sizes, times what was asked", lanes)
-
-
-def sensitivity_chart(found: Decision) -> Chart:
-    """Return who is ahead with other latencies, bandwidths and prices.
-
-    With f times the bandwidth a step takes what one with all sizes divided by f does.
-    """
-    asked, taken = found.request, _times(found)
-
-    def priced(item: str) -> Callable[[Offer, Fraction], tuple[Fraction, ...]]:
-        def worth(one: Offer, factor: Fraction) -> tuple[Fraction, ...]:
-            prices = {**asked.prices, item: asked.prices[item] * factor}
-            return merit(replace(one, price=sum_of(one.counts, prices)), asked)
-
-        return worth
-
-    lanes = [
-        _Lane("latencies", lambda one, factor: merit(one, asked, taken(one, Fraction(1), factor, {}))),
-        _Lane("bandwidth", lambda one, factor: merit(one, asked, taken(one, 1 / factor, Fraction(1), {}))),
-        *(_Lane(f"{item} price", priced(item)) for item in asked.prices if asked.prices[item]),
-    ]
-    return _spans(found, "sensitivity", "who is ahead if this were another", "times what was asked", lanes)
-
-
-def _times(found: Decision) -> Callable[[Offer, Fraction, Fraction, Mapping[str, Fraction]], Fraction]:
-    """Return the seconds of a step of a contender at sizes and latencies times factors, each worked out once."""
+    able = [place for place, one in enumerate(found.contenders) if one.refused is None]
 
     @cache
-    def each(place: int, size: Fraction, latency: Fraction, often: tuple[tuple[str, Fraction], ...]) -> Fraction:
-        return step_at(found.contenders[place], found.request, size=size, latency=latency, often=dict(often))
+    def alone(place: int, size: Fraction, name: str | None) -> Fraction:
+        often = {other: Fraction(other == name) for other in names} if name is not None else {}
+        return step_at(found.contenders[place], asked, size=size, often=often)
 
-    place = {id(one): number for number, one in enumerate(found.contenders)}
-    names = {share.collective for share in found.request.mix.shares}
+    def ahead(often: Mapping[str, Fraction], size: Fraction) -> int:
+        """Return the contender that is ahead, by its number."""
 
-    def taken(one: Offer, size: Fraction, latency: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-        if found.request.step is not None:
-            return each(place[id(one)], size, latency, ())
-        alone = {
-            name: each(place[id(one)], size, latency, tuple((n, Fraction(n == name)) for n in names)) for name in names
-        }
-        return sum((often.get(name, Fraction(1)) * time for name, time in alone.items()), Fraction(0))
+        def worth(place: int) -> tuple[Fraction | int, ...]:
+            if asked.step is not None:
+                time = alone(place, size, None)
+            else:
+                time = sum((often.get(name, Fraction(1)) * alone(place, size, name) for name in names), Fraction(0))
+            one = found.contenders[place]
+            return (*merit(one, asked, time), len(one.name))
 
-    return taken
+        return min(able, key=worth)
 
-
-def _first(able: Sequence[tuple[Offer, str]], lane: _Lane, factor: Fraction) -> str:
-    """Return what is called the one that is ahead."""
-    return min(able, key=lambda pair: (*lane.worth(pair[0], factor), len(pair[0].name)))[1]
-
-
-def _spans(found: Decision, kind: str, title: str, label: str, lanes: Sequence[_Lane]) -> Chart:
-    every = zip(found.contenders, labels(found), strict=True)
-    able = [(one, label) for one, label in every if one.refused is None]
+    called = labels(found)
     bars: dict[str, list[tuple[Fraction, Fraction, int]]] = {}
-    for number, lane in enumerate(lanes):
-        won = [(_first(able, lane, factor), factor) for factor in _FACTORS]
-        for name, group in groupby(won, key=lambda pair: pair[0]):
-            factors = [factor for _, factor in group]
-            bars.setdefault(name, []).append((factors[0] * 3 / 4, factors[-1] * 3 / 2, number))
+    for number, often in enumerate(lanes.values()):
+        for place, group in groupby(_FACTORS, key=partial(ahead, often)):
+            sizes = list(group)
+            bars.setdefault(called[place], []).append((sizes[0] * 3 / 4, sizes[-1] * 3 / 2, number))
+    series = [
+        Series(
+            name,
+            [begin for begin, _, _ in own],
+            [lane for _, _, lane in own],
+            "spans",
+            until=[end for _, end, _ in own],
+            texts=[name] * len(own),
+        )
+        for name, own in bars.items()
+    ]
     return Chart(
-        kind,
-        f"{found.request.name}: {title}",
-        label,
+        "ahead",
+        f"{asked.name}: who is ahead by message size and mix",
+        "all sizes, times what was asked",
         "",
-        tuple(
-            Series(
-                name,
-                [begin for begin, _, _ in own],
-                [lane for _, _, lane in own],
-                "spans",
-                until=[end for _, end, _ in own],
-                texts=[name] * len(own),
-            )
-            for name, own in bars.items()
-        ),
+        tuple(series),
         "log2",
         marks=((1, ""),),
-        lanes=tuple(one.name for one in lanes),
+        lanes=tuple(lanes),
         note=_NOTE,
     )

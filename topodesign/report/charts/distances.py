@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from topodesign.base.errors import TooLargeError
-from topodesign.pricing.closed_form import distances, layer_loads
+from topodesign.pricing.closed_form import distances
 from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.topology.topology import Topology
 
@@ -47,24 +45,3 @@ def sources_of(topology: Topology) -> tuple[list[int], list[int]]:
         return list(range(topology.nodes)), [1] * topology.nodes
     nodes, counts = np.unique(topology.symmetry.represented_by, return_counts=True)
     return nodes.tolist(), counts.tolist()
-
-
-def loads_chart(topology: Topology) -> Chart:
-    """Return the bars of U(x), the load of the fullest link at distance x, whose sum makes the bandwidth factor.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, equations (1) and (2).
-    """
-    loads = layer_loads(topology)
-    steps = list(range(1, len(loads) + 1))
-    factor = Fraction(topology.degree, topology.nodes) * sum(loads)
-    best = Fraction(topology.nodes - 1, topology.nodes)
-    return Chart(
-        "loads",
-        f"{name_of(topology)}: load of the fullest link by distance",
-        "distance x of the shards that are moved",
-        "shards over the fullest link",
-        (Series("U(x)", steps, loads, "bars"),),
-        note=f"bandwidth factor {factor} = {float(factor):.4f}; {float(factor / best) - 1:.1%} over the bound, {best}",
-    )

@@ -1,4 +1,4 @@
-"""Links that are read where lines would be a ball of hair: as cells of a matrix, and orbit by orbit."""
+"""Links that are read where all lines would be a ball of hair: orbit by orbit."""
 
 from __future__ import annotations
 
@@ -11,39 +11,26 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.boxes import boxes_drawing, has_boxes
 from topodesign.report.charts.chart import Drawing
-from topodesign.report.charts.structure import diagonal, drawn, outline, structure_drawing
+from topodesign.report.charts.structure import drawn, outline, structure_drawing
 from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
 MOST_ORBITS = 12  # orbits of links that are told apart
-_MOST_LINES = 160  # lines that are read without a matrix
+_MOST_LINES = 160  # lines that are read at once
 _GRID = 2.5  # lines a node up to which a grid is
 
 
-def pictures(place: Topology | Fabric) -> tuple[Drawing, ...]:
-    """Return the drawings that are read: boxes, few lines, or else a matrix and what orbits are known."""
+def picture_of(place: Topology | Fabric) -> Drawing:
+    """Return the drawing that is read: boxes, few lines, or else the orbits that are known, or all lines."""
     if isinstance(place, Fabric) and has_boxes(place):
-        return (boxes_drawing(place),)
+        return boxes_drawing(place)
     topology = place.topology if isinstance(place, Fabric) else place
-    matrix = matrix_drawing(place)
-    lines = len(matrix.links)
-    if lines <= _MOST_LINES or (lines <= _GRID * topology.nodes and positions_of(topology).shape == "grid"):
-        return (structure_drawing(place),)
-    return (matrix, orbits_drawing(topology)) if len(matrix.orbit_names) > 1 else (matrix,)
-
-
-def matrix_drawing(place: Topology | Fabric) -> Drawing:
-    """Return the adjacency matrix: a cell for every link, in the row of its beginning; colours are orbits of links.
-
-    Where links have more than ``MOST_ORBITS`` orbits, or no symmetry is known, they have one colour.
-    """
-    topology, names, groups, title = outline(place)
-    note = "a cell for every link: the row is where it begins, the column where it ends"
-    made = drawn(topology, names, groups, title, "matrix", note=note, places=diagonal(topology.nodes))
-    orbits, orbit_names = _orbits(topology, made)
-    if not 0 < len(orbit_names) <= MOST_ORBITS:
-        return made
-    return replace(made, orbits=orbits, orbit_names=orbit_names, note=f"{note}; {_colours(len(orbit_names))}")
+    structure = structure_drawing(place)
+    lines = len(structure.links)
+    few = lines <= _MOST_LINES or (lines <= _GRID * topology.nodes and positions_of(topology).shape == "grid")
+    if few or not 1 < len(_orbits(topology, structure)[1]) <= MOST_ORBITS:
+        return structure
+    return orbits_drawing(topology)
 
 
 def orbits_drawing(topology: Topology) -> Drawing:
@@ -59,18 +46,14 @@ def orbits_drawing(topology: Topology) -> Drawing:
     made = drawn(*outline(topology), "orbits")
     orbits, names = _orbits(topology, made)
     if not names:
-        raise ParameterError(f"no symmetry of {made.title} is known, so that links have no orbits; draw the matrix")
+        raise ParameterError(f"no symmetry of {made.title} is known, so that links have no orbits; draw the structure")
     if len(names) > MOST_ORBITS:
         raise TooLargeError(
-            f"{len(names)} orbits of links are too many to tell apart; at most {MOST_ORBITS}; draw the matrix"
+            f"{len(names)} orbits of links are too many to tell apart; at most {MOST_ORBITS}; draw the structure"
         )
     several = counted(len(names), "orbit")
     note = f"{several} of links: symmetry takes each link of a picture to every other one there; {made.note}"
     return replace(made, orbits=orbits, orbit_names=names, note=note)
-
-
-def _colours(orbits: int) -> str:
-    return "symmetry takes every link to every other one" if orbits == 1 else "a colour for each orbit of links"
 
 
 def _orbits(topology: Topology, made: Drawing) -> tuple[tuple[int, ...], tuple[str, ...]]:

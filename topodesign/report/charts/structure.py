@@ -46,12 +46,6 @@ def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, 
     return place, [str(node) for node in range(place.nodes)], (orbits, legend), name_of(place)
 
 
-def diagonal(nodes: int) -> NDArray[np.float64]:
-    """Return the places of the nodes of a matrix: a link is a cell at the ``x`` of its end, the ``y`` of its start."""
-    along = np.linspace(-1, 1, nodes)
-    return np.stack((along, -along), axis=1)
-
-
 def drawn(
     topology: Topology,
     names: Sequence[str],

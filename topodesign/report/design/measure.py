@@ -125,14 +125,13 @@ def step_at(
     request: Request,
     *,
     size: Fraction = Fraction(1),
-    latency: Fraction = Fraction(1),
     often: Mapping[str, Fraction],
 ) -> Fraction:
-    """Return the seconds of a step with all sizes and latencies times factors, and collectives as often as said."""
+    """Return the seconds of a step with all sizes times a factor, and collectives as often as said."""
     if offer.step is not None:
-        return offer.step.scaled(size=size, latency=latency, often=often)
-    times = (_at(one, request, size / latency) * often.get(one.share.collective, Fraction(1)) for one in offer.parts)
-    return latency * sum(times, Fraction(0))
+        return offer.step.scaled(size=size, often=often)
+    times = (_at(one, request, size) * often.get(one.share.collective, Fraction(1)) for one in offer.parts)
+    return sum(times, Fraction(0))
 
 
 def _at(part: Part, request: Request, size: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_amount, format_size, format_time
 from topodesign.base.wording import counted
-from topodesign.report.charts.decision import ahead_chart, labels, sensitivity_chart, tradeoff_chart
+from topodesign.report.charts.decision import ahead_chart, labels, tradeoff_chart
 from topodesign.report.design.answer import NOT_WORKED_OUT, Decision
 from topodesign.report.design.parts import Offer, loss_words, over
 from topodesign.report.page.parts import (
@@ -24,14 +24,13 @@ from topodesign.report.page.parts import (
     Summary,
     Words,
 )
-from topodesign.report.page.topology import pictures_of
+from topodesign.report.page.topology import drawn_of
 from topodesign.wiring.inventory.inventory import format_metres
 
 
 def decision_document(found: Decision) -> Document:
     """Return the decision page."""
     best, asked, name = found.recommendation, found.request, labels(found)[0]
-    drawings = pictures_of(best.place, name)
     chart = Plotted(tradeoff_chart(found))
     sections = [
         Section("Why", (Words(_why(found)), _step(best), *([_limits(found)] if found.limits else []))),
@@ -39,7 +38,7 @@ def decision_document(found: Decision) -> Document:
         *([] if found.runner_up is None else [Section("When another would win", _turns(found))]),
         Section("Failures", (_failures(found),)),
         *([Section("Growth", (_growth(found),))] if found.growth else []),
-        Section("Wiring", (_bill(found), *drawings[1:])),
+        Section("Wiring", (_bill(found),)),
         Section("How to run it", (_commands(found),)),
         Section("Details", (Facts(tuple(_details(found))),)),
     ]
@@ -48,7 +47,7 @@ def decision_document(found: Decision) -> Document:
         found.heading(),
         asked.words,
         found.verdict,
-        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), drawings[0] if drawings else None),
+        Summary(name, best.spec or best.name, _figures(found), tuple(_price(found)), drawn_of(best.place, name)),
         (),
         (Choice(name, tuple(sections)),),
         0,
@@ -157,8 +156,8 @@ def _missing(found: Decision) -> tuple[Words, ...]:
 def _turns(found: Decision) -> tuple[Words | Plotted, ...]:
     words = Words(tuple(f"{one}." for one in found.turns) or ("No other is ahead at any size that was looked at.",))
     if found.request.optimise == "price":
-        return (Words(("Price alone was asked for, which no size changes.",)), Plotted(sensitivity_chart(found)))
-    return (words, Plotted(ahead_chart(found)), Plotted(sensitivity_chart(found)))
+        return (Words(("Price alone was asked for, which no size changes.",)),)
+    return (words, Plotted(ahead_chart(found)))
 
 
 def _failures(found: Decision) -> Listing | Words:

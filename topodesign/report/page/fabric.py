@@ -41,7 +41,7 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.player import player_of
-from topodesign.report.page.topology import loading, loading_plan, pictured, pictures_of, plan_fact
+from topodesign.report.page.topology import drawn_of, loading, loading_plan, pictured, plan_fact
 from topodesign.topology.topology import Topology
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))  # from 4 KiB to 1 GiB
@@ -205,7 +205,6 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
     runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]
     told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
     where = shortened(str(plan.spec or plan.fabric.name))
-    drawings = pictures_of(plan.place, where)
     title, picture = pictured(plan.place, plan, where)
     sections = [
         *([Section(title, picture)] if picture else []),
@@ -219,7 +218,7 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
         f"{plan.collective} on {plan.spec or plan.fabric.name}",
         f"{plan.heading()}; {work.setting}",
         f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
-        Summary(name, name, _headline(checked, runs), (plan.heading(),), drawings[0] if drawings else None),
+        Summary(name, name, _headline(checked, runs), (plan.heading(),), drawn_of(plan.place, where)),
         (),
         (Choice(plan.spec or plan.fabric.name, tuple(sections)),),
         0,

@@ -20,8 +20,8 @@ from topodesign.pricing.baselines import baselines
 from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series, name_of
-from topodesign.report.charts.distances import distances_chart, loads_chart
-from topodesign.report.charts.links import pictures
+from topodesign.report.charts.distances import distances_chart
+from topodesign.report.charts.links import picture_of
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart
 from topodesign.report.charts.times import SIZES, over_sizes
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
 
 MOST_WORK = 2**25  # nodes times links of a topology that is looked at from all sides
-_SHOWN = {"matrix": ": every link as a cell", "orbits": ": links by orbit", "boxes": ": box by box"}
+_SHOWN = {"orbits": ": links by orbit", "boxes": ": box by box"}
 _MOST_DRAWN = (1100, 8800)  # nodes and links of a drawing that a browser shows at once
 
 
@@ -109,10 +109,8 @@ def short_name(name: str, graph: Topology) -> str:
 
 def summary_of(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> Summary:
     """Return what is read first of a topology: three figures, what wiring takes, and a picture."""
-    drawings = pictures_of(graph, name)
     spec = name if graph.spec is None else str(graph.spec)
-    first = drawings[0] if drawings else None
-    return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), first)
+    return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), drawn_of(graph, name))
 
 
 def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
@@ -200,7 +198,7 @@ def topology_sections(
         for title, parts in (
             ("Exact figures", (Facts((*_spec(graph), *figures(work, priced), *checked)),)),
             pictured(graph, plan, short, drawn=drawn),
-            ("Distances, loads and the bottleneck", _loads(graph, plan, priced, short)),
+            ("Distances and the bottleneck", _loads(graph, plan, priced, short)),
             ("Wiring", _wiring(graph, name, made.cabling)),
             ("Commands", (loading(name),)),
         )
@@ -222,7 +220,8 @@ def pictured(
         played = player_of(plan, structure_drawing(place))
         if played is not None:
             return "Plan, step by step", (played,)
-    return "Links by orbit" if drawn else "Links", pictures_of(place, name)[drawn:]
+    picture = None if drawn else drawn_of(place, name)
+    return "Links", () if picture is None else (picture,)
 
 
 def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
@@ -270,11 +269,12 @@ def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
     return Fact(name, f"{lower} to {upper}", about, f"a flow takes the second, and {least} than the first")
 
 
-def pictures_of(place: Topology | Fabric, name: str) -> tuple[Drawn, ...]:
-    """Return the drawings of where something runs, nothing if that is large; ``name`` is what to call it."""
+def drawn_of(place: Topology | Fabric, name: str) -> Drawn | None:
+    """Return the drawing of where something runs, None if that is large; ``name`` is what to call it."""
     if not _is_drawn(place):
-        return ()
-    return tuple(Drawn(replace(one, title=f"{name}{_SHOWN.get(one.kind, '')}")) for one in pictures(place))
+        return None
+    picture = picture_of(place)
+    return Drawn(replace(picture, title=f"{name}{_SHOWN.get(picture.kind, '')}"))
 
 
 def _is_drawn(place: Topology | Fabric) -> bool:
@@ -297,8 +297,8 @@ def _loads(graph: Topology, plan: Plan | None, priced: Priced, name: str) -> tup
     if graph.nodes * len(graph.src) > MOST_WORK:
         return (words,)
     use = () if plan is None else (Plotted(link_use_chart(plan)),)
-    charts = (distances_chart(graph), loads_chart(graph))
-    return (words, *(Plotted(replace(one, title=one.title.replace(name_of(graph), name))) for one in charts), *use)
+    chart = distances_chart(graph)
+    return (words, Plotted(replace(chart, title=chart.title.replace(name_of(graph), name))), *use)
 
 
 def bottleneck_of(graph: Topology, priced: Priced) -> str:

@@ -225,8 +225,8 @@ SHAPES: dict[str, Shape | str] = {
     "doctor": "runtime.diagnosis:Diagnosis",
     "run": "execution.result:RunResult",
     **dict.fromkeys((f"plot {name}" for name in ("frontier", "times", "sizes", "winners")), _CHART),
-    **dict.fromkeys((f"plot {name}" for name in ("structure", "matrix", "orbits", "boxes")), _DRAWING),
-    **dict.fromkeys((f"plot {name}" for name in ("distances", "loads", "timeline", "use")), _CHART),
+    **dict.fromkeys((f"plot {name}" for name in ("structure", "orbits", "boxes")), _DRAWING),
+    **dict.fromkeys((f"plot {name}" for name in ("distances", "timeline", "use")), _CHART),
     "plot cut": _DRAWING,
     "report": "report.page.page:Page",
     "examples": either(

@@ -482,71 +482,8 @@
 
   function drawing(box) {
     const part = partOf(box);
-    if (part.kind === "matrix") matrix(box, part);
-    else if (part.kind === "orbits") box.append(panels(part));
+    if (part.kind === "orbits") box.append(panels(part));
     else box.append(picture(part).image, groups(part));
-  }
-
-  // A cell for every link. Pointing at a row, or tapping it, tells where the links of its node end.
-  function matrix(box, part) {
-    const many = part.nodes.length;
-    const [edge, side] = [44, 720];
-    const cell = side / many;
-    const image = shape("svg", {
-      viewBox: `0 0 ${edge + side + 16} ${edge + side + 4}`, role: "img", class: "net matrix",
-      "aria-label": `${part.title}: ${many} rows and columns. ${part.note}`, "data-nodes": many,
-    });
-    const at = (place) => near(edge + place * cell);
-    image.append(shape("rect", { x: edge, y: edge, width: side, height: side, class: "ground" }));
-    const named = many <= 40 && part.nodes.every((node) => node[0].length <= 6);
-    const apart = named ? 1 : [2, 5, 10, 20, 25, 50, 100, 200, 500].find((step) => many / step <= 10) || 500;
-    for (let place = 0; place < many; place += apart) {
-      const [middle, name] = [near(at(place) + cell / 2), part.nodes[place][0]];
-      if (place) image.append(shape("path", { d: `M${at(place)} ${edge}v${side}M${edge} ${at(place)}h${side}`, class: "rule" }));
-      image.append(shape("text", { x: edge - 6, y: middle, class: "row" }, name));
-      image.append(shape("text", { x: middle, y: edge - 8, class: "column" }, name));
-    }
-    const row = shape("rect", { x: edge, y: 0, width: side, height: 0, class: "row" });
-    image.append(row);
-    const cells = new Map();
-    const out = part.nodes.map(() => []);
-    const put = (u, v, marked, orbit) => {
-      const kind = marked ? "marked" : `orbit${orbit % 6}`;
-      const big = Math.max(cell, 2.5);
-      const by = (cell - big) / 2;
-      cells.set(kind, `${cells.get(kind) || ""}M${near(at(v) + by)} ${near(at(u) + by)}h${near(big)}v${near(big)}h${near(-big)}z`);
-      out[u].push(part.nodes[v][0]);
-    };
-    part.links.forEach(([u, v, duplex, , marked], place) => {
-      const orbit = part.orbit_of[place] || 0;
-      put(u, v, marked, orbit);
-      if (duplex) put(v, u, marked, orbit);
-    });
-    for (const [kind, d] of cells) image.append(shape("path", { d, class: `cell ${kind}` }));
-    const said = make("p", { class: "hover", role: "status" }, "Point at a row for the links of its node.");
-    const say = (event) => {
-      const frame = image.getBoundingClientRect();
-      const y = ((event.clientY - frame.top) / frame.height) * (edge + side + 4) - edge;
-      const u = Math.floor(y / cell);
-      if (u < 0 || u >= many) return;
-      row.setAttribute("y", at(u));
-      row.setAttribute("height", near(cell));
-      said.classList.add("told");
-      said.textContent = `From ${part.nodes[u][0]} to ${out[u].slice(0, 40).join(", ")}${out[u].length > 40 ? ", ..." : ""}`;
-    };
-    image.addEventListener("pointermove", say);
-    image.addEventListener("pointerdown", say);
-    box.append(image, orbits(part), said);
-  }
-
-  function orbits(part) {
-    const list = make("ul", { class: "legend" });
-    part.orbits.forEach((name, orbit) => {
-      const sample = shape("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" },
-        shape("rect", { x: 1, y: 1, width: 12, height: 12, class: `cell orbit${orbit % 6}` }));
-      list.append(make("li", {}, sample, make("span", {}, name)));
-    });
-    return list;
   }
 
   // The links of every orbit in a picture of its own; one of them stands out.
