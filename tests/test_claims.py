@@ -42,7 +42,6 @@ ALLOWED = {
     "catalog/survey.py": 1,
     "pricing/evaluation.py": 1,
     "pricing/flows/demands.py": 3,
-    "search/synthesis.py": 1,
     "solve/discrete.py": 1,
     "solve/program.py": 2,
 }

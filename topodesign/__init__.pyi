@@ -24,7 +24,6 @@ from topodesign.catalog.merge import merge_catalogs as merge_catalogs
 from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog
 from topodesign.catalog.ranking import rank as rank
-from topodesign.catalog.routed_ranking import rank_routed as rank_routed
 from topodesign.catalog.survey import survey as survey
 from topodesign.catalog.verify import audit_catalog as audit_catalog
 from topodesign.catalog.verify import verify_catalog as verify_catalog
@@ -54,7 +53,6 @@ from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.layout import layout as layout
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
-from topodesign.optima.routed import routed as routed
 from topodesign.optima.step import as_step as as_step
 from topodesign.optima.step import price_step as price_step
 from topodesign.optima.throughput import throughput as throughput
@@ -104,7 +102,6 @@ from topodesign.schedulers.failure_plans import replan as replan
 from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import schedule as schedule
-from topodesign.search.synthesis import synthesize as synthesize
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import as_topology as as_topology
 from topodesign.topology.library import build as build

@@ -12,7 +12,6 @@ from topodesign.base.cost import moore_bound, moore_distances
 from topodesign.base.moore import free_port_order, moore_order, why_impossible
 from topodesign.catalog.sizes import DEGREES
 from topodesign.pricing.evaluation import price
-from topodesign.search.enumeration import Enumeration
 
 RECORD_DIGRAPHS = {
     2: {2: 6, 3: 12, 4: 25, 5: 50, 6: 100, 7: 200, 8: 400, 9: 800, 10: 1600},
@@ -59,17 +58,45 @@ def test_what_reaches_a_bound_is_allowed(spec: str, duplex: bool) -> None:
 
 
 def _exists(nodes: int, degree: int, steps: int, *, duplex: bool) -> bool:
-    """Try all regular digraphs in which layers are full but for the defect, which may be missing anywhere."""
-    defect = moore_order(degree, steps, duplex=duplex) - nodes
-    onward = degree - 1 if duplex else degree
-    layers = [degree * onward**x for x in range(steps)]
-    layers[-1] -= defect
-    most = sum(x * size for x, size in enumerate(layers, start=1)) + defect * (steps - 1)
-    every = Enumeration(nodes, degree, duplex=duplex)
-    while not every.finished:
-        if any(price(topology).steps <= steps for topology in every.some(most * nodes)):
+    """Try all regular digraphs, link by link, as long as every node may still reach all others in so many steps."""
+    rows, into = [0] * nodes, [0] * nodes  # heads of each node as bits, and links into it
+    behind = [sum(degree**x for x in range(left + 1)) for left in range(steps)]  # nodes over a link that is to come
+
+    def reaches_all(node: int) -> bool:
+        seen = edge = 1 << node
+        more = 0
+        for left in reversed(range(steps)):
+            heads = 0
+            for tail in (v for v in range(nodes) if edge >> v & 1):
+                heads |= rows[tail]
+                more += (degree - rows[tail].bit_count()) * behind[left]
+            edge = heads & ~seen
+            seen |= edge
+        return seen.bit_count() + more >= nodes
+
+    def complete(tail: int) -> bool:
+        while tail < nodes and rows[tail].bit_count() == degree:
+            tail += 1
+        if tail == nodes:
             return True
-    return False
+        # Nodes without links are alike, so only the first of them is tried; heads of a node are tried in order.
+        untouched = next((v for v in range(nodes) if v != tail and not rows[v] and not into[v]), nodes - 1)
+        for head in range(max(rows[tail].bit_length() - 1, 0), untouched + 1):
+            full = into[head] == degree or (duplex and rows[head].bit_count() == degree)
+            if head == tail or rows[tail] >> head & 1 or full:
+                continue
+            ends = ((tail, head), (head, tail)) if duplex else ((tail, head),)
+            for u, v in ends:
+                rows[u] ^= 1 << v
+                into[v] += 1
+            if all(map(reaches_all, range(nodes))) and complete(tail):
+                return True
+            for u, v in ends:
+                rows[u] ^= 1 << v
+                into[v] -= 1
+        return False
+
+    return complete(0)
 
 
 @pytest.mark.parametrize(

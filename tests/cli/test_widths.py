@@ -50,7 +50,6 @@ SLOW = """
     pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
     methods torus(3,3) --collective allgather --size 64KiB --method spff --method ring --method stored
     frontier biring(2,4) --chunks 2 --size 64KiB
-    synthesize -n 6 -d 2 --time-limit 1s
     wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
     wire impact plan.json --host host03
     wire check plan.json --lldp observed_testbed.csv

@@ -304,11 +304,6 @@ WRITERS = (
     Writer("cli/answers", "a.json", _answer),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(
-        "cli/topologies",
-        "links.csv",
-        lambda path, version: _command("synthesize", "-n", str(3 + version), "-d", "2", "-o", str(path)),
-    ),
-    Writer(
         "cli/prices",
         "plans",
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),

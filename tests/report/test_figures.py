@@ -29,7 +29,6 @@ from topodesign import (
     plot,
     price_groups,
     rank,
-    routed,
     schedule,
     simulate,
     survey,
@@ -52,7 +51,7 @@ def pictures() -> dict[str, Picture]:
         "distances": "genkautz(2,9)", "timeline": plan, "use": plan,
         **dict.fromkeys(("tradeoff", "ahead"), decided),
         "orbits": "circulant(12,2,3)", "boxes": "dgx_a100(2)",
-        "cut": optimum("dgx_a100(2)"), "passing": routed("torus(4,4)"),
+        "cut": optimum("dgx_a100(2)"),
     }  # fmt: skip
     assert of.keys() == PLOTS.keys()
     return {kind: plot(value, kind) for kind, value in of.items()}

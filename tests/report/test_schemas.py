@@ -42,7 +42,6 @@ CASES = {
         pareto -n 12 -d 4 --bidirectional
         pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
-        pareto -n 8 -d 2 --hop 200ns
         pareto --box dgx_h100 -n 2
         pareto --box dgx_h100 -n 2 --workload workload_moe.yaml
         pareto -n 16 -d 4 --workload workload_moe.yaml
@@ -69,8 +68,6 @@ CASES = {
         families
         families kautz
         links circulant(5,1,2)
-        synthesize -n 6 -d 2 --time-limit 0.3s -o six.csv
-        synthesize -n 5 -d 2 --collective allgather --time-limit 0.3s
         catalog show -n 12 -d 4
         catalog show -n 1021 -d 4
         catalog show -n 12..14 -d 4
@@ -112,8 +109,6 @@ CASES = {
         groups torus(4,4) --group 4x4:0 --collective all-to-all
         layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
         routes torus(3,3)
-        routed torus(3,3)
-        routed kautz(2,2) --collective all-to-all
         routes fat_tree(3,2,2) --lanes 2
     """,
     "plans": """

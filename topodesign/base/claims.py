@@ -67,14 +67,6 @@ class Among(Enum):
 
     TOPOLOGIES = "topology of as many nodes and ports", "topologies of as many nodes and ports"
     DUPLEX = "duplex topology of as many nodes and ports", "duplex topologies of as many nodes and ports"
-    SIMPLE = (
-        "topology of as many nodes and ports without parallel links",
-        "topologies of as many nodes and ports without parallel links",
-    )
-    SIMPLE_DUPLEX = (
-        "duplex topology of as many nodes and ports without parallel links",
-        "duplex topologies of as many nodes and ports without parallel links",
-    )
     CATALOG = "row of the catalog", "the rows of the catalog"
     FOUND = "topology that was found", "the topologies that were found"
     CARRIED = "topology that this cabling carries", "topologies that this cabling carries"

@@ -11,13 +11,22 @@ _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the t
 COMMANDS: dict[str, str] = {
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
     "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
+    "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
+    "synthesize": "use 'pareto --no-catalog'.",
 }
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
 OPTIONS: dict[str, dict[str, str]] = {
-    "design init": {"--cube": _SLICES},
-    "pareto": {"--cube": _SLICES},
-    "plot sizes": {"--paper": "benchmarks/catalog_quality.py of a checkout compares with the finder of the paper."},
+    "design init": {
+        "--cube": _SLICES,
+    },
+    "pareto": {
+        "--cube": _SLICES,
+        "--hop": "use 'compare --hop' for the latency of switches.",
+    },
+    "plot sizes": {
+        "--paper": "benchmarks/catalog_quality.py of a checkout compares with the finder of the paper.",
+    },
     "reconfigure": {
         "--over": _DELAYS,
         "--plot": _DELAYS,
@@ -29,7 +38,11 @@ OPTIONS: dict[str, dict[str, str]] = {
 FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rivals, such as tpu_v4(4,4,8)."}
 """Successor of each retired field of a request."""
 
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    "rank_routed": "use 'rank'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",
+    "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
+    "synthesize": "use 'pareto' with 'catalog=False'.",
+}
 """Successor of each retired name of the Python package."""
 
 

@@ -21,7 +21,6 @@ from topodesign.cli.lazy import LazyGroup
 SECTIONS = {
     "Find": {
         "pareto": "Find every topology worth wiring for N nodes of degree d.",
-        "synthesize": "Make a small topology link by link, with a proof.",
         "catalog": "Look up, list and verify the best known topologies.",
         "evaluate": "Price one topology and set it against the bounds.",
         "design": "Decide what to wire, from one page of requirements.",
@@ -43,7 +42,6 @@ SECTIONS = {
         "layout": "Place ranks on nodes so that their groups sit well.",
         "methods": "Compare all methods that schedule a collective.",
         "verify": "Check a schedule, a program or traces.",
-        "routed": "Compare schemes whose messages pass through nodes.",
         "simulate": "Time a schedule, with failed links or a training step.",
     },
     "Run": {
@@ -68,7 +66,7 @@ SECTIONS = {
 }
 """Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
 _TOGETHER = {
-    "topologies": "families compare step synthesize",
+    "topologies": "families compare step",
     "prices": "frontier pipeline groups uneven layout methods",
     "about": "doctor examples warm plugins",
 }

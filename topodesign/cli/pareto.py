@@ -42,9 +42,6 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-_NOT_PASSING = ("against", "runners_up", "candidates", "workload", "grow_from", "links", "per_port")
-
-
 class _Command(Command):
     """A command whose -o names a directory if there is a plant or a plan to grow from."""
 
@@ -77,11 +74,6 @@ class _Command(Command):
     "Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
     words=PRICED,
     default="allreduce",
-)
-@option(
-    "--hop TIME",
-    "Rank for nodes that let messages pass, by the way that is fastest on each topology: a message to a node h links "
-    "away takes alpha and h times this, and links what is counted on them.",
 )
 @option(
     "--workload FILE",
@@ -152,12 +144,6 @@ def command(
     if options["plant"] is not None:
         _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
         return
-    if options["hop"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
-        asked = {name: options[name] for name in ("collective", "hop", "catalog")}
-        asked |= {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
-        with progress_bar("counting") as progress:
-            show(topodesign.rank_routed(nodes, degrees, bidirectional=bidirectional, progress=progress, **asked))
-        return
     if nodes is None or degrees is None:
         context = click.get_current_context()
         missing = "nodes" if nodes is None else "degrees"
@@ -221,10 +207,6 @@ def _check(options: dict[str, Any], *, several: bool) -> None:
     if options["plant"] is not None:
         _check_plant(options, several=several)
         return
-    if options["hop"] is not None and (several or searched or any(options[name] for name in _NOT_PASSING)):
-        raise click.UsageError(
-            "--hop ranks what is known of one N and one d, by --collective; leave ranges, searches and all else out."
-        )
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
     if several and (options["against"] or options["runners_up"] or options["candidates"] or ranked):
@@ -266,7 +248,7 @@ def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str
 
 def _check_plant(options: dict[str, Any], *, several: bool) -> None:
     """Raise UsageError for options that a plant does not go with."""
-    names = ("against", "runners_up", "per_port", "no_catalog", "hop")
+    names = ("against", "runners_up", "per_port", "no_catalog")
     given = [f"--{name.replace('_', '-')}" for name in names if options[name]]
     if several or given:
         raise click.UsageError(f"--plant takes one N and one d, and no {', '.join(given) or 'range'}.")

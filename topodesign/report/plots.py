@@ -14,7 +14,6 @@ from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.known import Known
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
-from topodesign.optima.routed import Routed
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
@@ -28,7 +27,7 @@ from topodesign.report.charts.distances import distances_chart
 from topodesign.report.charts.links import orbits_drawing
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart, timeline_chart
-from topodesign.report.charts.times import frontier_chart, passing_chart, times_chart
+from topodesign.report.charts.times import frontier_chart, times_chart
 from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
 from topodesign.topology.files import is_graph
@@ -53,7 +52,6 @@ PLOTS: dict[str, Plot] = {
     "distances": Plot((Topology,), distances_chart),
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
-    "passing": Plot((Routed,), passing_chart),
     "tradeoff": Plot((Decision,), tradeoff_chart),
     "ahead": Plot((Decision,), ahead_chart),
     "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
@@ -69,9 +67,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     ----------
     value
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.design` (``tradeoff``,
-        ``ahead``), of :func:`topodesign.compare` or
-        :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
-        (``sizes``, ``winners``), of :func:`topodesign.optimum` (``cut``) or of :func:`topodesign.routed` (``passing``);
+        ``ahead``), of :func:`topodesign.compare` or :func:`topodesign.compare_methods` (``times``), of
+        :func:`topodesign.known_topologies` (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``);
         a topology (``structure``, ``orbits``, ``distances``) or fabric (``structure``, ``boxes``), its spec or file,
         or a networkx graph; or a plan (``timeline``, ``use``), its file, or the simulation of one. Other results that
         are about a plan, a topology or a place stand for that.

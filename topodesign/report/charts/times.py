@@ -10,7 +10,6 @@ from topodesign.base.records import SideBySide, shortened
 from topodesign.base.units import rounded_size
 from topodesign.base.wording import counted
 from topodesign.catalog.frontier import Pareto
-from topodesign.optima.routed import Routed
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.workload import winners
 from topodesign.report.charts.chart import Chart, Series, Style
@@ -106,36 +105,4 @@ def frontier_chart(found: Pareto) -> Chart:
         tuple(series),
         marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
         note="left and low is better",
-    )
-
-
-_MOST_WAYS = 8  # ways that are drawn
-
-
-def passing_chart(found: Routed) -> Chart:
-    """Return the plot of the times of all ways, those that take least time for some size before others."""
-    turns = [one for one in found.turns if one.size <= SIZES[-1]]
-    fastest = list(dict.fromkeys(turn.name for turn in turns))
-    drawn = sorted(found.ways, key=lambda one: fastest.index(one.name) if one.name in fastest else len(fastest))[
-        :_MOST_WAYS
-    ]
-    series = [
-        Series(
-            way.name,
-            SIZES,
-            [way.seconds(found.workload, size) for size in SIZES],
-            role="ours" if way.name in fastest else "other",
-        )
-        for way in drawn
-    ]
-    return Chart(
-        "passing",
-        f"{found.name}: {found.collective}, messages pass through",
-        f"data of the {found.collective}, bytes",
-        "seconds",
-        tuple(series),
-        "log2",
-        "log",
-        marks=tuple((turn.size, rounded_size(turn.size)) for turn in turns if turn.size > SIZES[0]),
-        note="dotted: from here on another way takes less time",
     )

@@ -352,7 +352,7 @@ def _no_use(method: Method, where: Topology | Fabric, collective: Collective) ->
     if not method.fabrics and isinstance(where, Fabric):
         return "is for topologies without switches and names"
     if method.movement == "routed":  # the bound and the other times are for nodes that nothing passes through
-        return "messages pass through nodes: see 'topodesign routed'"
+        return "messages pass through nodes, unlike those of the bound; 'simulate --hop' times its plan"
     return None
 
 

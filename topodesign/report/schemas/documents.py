@@ -122,7 +122,6 @@ SHAPES: dict[str, Shape | str] = {
         *variants(
             {
                 "catalog.ranking:Ranking": "with --collective or --workload",
-                "catalog.routed_ranking:RoutedRanking": "with --hop",
                 "wiring.change.growth:Growth": "with --grow-from",
                 "wiring.plant.answer:Carried": "with --plant",
                 "report.boxes.frontier:BoxFrontier": "with --box",
@@ -130,7 +129,6 @@ SHAPES: dict[str, Shape | str] = {
             }
         ),
     ),
-    "synthesize": declared("search.synthesis:Synthesis", more=_FILE),
     "catalog show": either(
         declared(_PARETO, "for one N"), record({"sizes": array(_PARETO, "The answer for each N.")}, "for a range of N")
     ),
@@ -238,7 +236,6 @@ SHAPES: dict[str, Shape | str] = {
     ),
     "plugins": "base.plugins:Plugins",
     "warm": "report.first_use:Warmed",
-    "routed": "optima.routed:Routed",
     "routes": declared("wiring.routes.routes:Routes", more=_FILE),
     "wire plan": "wiring.plan.plan:WiringPlan",
     "wire buy": "wiring.parts.bought:Purchase",

@@ -1,26 +1,132 @@
 """Schemes for tori whose messages pass through nodes, as plans of routed rounds.
 
-Who sends to whom is in :mod:`topodesign.pricing.routed.schemes`, with sources and formulas. On tori, hypercubes and
-rings messages go along the sides, elsewhere over shortest paths between nodes in the order of their numbers.
+Which node sends to which is in ``torus_schemes``. On tori, hypercubes and rings messages go along the sides, the nearer
+way round, and half of each block both ways where both are as near. Elsewhere nodes are a ring in the order of their
+numbers, and messages go over shortest paths. A step begins when the one before is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import DisconnectedError, InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.kinds.steps import after
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Routed
 from topodesign.plans.rounds_ops import check_rows
-from topodesign.pricing.routed.grid import Grid, grid_of
-from topodesign.pricing.routed.schemes import SCHEMES
-from topodesign.pricing.routed.spread import Roads, spread
+from topodesign.pricing.closed_form import distances
+from topodesign.schedulers.baselines.torus_schemes import SCHEMES, Grid, Parts, Send, grid_of
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import IntArray, Topology
+
+MOST_NODES = 4096  # whose blocks are followed
+MOST_ROUTED = 1024  # the same where ways have to be found
+
+
+class Leg(NamedTuple):
+    """Messages over one way each: of each block the whole, the first or the second half."""
+
+    src: IntArray  # their senders; ``way`` has a row of nodes for each, from the sender on, -1 behind the last
+    way: IntArray
+    half: int  # 0 for the whole, else 1 or 2
+
+
+class Roads:
+    """The ways between nodes: along the sides of a torus, both where one is as near, else by a table of targets."""
+
+    def __init__(self, topology: Topology, grid: Grid | None) -> None:
+        self.topology, self.grid = topology, grid
+
+    @cached_property
+    def following(self) -> IntArray:
+        """For each target a row with the next node of every node: of several in turn, by the sum of both numbers."""
+        nodes = self.topology.nodes
+        if nodes > MOST_ROUTED:
+            raise TooLargeError(f"ways are found among at most {MOST_ROUTED} nodes, not {nodes}")
+        far = np.stack([distances(self.topology, node) for node in range(nodes)])
+        if far.min() < 0:
+            raise DisconnectedError("some nodes cannot reach all others")
+        real = self.topology.src != self.topology.dst
+        src, dst = self.topology.src[real], self.topology.dst[real]
+        begin = np.searchsorted(src, np.arange(nodes))
+        table = np.empty((nodes, nodes), dtype=np.int64)
+        for target in range(nodes):
+            nearer = far[dst, target] == far[src, target] - 1
+            count = np.add.reduceat(nearer.astype(np.int64), begin)
+            place = np.cumsum(nearer) - nearer
+            wanted = (np.arange(nodes) + target) % np.maximum(count, 1)
+            chosen = nearer & (place - place[begin][src] == wanted[src])
+            table[target, src[chosen]] = dst[chosen]
+            table[target, target] = target
+        return table
+
+    def legs(self, send: Send) -> Iterator[Leg]:
+        """Yield the ways of a send."""
+        src = np.flatnonzero(send.target != np.arange(len(send.target)))
+        if self.grid is None or send.side is None or send.by is None:
+            yield Leg(src, self._by_table(src, send.target[src]), 0)
+            return
+        length = self.grid.sides[send.side]
+        ahead = send.by[src] % length
+        if length > 2 and np.all(2 * ahead == length):
+            for half, turn in ((1, 1), (2, -1)):
+                yield Leg(src, self._along(self.grid, src, send.side, np.full(len(src), turn), ahead), half)
+            return
+        nearer = self.grid.turns(send.side, ahead, np.zeros_like(ahead))
+        far = np.where(nearer > 0, ahead, length - ahead)
+        yield Leg(src, self._along(self.grid, src, send.side, nearer, far), 0)
+
+    @staticmethod
+    def _along(grid: Grid, src: IntArray, side: int, turn: IntArray, length: IntArray) -> IntArray:
+        way = [src]
+        onward = range(1, int(length.max(initial=0)) + 1)
+        way += [np.where(hop <= length, grid.moved(src, side, turn * hop), -1) for hop in onward]
+        return np.stack(way, axis=1)
+
+    def _by_table(self, src: IntArray, dst: IntArray) -> IntArray:
+        way, now = [src], src
+        while np.any(now != dst):
+            onward = self.following[dst, now]
+            way.append(np.where(now == dst, -1, onward))
+            now = onward
+        return np.stack(way, axis=1)
+
+
+class Moved(NamedTuple):
+    """What one leg carries in a step of a part: for each of its messages a row with a flag for every block."""
+
+    part: int
+    step: int
+    leg: Leg
+    blocks: NDArray[np.bool_]
+
+
+def _spread(roads: Roads, parts: Parts, only: int | None) -> Iterator[Moved]:
+    """Yield what moves, step by step for one part after another; ``only`` follows the block of one node alone.
+
+    A message carries what its sender has when the step begins and its receiver lacks, each block once: where a scheme
+    delivers twice, as published ones do when the number of nodes does not fit, the second delivery is omitted.
+    """
+    nodes = roads.topology.nodes
+    if nodes > MOST_NODES:
+        raise TooLargeError(f"blocks are followed among at most {MOST_NODES} nodes, not {nodes}")
+    for part, steps in enumerate(parts):
+        held = np.eye(nodes, dtype=np.bool_) if only is None else np.arange(nodes)[:, None] == only
+        for step, sends in enumerate(steps, start=1):
+            before = new = held.copy()
+            for send in sends:
+                for leg in roads.legs(send):
+                    if leg.half != 2:  # a second half carries the blocks of the first
+                        target = send.target[leg.src]
+                        new = before[leg.src] & ~held[target]
+                        held[target] |= new
+                    yield Moved(part, step, leg, new)
 
 
 def _check(topology: Topology, name: str) -> None:
@@ -36,7 +142,7 @@ def _spreading(topology: Topology, collective: Collective, name: str) -> Routed:
     only = collective.root
     rows: list[tuple[IntArray, ...]] = []
     ways: list[IntArray] = []
-    for moved, _ in spread(Roads(topology, grid), parts, only):
+    for moved in _spread(Roads(topology, grid), parts, only):
         message, block = np.nonzero(moved.blocks)
         block = block if only is None else np.full(len(block), only)
         used = np.unique(message)

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError
-from topodesign.pricing.routed.grid import grid_of
+from topodesign.schedulers.baselines.torus_schemes import grid_of
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.routes import detour_kernels, lane_kernels
 from topodesign.wiring.routes.ways import MOST_HOPS, Ways, pairs_of, ways_of

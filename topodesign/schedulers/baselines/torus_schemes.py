@@ -1,4 +1,4 @@
-"""Published schemes: who sends to whom at each step of the allgather that each is, and what that costs by formula.
+"""Published schemes for tori: which node sends to which in each step of the allgather that a scheme is.
 
 Backwards in time an allgather is the reduce-scatter, and both together are the allreduce. On a torus of D sides data
 are in parts that begin with different sides, and in both directions where a scheme has one; elsewhere nodes are a ring
@@ -14,15 +14,92 @@ in the order of their numbers, and messages go over shortest paths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.pricing.routed.grid import Grid
-from topodesign.pricing.routed.spread import Parts, Send
-from topodesign.topology.topology import IntArray
+from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A two-way ring along every side, and no other links; node x0 + a (x1 + b (x2 + ...)) has the coordinates x."""
+
+    topology: Topology
+    sides: tuple[int, ...]
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """By how much the number of a node grows along each side."""
+        return tuple(int(np.prod(self.sides[:at], dtype=np.int64)) for at in range(len(self.sides)))
+
+    @cached_property
+    def coordinates(self) -> IntArray:
+        """The coordinates of every node, a row for each side."""
+        node = np.arange(self.topology.nodes)
+        return np.stack([node // place % side for place, side in zip(self.places, self.sides, strict=True)])
+
+    def moved(self, nodes: IntArray, side: int, by: IntArray | int) -> IntArray:
+        """Return the nodes that are so far on along a side."""
+        now = self.coordinates[side][nodes]
+        moved: IntArray = nodes + ((now + by) % self.sides[side] - now) * self.places[side]
+        return moved
+
+    def turns(self, side: int, ahead: IntArray, parity: IntArray) -> IntArray:
+        """Return in which direction so many places ahead are nearer, 1 or -1; halfway it is 1 for an even parity."""
+        length = self.sides[side]
+        back = (2 * ahead > length) | ((2 * ahead == length) & (parity % 2 == 1))
+        return np.where(back, -1, 1)
+
+    @cached_property
+    def steps(self) -> IntArray:
+        """For each target a row with the link out of every node along the first side where the two differ; else -1."""
+        nodes = self.topology.nodes
+        steps = np.full((nodes, nodes), -1, dtype=np.int64)
+        node = np.arange(nodes)
+        parity = self.coordinates.sum(axis=0)
+        for target in range(nodes):
+            following = node.copy()
+            for side in reversed(range(len(self.sides))):
+                ahead = (self.coordinates[side][target] - self.coordinates[side]) % self.sides[side]
+                onward = self.moved(node, side, self.turns(side, ahead, parity))
+                following = np.where(ahead > 0, onward, following)
+            others = node != target
+            steps[target, others] = self.topology.link_index(node[others], following[others])
+        return steps
+
+
+def grid_of(topology: Topology) -> Grid | None:
+    """Return a topology as a torus, or None if it is none: a torus or hypercube by its spec, or a ring in order."""
+    if topology.switches or topology.nodes < 3 or not np.all(topology.capacity == 1):
+        return None
+    spec = topology.spec
+    sides: tuple[int, ...] = (topology.nodes,)
+    if spec is not None and spec.name == "torus":
+        sides = tuple(int(str(one)) for one in spec.args)
+    elif spec is not None and spec.name == "hypercube":
+        sides = (2,) * (topology.nodes.bit_length() - 1)
+    if len(topology.src) != topology.nodes * sum(2 - (side == 2) for side in sides):
+        return None
+    grid, node = Grid(topology, sides), np.arange(topology.nodes)
+    links = [topology.link_index(node, grid.moved(node, at, by)) for at in range(len(sides)) for by in (1, -1)]
+    return grid if int(np.min(links)) >= 0 else None
+
+
+class Send(NamedTuple):
+    """A message from every node: its target, and the side of the torus and the places along it; None without sides."""
+
+    target: IntArray
+    side: int | None = None
+    by: IntArray | None = None
+
+
+Parts = tuple[tuple[tuple[Send, ...], ...], ...]
+"""For every part of the data the sends of each step of its allgather; all parts at the same time."""
 
 
 def reach(step: int) -> int:
@@ -151,57 +228,3 @@ SCHEMES: dict[str, Callable[[Grid], Parts]] = {
     "bucket": bucket,
 }
 """By name."""
-
-
-def _added(base: int, term: Callable[[int, int, int, bool], Fraction]) -> Callable[[Sequence[int]], Fraction | None]:
-    """Return what gives y on equal sides base^k above two: what all steps add, else None.
-
-    ``term`` is of the number of sides, a step, the same on its side, and whether that is the last there.
-    """
-
-    def factor(sides: Sequence[int]) -> Fraction | None:
-        count, power = len(sides), _logarithm(sides[0], base)
-        if len(set(sides)) > 1 or base**power != sides[0] or sides[0] == 2:
-            return None
-        return sum((term(count, s, s // count, s // count == power - 1) for s in range(power * count)), Fraction(0))
-
-    return factor
-
-
-def _bucket(sides: Sequence[int]) -> Fraction | None:
-    """Return y on equal sides above two, the least there is."""
-    if len(set(sides)) > 1 or sides[0] == 2:
-        return None
-    nodes = sides[0] ** len(sides)
-    return Fraction(nodes - 1, nodes)
-
-
-FORMULAS: dict[str, Callable[[Sequence[int]], Fraction | None]] = {
-    # Step s of the reduce-scatter sends 2^-(s+1) of the part M/2D over |reach| links; plain and mirrored load each link
-    # of a side by just that distance. Where the distance is half of the side the two ways count the same.
-    "swing": _added(2, lambda _, s, step, __: Fraction(abs(reach(step)), 2 ** (s + 1))),
-    # The same pairs on one port: every second node sends.
-    "bine": _added(2, lambda count, s, step, _: Fraction(count * (abs(reach(step)) + 1), 2 ** (s + 1))),
-    # The middle link of 2^(j+1) nodes carries 2^j messages; the last step of a side goes both ways round, half of each
-    # block, which loads a link with half as many.
-    "recursive": _added(2, lambda _, s, step, last: Fraction(2 * 2**step, (2 if last else 1) * 2 ** (s + 1))),
-    "ternary": _added(3, lambda _, s, step, __: Fraction(2 * 3**step, 3 ** (s + 1))),
-    "bucket": _bucket,
-}
-"""By name, of those that have one; each gives y of an allgather by the sides, or None where it does not hold."""
-
-
-def limit(name: str, dimensions: int) -> Fraction:
-    """Return the congestion that Swing or the ternary scheme tends to on D large sides: y over the least there is.
-
-    Swing (1 - 2^-D) / 3 * (2 / (1 - 2^(1-D)) + 1 / (1 + 2^-D)), ternary (1 - 3^-D) / (1 - 3^(1-D)).
-
-    Examples
-    --------
-    >>> [f"{float(limit('swing', d)):.4f}" for d in (2, 3, 4)], [f"{float(limit('ternary', d)):.4f}" for d in (2, 3, 4)]
-    (['1.2000', '1.0370', '1.0084'], ['1.3333', '1.0833', '1.0256'])
-    """
-    small = Fraction(1, (2 if name == "swing" else 3) ** dimensions)
-    if name == "ternary":
-        return (1 - small) / (1 - 3 * small)
-    return (1 - small) / 3 * (2 / (1 - 2 * small) + 1 / (1 + small))
