@@ -119,42 +119,18 @@ def test_a_name_that_is_not_ours_is_looked_up() -> None:
     assert doors.load("graphs.torus:torus") is doors.FAMILIES["torus"]
 
 
-OTHERS = '''"""A circuit switch that speaks like another one, and a format, of another package."""
+OTHERS = '''"""A format of another package."""
 
 from topodesign.wiring.exports.format import Format
-from topodesign.wiring.switches.kinds.scpi import DRIVER as SCPI
 
-
-class Mine(type(SCPI)):
-    name = "mine"
-    port = 4711
-
-
-DRIVER = Mine()
 WORDS = Format("one word", lambda plan: "done\\n")
 '''
 
 
-def test_drivers_and_formats_of_others_are_used(tmp_path: Path) -> None:
-    points = {"topodesign.drivers": {"mine": "others:DRIVER"}, "topodesign.exports": {"words": "others:WORDS"}}
-    install(tmp_path, "others", "1.0", points, {"others": OTHERS})
+def test_formats_of_others_are_used(tmp_path: Path) -> None:
+    install(tmp_path, "others", "1.0", {"topodesign.exports": {"words": "others:WORDS"}}, {"others": OTHERS})
     run(tmp_path, "examples", "inventory_testbed.yaml")
     plan = ("wire", "plan", "circulant(12,2,3)", "--mode", "simplex", "--inventory", "inventory_testbed.yaml")
     run(tmp_path, *plan, "-o", "plan.json")
     run(tmp_path, "wire", "export", "plan.json", "--format", "words", "-o", "words.txt")
     assert (tmp_path / "words.txt").read_text() == "done\n"
-    code = (
-        "from topodesign.wiring.switches.drivers import as_address\n"
-        "from topodesign.base import doors\n"
-        "address = as_address('mine://switch')\n"
-        "print(address, type(doors.DRIVERS[address.scheme]).__name__)\n"
-    )
-    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        text=True,
-        capture_output=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert done.stdout == "mine://switch:4711 Mine\n"

@@ -76,8 +76,6 @@ from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.files import load_wiring, plan_text
 from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.routes.formats import read_ports
-from topodesign.wiring.switches.devices import Journal as SentJournal
-from topodesign.wiring.switches.devices import read_journal
 from topodesign.wiring.switches.drivers import DRIVERS
 
 
@@ -194,18 +192,6 @@ EXCHANGED = EXCHANGE.path(Path(), 2)
 def exchange() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         return EXCHANGE.write(Path(folder), 2, KEPT).read_bytes()
-
-
-def sent() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        log = SentJournal(Path(folder) / "sent")
-        log.began("a plan", {"ocs": "scpi://ocs:5025"}, 2)
-        log.read("ocs", [(1, 2)])
-        log.sends("ocs", [(1, 2)], [])
-        log.stage(1)
-        log.ended("stopped")
-        log.close()
-        return (Path(folder) / "sent").read_bytes()
 
 
 PLAN = '{"name": "ours", "collective": "allreduce", "inplace": true, "gpus": [{"id": 0}, {"id": 1}]}'
@@ -341,7 +327,6 @@ READERS = (
         lambda path: read_circuit_losses(path, ["1", "2"]),
     ),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
-    Reader("wiring/switches/devices", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
     *(
         Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))

@@ -59,8 +59,6 @@ from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.plant.phases import carry_phases
 from topodesign.wiring.routes.routes import routes
-from topodesign.wiring.switches.devices import Journal as SentJournal
-from topodesign.wiring.switches.devices import read_journal
 from topodesign.wiring.switches.steps import export_stages
 
 _Item = TypeVar("_Item")
@@ -255,14 +253,6 @@ def _stages(path: Path, version: int) -> None:
     export_stages(REWIRED[version], "scpi", path)
 
 
-def _sent(path: Path) -> Iterator[None]:
-    log = SentJournal(path)
-    log.began("a plan", {"ocs": "scpi://ocs:5025"}, 400)
-    for stage in range(1, 400):
-        log.stage(stage)
-        yield
-
-
 def _entries(path: Path) -> int:
     with Journal(path, Effort()) as journal:
         return len(journal.results)
@@ -353,7 +343,6 @@ WRITERS = (
     ),
 )
 LOGS = (
-    Log("wiring/switches/devices", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
     Log("catalog/build", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, "").rows)),
 )

@@ -20,7 +20,6 @@ import topodesign
 from tests.pages import empty_directory
 from tests.samples.inventories import FIVE_HOSTS
 from tests.samples.logs import EXECUTOR, call, info, warn
-from tests.samples.simulated_switch import SimulatedSwitch
 from topodesign.base.cost import Cost
 from topodesign.base.doors import FAMILIES, Plugin
 from topodesign.base.errors import ParameterError
@@ -240,7 +239,6 @@ CASES = {
         wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
         wire import testbed.json patches.csv --format patches
         wire plan circulant(4,1) --inventory switched.yaml -o switched.json
-        wire apply switched.json --switch ocs=SWITCH --yes
     """,
 }
 """Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
@@ -317,14 +315,6 @@ def _command(words: list[str]) -> str:
 
 def document(line: str) -> tuple[str, Json]:
     """Run a command line and return the command and what it prints."""
-    with contextlib.ExitStack() as stack:
-        if "SWITCH" in line:
-            port = stack.enter_context(SimulatedSwitch(8, {}).listening())
-            line = line.replace("SWITCH", f"scpi://127.0.0.1:{port}")
-        return _document(line)
-
-
-def _document(line: str) -> tuple[str, Json]:
     words = shlex.split(line)
     for word in words:
         if word in FILES_MADE:

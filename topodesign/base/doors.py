@@ -187,11 +187,4 @@ BACKENDS = Door(
 EXPORTS = Door(
     "topodesign.exports", "formats of wire export", "wiring.exports.export:FORMATS", "wiring.exports.format:Format"
 )
-DRIVERS = Door(
-    "topodesign.drivers",
-    "drivers of switches for wire apply",
-    "wiring.switches.drivers:DRIVERS",
-    "wiring.switches.switch:Driver",
-)
-
-DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS, DRIVERS)
+DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS)

@@ -21,7 +21,6 @@ FUNCTIONS = {
     "schema": "json_schema",
     "step": "compare_steps",
     "uneven": "price_uneven",
-    "wire apply": "apply_wiring",
     "wire check": "check_wiring",
     "wire diff": "rewire",
     "wire export": "export_wiring",

@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
     "synthesize": "use 'pareto --no-catalog'.",
+    "wire apply": "write files with 'wire diff --commands' and check the answers with 'wire check --ocs'.",
 }
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
@@ -42,6 +43,7 @@ NAMES: dict[str, str] = {
     "rank_routed": "use 'rank'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "synthesize": "use 'pareto' with 'catalog=False'.",
+    "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
 }
 """Successor of each retired name of the Python package."""
 

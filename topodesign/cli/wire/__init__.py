@@ -16,7 +16,6 @@ COMMANDS = {
     "import": "Read an export back and compare its links with those of the plan.",
     "loss": "Hold the loss of every link against what its optics stand.",
     "diff": "Change a wiring into another with few patches moved.",
-    "apply": "Make circuit switches what a plan says, stage by stage.",
     "check": "Hold what was wired against a plan.",
     "impact": "Say what failures cost and how to patch around them.",
     "repairs": "Say in which order to repair what is broken.",

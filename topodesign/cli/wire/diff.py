@@ -8,14 +8,13 @@ from typing import Any
 import click
 
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import PATH, SPEC, flag, option
+from topodesign.cli.options import PATH, SPEC, flag, option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
     SOURCES,
     seed_option,
     source_options,
     spelling_option,
-    stage_options,
     throughput_option,
 )
 from topodesign.wiring.change.rewire import rewire
@@ -34,7 +33,8 @@ from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
     "The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
 )
 @source_options
-@stage_options
+@option("--max-dark most_dark K", "Dark links a host at a time.", type=whole(1), default=1)
+@flag("--downtime", "Move everything in one stage, whatever is dark meanwhile.")
 @flag("--keep-hosts", "Leave every host the node that it is, or is in the other plan.")
 @flag("--walk", "Of changes with as few moves, take one for which less is walked.")
 @throughput_option

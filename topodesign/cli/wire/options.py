@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from topodesign.cli.options import flag, offer, option
+from topodesign.cli.options import flag, option
 from topodesign.cli.options import seed_option as shared_seed
 from topodesign.wiring.change.strength import MOST_NODES
-from topodesign.wiring.switches.options import ApplyOptions
+from topodesign.wiring.switches.kinds import SPELLINGS
 
 
 class Assigned(click.ParamType["tuple[str, Path]"]):
@@ -37,15 +37,18 @@ throughput_option = option(
     default=None,
 )
 seed_option = shared_seed("Of the search.")
-stage_options = offer(ApplyOptions, "most_dark", "downtime")
-spelling_option = offer(ApplyOptions, "spelling")
+spelling_option = option(
+    "--spelling",
+    "Of SONiC's commands: 'config ocs cross-connect', or as generated from YANG 'config ocs-cross-connect'.",
+    words=SPELLINGS,
+    default=SPELLINGS[0],
+)
 
 table_option = option(
     "--table tables SWITCH=FILE...",
     "What a circuit switch loses from port to port: from,to,loss or a matrix (.csv); may be repeated.",
     type=Assigned(),
 )
-
 
 SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")
 

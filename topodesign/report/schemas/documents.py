@@ -246,7 +246,6 @@ SHAPES: dict[str, Shape | str] = {
     "wire addresses": "wiring.bringup.bringup:Bringup",
     "wire import": "wiring.exports.export:ReadBack",
     "wire diff": "wiring.change.rewire:Rewiring",
-    "wire apply": "wiring.switches.apply:Applied",
     "wire check": "wiring.check.check:WiringCheck",
     "wire impact": "wiring.failures.report:FailureReport",
     "wire repairs": "wiring.failures.order:RepairOrder",

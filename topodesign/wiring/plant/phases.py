@@ -95,7 +95,7 @@ class CarriedPhases(Reconfiguration):
         """Write what each switch is told at each phase, and the wiring plan of each phase, into a new directory.
 
         ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
-        of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire apply`` takes it. Format and spelling are
+        of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire check`` takes it. Format and spelling are
         as :func:`topodesign.export_stages` takes them. Returns the names of the files of commands, in the order in
         which they are to be run.
         """

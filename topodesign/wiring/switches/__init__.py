@@ -1,9 +1,6 @@
-"""Circuit switches: what is written for one, what one says it has, and making its circuits those of a plan.
+"""Circuit switches: their files of commands, the circuits that they answer, and the commands of a change.
 
-A kind of switch is one file of ``kinds``: a :class:`~topodesign.wiring.switches.switch.Driver` that knows its commands,
-its files and how it is spoken to. To add one, write such a file with a ``DRIVER``; formats, stages, checks and
-addresses have it from there. ``apply`` is the door to live switches: ``steps`` says what goes and comes in each
-stage, ``devices`` reads and commands a switch and knows what is not known of it, ``engine`` goes through the stages,
-checks each and undoes them where one fails, ``journal`` keeps what was read and sent, and ``applied`` is what became of
-it. ``stage_files`` writes the commands of each stage instead. May import ``inventory``, ``plan`` and ``change``.
+A kind of switch is one file of ``kinds``: a :class:`~topodesign.wiring.switches.switch.Driver` that writes its commands
+and reads its answers. To add one, write such a file with a ``DRIVER``; formats, stages and checks have it from there.
+``steps`` writes the commands of each stage of a change. May import ``inventory``, ``plan`` and ``change``.
 """

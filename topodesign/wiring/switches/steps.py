@@ -1,125 +1,19 @@
-"""What goes and what comes in each stage, between the circuits that switches have and those of a plan.
-
-Circuits between ports that the plan cables to hosts are its own: what of them it does not want is stale, and goes.
-Others stay, but for those in the way.
-"""
+"""Commands of a change of circuit switches, a file for each stage and switch."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from pathlib import Path
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory
-from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.change.patches import Change
 from topodesign.wiring.change.rewire import Rewiring
-from topodesign.wiring.change.stages import stages
-from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.switches.devices import sides
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
-from topodesign.wiring.switches.switch import Driver, Pair, pair_name, pairs_of
-
-Circuits = Mapping[str, frozenset[Pair]]  # circuits by the name of their switch
-Names = Mapping[str, list[str]]  # the same by what they are called
-
-
-@dataclass(frozen=True)
-class Step:
-    """A stage."""
-
-    removed: Circuits  # what goes, by switch
-    made: Circuits  # what comes then, by switch
-    dark: int  # most links of a host, out or in, that are dark meanwhile
-
-    KEYS = (
-        key("dark", "Links that a host lacks meanwhile, at most."),
-        key("remove", "Circuits that go, by switch.", kind=Names, value=lambda one: _named(one.removed)),
-        key("add", "Circuits that come, by switch.", kind=Names, value=lambda one: _named(one.made)),
-    )
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What has to change in a switch."""
-
-    there: frozenset[Pair]  # circuits that there are
-    wanted: frozenset[Pair]  # circuits of the plan
-    stale: frozenset[Pair]  # what is there between its ports and is not wanted
-    in_the_way: frozenset[Pair]  # what else takes a port that is wanted, or all else where only the plan's may stay
-    left: frozenset[Pair]  # what else is there
-
-
-def _named(circuits: Circuits) -> Names:
-    return {name: list(map(pair_name, sorted(pairs))) for name, pairs in circuits.items()}
-
-
-def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
-    """Return the circuits of a plan in the switches of these names."""
-    found = circuits_by_switch(plan, (connect for connect in plan.connects if connect.a.panel in names))
-    return {name: found.get(name, frozenset()) for name in names}
-
-
-def difference(
-    plan: WiringPlan, name: str, wanted: frozenset[Pair], there: frozenset[Pair], *, only: bool
-) -> Difference:
-    """Return what of the circuits that are in a switch is stale, in the way, and left alone."""
-    cabled = {int(end.panel_port) for end in plan.end.values() if end.panel == name and end.panel_port.isdecimal()}
-    others = there - wanted
-    stale = frozenset(pair for pair in others if only or (pair[0] in cabled and pair[1] in cabled))
-    needed = set(sides(wanted))
-    blocking = frozenset(pair for pair in others - stale if needed.intersection(sides([pair])))
-    return Difference(there, wanted, stale, blocking, others - stale - blocking)
-
-
-def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_dark: int | None) -> tuple[Step, ...]:
-    """Split what has to change into stages that darken few links of a host and leave the fabric connected."""
-    ends = {
-        (end.panel, int(end.panel_port)): end
-        for end in plan.end.values()
-        if end.panel in differences and end.panel_port.isdecimal()
-    }
-    ours = {
-        name: frozenset(pair for pair in found.stale if all((name, port) in ends for port in pair))
-        for name, found in differences.items()
-    }
-    both_ways = plan.mode == "duplex" and all(
-        (b, a) in pairs
-        for name, found in differences.items()
-        for pairs in (found.wanted & found.there, ours[name], found.wanted - found.there)
-        for a, b in pairs
-    )
-    mode: Mode = "duplex" if both_ways else "simplex"
-    number = itertools.count(1)
-
-    def connects(name: str, pairs: frozenset[Pair]) -> list[CrossConnect]:
-        """Return cross-connects between the ends of circuits: one for both ways, or one for each circuit."""
-        chosen = (pair for pair in sorted(pairs) if not both_ways or pair[0] <= pair[1])
-        return [CrossConnect(f"X{next(number)}", mode, (0, 0), ends[name, a], ends[name, b]) for a, b in chosen]
-
-    kept, removed, made = [one for one in plan.connects if one.a.panel not in differences], [], []
-    first: dict[str, frozenset[Pair]] = {}  # circuits that no stage of hosts knows
-    for name, found in differences.items():
-        kept += connects(name, found.wanted & found.there)
-        removed += connects(name, ours[name])
-        made += connects(name, found.wanted - found.there)
-        first[name] = found.in_the_way | (found.stale - ours[name])
-    before = replace(plan, connects=(*kept, *removed))
-    split = stages(Change(before, plan, tuple(removed), tuple(made), 0), most_dark)
-    found_steps = [
-        Step(circuits_by_switch(plan, stage.removed), circuits_by_switch(plan, stage.made), stage.dark)
-        for stage in split
-    ]
-    if any(first.values()):
-        early = {name: pairs for name, pairs in first.items() if pairs}
-        found_steps.insert(0, Step(early, {}, 0))
-    return tuple(found_steps)
+from topodesign.wiring.switches.switch import Driver, Pair, pairs_of
 
 
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:

@@ -1,95 +1,20 @@
-"""What a circuit switch can be asked, how that can fail, how its address is written, and what is known of its kind."""
+"""Kinds of circuit switches: their commands, their files, and the circuits that they have."""
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, NamedTuple
 
-from topodesign.base.errors import ParameterError, TopodesignError
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.inventory.devices import Panel, is_number
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, circuits
 from topodesign.wiring.switches.kinds import Spelling
 
-PASSWORD = "TOPODESIGN_SWITCH_PASSWORD"  # noqa: S105  the name of a variable
-"""Variable of the environment that a password is taken from where no key fits."""
 Pair = tuple[int, int]
 """A circuit by the numbers of its ports: light enters by side A of the first and leaves by side B of the second."""
-
-
-class SwitchError(TopodesignError):
-    """A switch cannot be reached, or does not do what it is asked to."""
-
-
-class NoAnswerError(SwitchError):
-    """No answer, or none that makes sense: whether a command took effect is not known."""
-
-
-class RefusedError(SwitchError):
-    """The switch says that it does not do it; a part of it may have taken effect."""
-
-
-class Reading(NamedTuple):
-    """What circuits a switch has, and those of them that it says are not tuned, or not yet."""
-
-    circuits: frozenset[Pair]
-    unlit: frozenset[Pair] = frozenset()
-
-
-class Switch(Protocol):
-    """A connection to a circuit switch; every call raises NoAnswerError or RefusedError where it fails."""
-
-    @property
-    def portion(self) -> int:
-        """Circuits that it takes in one command."""
-
-    def connect(self) -> None:
-        """Connect if there is no connection."""
-
-    def read(self) -> Reading:
-        """Return what circuits there are."""
-
-    def remove(self, pairs: Collection[Pair]) -> None:
-        """Remove circuits that are there, in one command."""
-
-    def add(self, pairs: Collection[Pair]) -> None:
-        """Make circuits between ports that are free, in one command."""
-
-    def close(self) -> None:
-        """End the connection, if there is one; never fails."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """How switches are reached: seconds to wait, spelling of SONiC's commands, file of host keys, where passwords are.
-
-    Without ``known_hosts``, keys are those that the user's own file has.
-    """
-
-    timeout: float = 10.0
-    spelling: Spelling = "ocs"
-    known_hosts: Path | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where a switch is: protocol, user, machine and port."""
-
-    scheme: str
-    user: str | None
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        user = "" if self.user is None else f"{self.user}@"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{user}{host}:{self.port}"
 
 
 class SwitchStyle(NamedTuple):
@@ -105,15 +30,11 @@ PLAIN = SwitchStyle()  # A command for each circuit, which leaves the others the
 
 
 class Driver(ABC):
-    """A kind of circuit switch; its name is that of a format, and begins its addresses."""
+    """A kind of circuit switch; its name is that of its format."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     """What its format is, for the help text."""
-    port: ClassVar[int]
-    """Its usual one."""
-    users: ClassVar[bool] = True
-    """Whether one logs in."""
     ending: ClassVar[str]
     """Of the files that say what circuits a switch has."""
 
@@ -132,10 +53,6 @@ class Driver(ABC):
     @abstractmethod
     def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
         """Yield the ports, by label, that light enters and leaves by, as a file says; raise FileFormatError."""
-
-    @abstractmethod
-    def connect(self, address: Address, access: Access) -> Switch:
-        """Return a connection, which is not open yet."""
 
 
 def port_number(panel: Panel, label: str) -> int:
