@@ -116,9 +116,7 @@ from topodesign.wiring.exports.export import export_wiring as export_wiring
 from topodesign.wiring.exports.export import import_wiring as import_wiring
 from topodesign.wiring.exports.pages import write_change_sheets as write_change_sheets
 from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
-from topodesign.wiring.failures.order import repair_order as repair_order
 from topodesign.wiring.failures.report import failure_impact as failure_impact
-from topodesign.wiring.failures.year import expected_year as expected_year
 from topodesign.wiring.inventory.answers import new_inventory as new_inventory
 from topodesign.wiring.inventory.answers import plain_inventory as plain_inventory
 from topodesign.wiring.inventory.files import read_inventory as read_inventory

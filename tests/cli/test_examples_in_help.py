@@ -52,7 +52,7 @@ def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
 CHEAP = {
     "pareto", "catalog show", "evaluate", "links", "fabric", "schedule", "groups", "simulate",
     "verify", "examples", "wire init", "wire plan", "wire show", "wire export", "wire import",
-    "wire check", "wire impact", "wire repairs", "wire year",
+    "wire check", "wire impact",
 }  # fmt: skip
 
 

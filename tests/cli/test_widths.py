@@ -55,8 +55,6 @@ SLOW = """
     wire check plan.json --lldp observed_testbed.csv
     wire diff plan.json torus(3,4)
     wire impact plan.json --top 1
-    wire repairs plan.json --host host03 --cable C01 --cable C14
-    wire year plan.json --fails port=400 --fails cable=50 --spare port=2
 """
 
 

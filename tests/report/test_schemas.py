@@ -232,8 +232,6 @@ CASES = {
         wire check testbed.json --lldp observed_testbed.csv
         wire impact testbed.json --host host01
         wire impact testbed.json --kind cable --top 1
-        wire repairs testbed.json --cable C01 --cable C14
-        wire year testbed.json --fails port=400 --spare port=1
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
         wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv

@@ -21,7 +21,6 @@ from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
 from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring, import_wiring
-from topodesign.wiring.failures.order import repair_order
 from topodesign.wiring.failures.report import failure_impact
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
@@ -133,7 +132,6 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
         (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
         (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
         (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
-        (["repairs", path, "--cable", "C01", "--cable", "C05"], repair_order(plan, cables=["C01", "C05"])),
         (["import", path, patches, "--format", "patches"], import_wiring(plan, "patches", patches)),
     ]
     for arguments, result in cases:

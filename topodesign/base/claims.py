@@ -103,7 +103,6 @@ class Among(Enum):
     WITHIN_BUDGET = "purchase of such links within the budget", "purchases of such links within the budget"
     LAYOUTS = "layout of those that were priced", "layouts that were priced"
     FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
-    ORDERS = "order", "all orders"
     CABLES = (
         "choice of cables that is alike for ports of a rack that go to the same racks",
         "choices of cables that are alike for ports of a rack that go to the same racks",

@@ -28,7 +28,6 @@ FUNCTIONS = {
     "wire import": "import_wiring",
     "wire init": "new_inventory",
     "wire plan": "wire",
-    "wire repairs": "repair_order",
     "wire show": "trace_wiring",
 }
 """The function of each command whose words are not its name. Its name, with hyphens, calls the command, too."""

@@ -14,6 +14,8 @@ COMMANDS: dict[str, str] = {
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
     "synthesize": "use 'pareto --no-catalog'.",
     "wire apply": "write files with 'wire diff --commands' and check the answers with 'wire check --ocs'.",
+    "wire repairs": "compare failures one by one with 'wire impact'.",
+    "wire year": "see what each failure costs with 'wire impact'.",
 }
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
@@ -44,6 +46,8 @@ NAMES: dict[str, str] = {
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "synthesize": "use 'pareto' with 'catalog=False'.",
     "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
+    "expected_year": "use failure_impact.",
+    "repair_order": "use failure_impact for each failure.",
 }
 """Successor of each retired name of the Python package."""
 

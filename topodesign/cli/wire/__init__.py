@@ -18,8 +18,6 @@ COMMANDS = {
     "diff": "Change a wiring into another with few patches moved.",
     "check": "Hold what was wired against a plan.",
     "impact": "Say what failures cost and how to patch around them.",
-    "repairs": "Say in which order to repair what is broken.",
-    "year": "Say what a fabric does over a year as pieces fail.",
 }
 
 

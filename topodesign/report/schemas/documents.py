@@ -248,8 +248,6 @@ SHAPES: dict[str, Shape | str] = {
     "wire diff": "wiring.change.rewire:Rewiring",
     "wire check": "wiring.check.check:WiringCheck",
     "wire impact": "wiring.failures.report:FailureReport",
-    "wire repairs": "wiring.failures.order:RepairOrder",
-    "wire year": "wiring.failures.year:Year",
 }
 """The shape of what a command prints, or the place of the class that declares it."""
 
