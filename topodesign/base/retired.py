@@ -35,6 +35,10 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--plot": _DELAYS,
         "--time-limit": "plans are found by search, and bounds say how far they may be from the best.",
     },
+    "wire buy": {
+        "--in-stock": "use --spares for a share of every line.",
+        "--optics": "give ports a budget in the inventory, which 'wire loss' and 'wire buy' check.",
+    },
 }
 """Successor of each retired option, by command and option: ``{"pareto": {"--hop": ...}}``."""
 

@@ -9,7 +9,7 @@ import click
 
 from topodesign.base.atomic import check_not_input, write_whole
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import PATH, flag, option
+from topodesign.cli.options import PATH, option
 from topodesign.cli.wire.options import table_option
 from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.parts.ways import SINGLES, WAYS
@@ -30,11 +30,6 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
 )
 @option("--spares SHARE", "More of every line, rounded up.", default="0%")
 @option(
-    "--in-stock SHARE",
-    "So many spares of what fails that with this probability none is lacking until those ordered are there.",
-)
-@flag("--optics", "Buy optics, too: the cheapest that stand what their links lose.")
-@option(
     "--one-fibre",
     "Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
     words=SINGLES,
@@ -45,8 +40,8 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
 def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:
     """Choose parts that make the cables of a plan as cheaply as can be, and print the bill.
 
-    Fixed cables go by breakouts, by trunks between cassettes, or by trunks behind shuffles; no leg is longer than it is
-    sold, and what is sent comes out where it is received. Exit status 1 if a link loses more than its optics stand, as
+    Fixed cables go by breakouts or by trunks between cassettes; no leg is longer than it is sold, and what is sent
+    comes out where it is received. Exit status 1 if a link loses more than its optics stand, as
     far as that is known, or if trays are too full.
 
     Example: topodesign wire buy plan.json --parts parts_neutral.yaml --spares 3%

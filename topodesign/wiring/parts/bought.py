@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -35,8 +34,6 @@ class BillLine(Declared):
 
     * ``part``, ``sort``: its name in the list, and what it is.
     * ``count``, ``spares``: pieces that are used, and more that are bought with them.
-    * ``fails``: how many of the pieces that are used fail in a year, on the average; null where the list does not say.
-    * ``missing``: how many wait for a new one at any time, on the average, with these spares; null as before.
     """
 
     part: str
@@ -46,14 +43,8 @@ class BillLine(Declared):
     spares: int
     price: Fraction  # of one piece. ``total``: of all, spares too
     lead: int  # days until it is there
-    fails: Fraction | None = None
-    missing: float | None = None
-    missing_without: float | None = None  # the same without spares
 
-    KEYS = (
-        "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead",
-        "fails_a_year=float(fails) missing missing_without",
-    )
+    KEYS = "part sort length_m=length count spares price=float(price) total=float(total) lead_days=lead"
     ROW = "part sort length_m=length count spares price total lead_days=lead"
 
     @property
@@ -68,19 +59,18 @@ class BundleUse(Declared):
 
     * ``here``, ``there``: rack of the hosts and rack of the panels, with the site before it if there is one.
     * ``lanes``, ``connectors``: lanes that go by it, and connectors of trunks that they need.
-    * ``trunks``, ``cassettes``: parts, and of cassettes those of one end (with shuffles: the far end).
+    * ``trunks``, ``cassettes``: parts, and of cassettes those of one end.
     """
 
     here: str
     there: str
-    way: Way  # ``trunks`` between cassettes, or ``shuffles`` at the hosts
     lanes: int
     connectors: int
     trunks: tuple[str, ...]
     cassettes: tuple[str, ...]
     price: Fraction  # of trunks, cassettes and the cords behind these
 
-    KEYS = "from_rack=here to_rack=there way lanes connectors trunks cassettes price=float(price)"
+    KEYS = "from_rack=here to_rack=there lanes connectors trunks cassettes price=float(price)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +94,6 @@ class Purchase(TextResult):
       same racks are cabled alike and a bundle has one kind of trunks and cassettes.
     * ``units``, ``hops``, ``panels``: all pieces of fixed cabling by name, and by host, port and lane the way through
       them and the panel, port and rack where it ends.
-    * ``dark``: at most so many links are dark at any time, on the average, because a piece waits for a new one; null
-      where the list does not say how often parts fail.
     """
 
     lines: tuple[BillLine, ...]  # the bill, by what it is, then by name and length
@@ -121,14 +109,13 @@ class Purchase(TextResult):
     hops: dict[tuple[str, str, int], tuple[Hop, ...]]
     panels: dict[tuple[str, str, int], tuple[str, str, str]]
     trays: tuple[TrayUse, ...] = ()  # what runs in trays, the fullest first
-    dark: float | None = None
-    dark_without: float | None = None  # the same without spares
+    notes: tuple[str, ...] = ()  # what the list of parts has and nothing uses any more
 
     KEYS = (
         "parts currency",
         key("total=float(total)", "What all costs, spares too."),
         key("fixed_price=float(fixed_price)", "Of the fixed cables, without spares."),
-        "lead_days=lead proven claims cabled ways lines bundles trays dark dark_without loss",
+        "lead_days=lead proven claims cabled ways lines bundles trays loss notes",
     )
     ROWS = "lines"
 
@@ -188,7 +175,6 @@ class Purchase(TextResult):
         if self.ways:
             [claim] = self.claims
             lines.append(f"fixed cables as chosen: {self._money(self.fixed_price)} ({claim.verdict})")
-        lines += self._stock()
         if self.trays:
             over = [tray for tray in self.trays if not tray.ok]
             lines += [f"too full: {tray.words}" for tray in over[:_MOST_REFUSED]]
@@ -196,23 +182,10 @@ class Purchase(TextResult):
         lines += [self.loss.heading(), *(f"refused: {words}" for words in self.loss.refused[:_MOST_REFUSED])]
         hidden = len(self.loss.refused) - _MOST_REFUSED
         lines += [f"and {hidden} more are refused"] if hidden > 0 else []
+        lines += self.notes
         head = lines[0].count("\n") + 1
         text = "\n".join(lines).split("\n")
         return "\n".join([*text[:head], *(part for line in text[head:] for part in wrapped(line, MOST_WIDE, 2))])
-
-    def _stock(self) -> Iterator[str]:
-        """Yield what fails in a year and what waits, if the list says how often parts fail."""
-        told = [line for line in self.lines if line.fails is not None]
-        if told:
-            fails = sum(float(line.fails or 0) for line in told)
-            bare, kept = (sum(getattr(line, name) or 0 for line in told) for name in ("missing_without", "missing"))
-            words = f"{bare:.3g} pieces wait for a new one at any time without spares, {kept:.2g} with these"
-            lacking = len(self.lines) - len(told)
-            more = f"; no fit of {counted(lacking, 'line')}" if lacking else ""
-            yield f"{fails:.3g} pieces fail in a year; {words}{more}"
-        if self.dark is not None and self.dark_without is not None:
-            of = counted(len(self.loss.links), "link")
-            yield f"of {of} at most {self.dark_without:.3g} are dark for that without spares, {self.dark:.2g} with"
 
     def _money(self, price: Fraction) -> str:
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"
@@ -239,96 +212,11 @@ def _plain(ends: Ends) -> tuple[int, int, int]:
     return ends.plug, ends.send, ends.receive
 
 
-def _line(piece: Piece, number: int, spares: Fraction, in_stock: Fraction | None) -> BillLine:
-    part = piece.part
-    fails: Fraction | None = None
-    lacking: tuple[float | None, float | None] = (None, None)
-    more = -(-number * spares.numerator // spares.denominator)
-    if part.fit is not None:
-        fails = failures(number, part.fit, HOURS_A_YEAR)
-        mean = failures(number, part.fit, 24 * part.lead)
-        more = max(more, 0 if in_stock is None else least_stock(mean, in_stock))
-        lacking = missing(mean, more), float(mean)
-    return BillLine(part.name, part.sort, piece.length, number, more, piece.price, part.lead, fails, *lacking)
-
-
-def lines_of(count: Counter[Piece], spares: Fraction, in_stock: Fraction | None) -> tuple[BillLine, ...]:
-    """Return the lines of a bill from pieces and how many there are, with spares of each.
-
-    At least a share ``spares``, rounded up; and so many that with probability ``in_stock`` they last for a lead time.
-    """
-    order = ("breakout", "cord", "trunk", "cassette", "shuffle", "circulator", "optic")
-    found = [_line(piece, number, spares, in_stock) for piece, number in count.items()]
+def lines_of(count: Counter[Piece], spares: Fraction) -> tuple[BillLine, ...]:
+    """Return the lines of a bill from pieces and how many there are, with a share of spares of each, rounded up."""
+    order = ("breakout", "cord", "trunk", "cassette", "circulator")
+    found = []
+    for piece, number in count.items():
+        part, more = piece.part, -(-number * spares.numerator // spares.denominator)
+        found.append(BillLine(part.name, part.sort, piece.length, number, more, piece.price, part.lead))
     return tuple(sorted(found, key=lambda line: (order.index(line.sort), line.part, line.length or 0)))
-
-
-def dark_links(lines: Iterable[BillLine], links: Iterable[Iterable[Piece]]) -> tuple[float | None, float | None]:
-    """Return how many links are dark at most because a piece waits, on the average: with the spares, and without.
-
-    A piece in use waits as often as those of its line do, shared out among them; chances on a link are added up.
-    """
-    share = {
-        (line.part, line.length): (line.missing / line.count, line.missing_without / line.count)
-        for line in lines
-        if line.missing is not None and line.missing_without is not None
-    }
-    if not share:
-        return None, None
-    kept = bare = 0.0
-    for pieces in links:
-        for part, length in pieces:
-            one, other = share.get((part.name, length), (0.0, 0.0))
-            kept, bare = kept + one, bare + other
-    return kept, bare
-
-
-HOURS_A_YEAR = 8766
-_PER_FIT = 10**9  # hours that a FIT is a failure in
-
-
-def failures(count: int, fit: Fraction, hours: int) -> Fraction:
-    """Return how many of some pieces fail in so many hours, on the average."""
-    return count * fit * hours / _PER_FIT
-
-
-def least_stock(mean: Fraction, share: Fraction) -> int:
-    """Return the fewest spares with which, with at least some probability below 1, no more are on order.
-
-    Pieces fail independently at a constant rate, and each that is taken is ordered again at once: what is on order is
-    Poisson distributed with the failures in a lead time as its ``mean``, however long deliveries vary (Palm 1938). The
-    exponential is held between two fractions, which come nearer until it is certain.
-
-    Examples
-    --------
-    >>> least_stock(Fraction(1, 100), Fraction(99, 100)), least_stock(Fraction(1, 3), Fraction(99, 100))
-    (0, 2)
-    """
-    stock, term, total = 0, Fraction(1), Fraction(1)
-    while not _likely(total, mean, share):
-        stock += 1
-        term *= mean / stock
-        total += term
-    return stock
-
-
-def _likely(total: Fraction, mean: Fraction, share: Fraction) -> bool:
-    """Return whether ``total * exp(-mean) >= share``."""
-    low, term, place = Fraction(1), Fraction(1), 0
-    while True:
-        place += 1
-        term *= mean / place
-        low += term
-        if total < share * low:
-            return False
-        if place + 1 > mean and total >= share * (low + term * mean / (place + 1 - mean)):
-            return True
-
-
-def missing(mean: Fraction, stock: int) -> float:
-    """Return how many pieces wait for a spare at any time, on the average: about, in floats."""
-    x = float(mean)
-    chance, waiting = math.exp(-x), x - stock
-    for number in range(stock):
-        waiting += (stock - number) * chance
-        chance *= x / (number + 1)
-    return max(waiting, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -12,10 +12,10 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
-from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, dark_links, lines_of
+from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, uses_of
-from topodesign.wiring.parts.parts import Part, PartsLike, Piece, as_parts
+from topodesign.wiring.parts.parts import PartsLike, Piece, as_parts
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -40,8 +40,6 @@ def buy_cables(
     *,
     ways: Iterable[Way] = WAYS,
     spares: str | Fraction | int = 0,
-    in_stock: str | Fraction | None = None,
-    optics: bool = False,
     one_fibre: Single | None = None,
     tables: Mapping[str, TableLike] | None = None,
 ) -> Purchase:
@@ -55,14 +53,9 @@ def buy_cables(
         A list of parts, or the path of its file; see ``topodesign/wiring/parts/parts.py``. None for that which the
         inventory names.
     ways
-        Which ways fixed cables may go: ``breakouts``, ``trunks`` (and cassettes), ``shuffles``.
+        Which ways fixed cables may go: ``breakouts``, ``trunks`` (and cassettes).
     spares
         How much more to buy of each line, rounded up: text such as ``3%``, or a share such as ``Fraction(3, 100)``.
-    in_stock
-        Have so many spares of each part that fails (``fit`` in the list) that with this probability, text such as
-        ``99%``, none is lacking until those ordered are there.
-    optics
-        Whether optics are bought, too: of those that stand what their links lose the cheapest.
     one_fibre
         Send both ways of a lane on one fibre, which takes a duplex plan: by ``circulators`` of the list in the rack of
         the host, or because ``optics`` do.
@@ -98,9 +91,6 @@ def buy_cables(
     if not allowed:
         raise ParameterError(f"name at least one way of {', '.join(WAYS)}")
     share = _share(spares)
-    sure = None if in_stock is None else _share(in_stock)
-    if sure == 1:
-        raise ParameterError("no stock lasts for certain; give a probability below 100%")
     switches = circuit_losses(wiring.inventory, tables or {})
     if one_fibre is not None and wiring.mode == "simplex":
         raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
@@ -123,21 +113,12 @@ def buy_cables(
     bought = Bought(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
-        {},
         _refused(wiring, laid.hops),
         single is not None,
     )
     loss = _light(wiring, bought, switches)
-    chosen_optics: dict[tuple[str, str], Part] = {}
-    if optics:
-        chosen_optics = _optics(shop, wiring, loss)
-        count.update(Piece(part) for part in chosen_optics.values())
-        budgets = {port: part.budget for port, part in chosen_optics.items() if part.budget is not None}
-        loss = _light(wiring, bought._replace(budgets=budgets), switches)
-    lines = lines_of(count, share, sure)
-    on_way = _pieces_of_links(wiring, laid.hops, cords, chosen_optics)
     return Purchase(
-        lines,
+        lines_of(count, share),
         listed.currency,
         listed.name,
         alone,
@@ -150,7 +131,7 @@ def buy_cables(
         laid.hops,
         ends,
         uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
-        *dark_links(lines, on_way),
+        listed.notes,
     )
 
 
@@ -220,7 +201,7 @@ def _fitting(
 
 
 def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chosen: _Chosen) -> WayPrice:
-    used = {option.way for rack in chosen.racks for _, option in rack.groups}
+    used = {one for rack in chosen.racks for _, one in rack.groups}
     try:
         only = chosen if used == {way} else _cheapest(racks, [way])
     except InfeasibleError as error:
@@ -230,11 +211,10 @@ def _alone(shop: Shop, racks: Mapping[bool, Sequence[HostRack]], way: Way, chose
 
 def _bundles(racks: Iterable[RackChoice]) -> Iterable[BundleUse]:
     for choice in racks:
-        for (there, _), bundle in choice.bundles.items():
+        for there, bundle in choice.bundles.items():
             yield BundleUse(
                 _name(choice.rack),
                 _name(there),
-                "trunks" if bundle.both else "shuffles",
                 len(bundle.drops),
                 bundle.connectors,
                 tuple(_item(piece) for piece in bundle.trunks.pieces),
@@ -249,21 +229,6 @@ def _name(rack: Rack) -> str:
 
 def _item(piece: Piece) -> str:
     return piece.part.name if piece.length is None else f"{piece.part.name}, {format_metres(piece.length)} m"
-
-
-def _pieces_of_links(
-    plan: WiringPlan,
-    hops: Mapping[_LaneKey, Sequence[Hop]],
-    cords: Mapping[str, Piece],
-    optics: Mapping[tuple[str, str], Part],
-) -> Iterator[list[Piece]]:
-    """Yield what each cross-connect and all before and behind it goes through."""
-    for connect in plan.connects:
-        found = [cords[connect.cable]] if connect.cable in cords else []
-        for end in (connect.a, connect.b):
-            found += [hop.unit.piece for hop in hops.get(end.source, ())]
-            found += [Piece(optics[end.socket])] if end.socket in optics else []
-        yield found
 
 
 def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
@@ -301,34 +266,6 @@ def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[s
             found[connect.cable] = f"Tx meets Tx: one end comes out at side {sides[0]}, the other at {sides[1]}"
         elif connect.mode == "simplex" and "B" in sides:
             found[connect.cable] = "it runs backwards: what is sent comes out at side B"
-    return found
-
-
-def _optics(shop: Shop, plan: WiringPlan, loss: LossBudget) -> dict[tuple[str, str], Part]:
-    """Return the optic of every port in use: the cheapest that stands its links, or the strongest."""
-    worst: dict[tuple[str, str], Fraction] = {}
-    lost = {link.cable: link.loss for link in loss.links}
-    for connect in plan.connects:
-        for end in (connect.a, connect.b):
-            worst[end.socket] = max(worst.get(end.socket, Fraction(0)), lost[connect.cable])
-    found = {}
-    for (host, name), most in worst.items():
-        socket = plan.inventory.port[host, name]
-        speed = socket.speed * socket.lanes
-        fits = [
-            one
-            for one in shop.parts.by_sort["optic"]
-            if (one.connector, one.speed, one.fibres) == (socket.connector, speed, 1 if shop.single == "optics" else 2)
-        ]
-        if not fits:
-            words = f"no optic with {socket.connector} of {float(speed) / 1e9:g}Gbps is in the list of parts"
-            raise InfeasibleError(f"{host} {name}: {words}")
-        strong = [one for one in fits if one.budget is None or one.budget >= most]
-        found[host, name] = (
-            min(strong, key=lambda one: (one.price, one.name))
-            if strong
-            else max(fits, key=lambda one: one.budget or Fraction(0))
-        )
     return found
 
 

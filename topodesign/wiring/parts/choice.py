@@ -25,18 +25,15 @@ from topodesign.wiring.parts.ways import (
     WAYS,
     Cover,
     Drop,
-    Option,
     PortRun,
     Rack,
     Shop,
     Span,
     Way,
-    boxes,
     cheapest_cover,
     lone_drop,
     lone_drops,
     near_piece,
-    outputs_of,
     rack_of,
     spans,
 )
@@ -55,30 +52,29 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as chosen: the kind of trunks and cassettes, how many connectors, the pieces, and the cords by lane."""
+    """A bundle between cassettes at either end: its kind, how many connectors, the pieces, and the cords by lane."""
 
     span: Span
     connectors: int
     trunks: Cover
     cassettes: Cover
     drops: tuple[Drop, ...]
-    both: bool  # whether cassettes are at either end; at the near end of others are shuffles
     single: bool = False  # whether each lane has one fibre, so that there are two lanes to a slot
 
     @cached_property
     def price(self) -> Fraction:
         """What all of it costs."""
         cords = sum((drop.price * count for drop, count in Counter(self.drops).items()), Fraction(0))
-        return self.trunks.price + (2 if self.both else 1) * self.cassettes.price + cords
+        return self.trunks.price + 2 * self.cassettes.price + cords
 
 
 @dataclass(frozen=True)
 class RackChoice:
-    """How the hosts of a rack are cabled: the option of each group, bundles by far rack and kind, and the price."""
+    """How the hosts of a rack are cabled: the way of each group, bundles by far rack, and the price."""
 
     rack: Rack
-    groups: tuple[tuple[tuple[PortRun, ...], Option], ...]
-    bundles: dict[tuple[Rack, tuple[str, str]], Bundle]
+    groups: tuple[tuple[tuple[PortRun, ...], Way], ...]
+    bundles: dict[Rack, Bundle]
     price: Fraction
     proven: bool
 
@@ -93,14 +89,14 @@ def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRa
     ]
 
 
-def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Option]]) -> dict[tuple[Rack, tuple[str, str]], list[Lane]]:
+def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Way]]) -> dict[Rack, list[Lane]]:
     """Return the lanes that go by each bundle, in the order of ports and lanes; those within their rack by none."""
-    found: dict[tuple[Rack, tuple[str, str]], list[Lane]] = {}
-    for ports, option in groups:
-        for run in ports if option.way != "breakouts" else ():
+    found: dict[Rack, list[Lane]] = {}
+    for ports, way in groups:
+        for run in ports if way != "breakouts" else ():
             for lane, (_, end) in run.ends.items():
                 if rack_of(end) != run.rack:
-                    found.setdefault((rack_of(end), option.bundle), []).append(Lane(run, lane, end))
+                    found.setdefault(rack_of(end), []).append(Lane(run, lane, end))
     return found
 
 
@@ -109,7 +105,7 @@ class HostRack:
 
     def __init__(self, shop: Shop, rack: Rack, groups: list[tuple[PortRun, ...]], *, odd: bool) -> None:
         self.shop, self.rack, self.groups, self.odd = shop, rack, groups, odd
-        self._local: dict[tuple[int, Option], Fraction | str] = {}
+        self._local: dict[tuple[int, Way], Fraction | str] = {}
         self._bundles: dict[object, Bundle] = {}
         self._drops: dict[object, Drop | None] = {}
 
@@ -127,20 +123,18 @@ class HostRack:
             return None
         return [self._choice(price, chosen, proven=True) for price, chosen in self._all(options)]
 
-    def _choice(self, price: Fraction, chosen: tuple[Option, ...], *, proven: bool) -> RackChoice:
+    def _choice(self, price: Fraction, chosen: tuple[Way, ...], *, proven: bool) -> RackChoice:
         groups = tuple(zip(self.groups, chosen, strict=True))
         return RackChoice(self.rack, groups, dict(self._priced(chosen)), price, proven)
 
-    def _all(self, options: list[list[Option]]) -> Iterator[tuple[Fraction, tuple[Option, ...]]]:
+    def _all(self, options: list[list[Way]]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
         for chosen in product(*options):
             yield self._price(chosen), chosen
 
-    def _descent(
-        self, options: list[list[Option]], ways: Sequence[Way]
-    ) -> Iterator[tuple[Fraction, tuple[Option, ...]]]:
+    def _descent(self, options: list[list[Way]], ways: Sequence[Way]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
         """Yield choices that no change of one group makes cheaper, from all groups alike as far as they can be."""
         for way in ways:
-            chosen = tuple(next((one for one in some if one.way == way), some[0]) for some in options)
+            chosen = tuple(way if way in some else some[0] for some in options)
             price, better = self._price(chosen), True
             while better:
                 better = False
@@ -151,81 +145,59 @@ class HostRack:
                             chosen, price, better = other, less, True
             yield price, chosen
 
-    def _price(self, chosen: Sequence[Option]) -> Fraction:
+    def _price(self, chosen: Sequence[Way]) -> Fraction:
         local = [price for one in enumerate(chosen) if not isinstance(price := self._local[one], str)]
         return sum(local, Fraction(0)) + sum((bundle.price for _, bundle in self._priced(chosen)), Fraction(0))
 
-    def _priced(self, chosen: Sequence[Option]) -> Iterator[tuple[tuple[Rack, tuple[str, str]], Bundle]]:
+    def _priced(self, chosen: Sequence[Way]) -> Iterator[tuple[Rack, Bundle]]:
         """Yield the bundles of a choice."""
-        groups = list(zip(self.groups, chosen, strict=True))
-        shuffled = {option.bundle: option for option in chosen}
-        for (rack, kind), lanes in lanes_by_rack(groups).items():
-            members = tuple(
-                number for number, one in enumerate(chosen) if one.bundle == kind and one.way != "breakouts"
-            )
-            name = (rack, kind, members)
+        members = tuple(number for number, way in enumerate(chosen) if way != "breakouts")
+        for rack, lanes in lanes_by_rack(list(zip(self.groups, chosen, strict=True))).items():
+            name = (rack, members)
             if name not in self._bundles:
-                bundle = self._bundle(rack, lanes, shuffled[kind], [self.groups[number] for number in members])
+                bundle = self._bundle(rack, lanes)
                 if isinstance(bundle, str):  # pragma: no cover  options that cannot be were left out
                     raise InfeasibleError(bundle)
                 self._bundles[name] = bundle
-            yield (rack, kind), self._bundles[name]
+            yield rack, self._bundles[name]
 
-    def _options(self, number: int, ways: Sequence[Way]) -> list[Option]:
-        """Return the options of a group that can be, after pricing what belongs to its ports alone."""
+    def _options(self, number: int, ways: Sequence[Way]) -> list[Way]:
+        """Return the ways of a group that can be, after pricing what belongs to its ports alone."""
         reasons, found = [], []
-        for option in self._thinkable(self.groups[number][0], ways):
-            said = self._local.get((number, option))
+        inside = all(rack == self.rack for _, rack in self.groups[number][0].racks)
+        for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
+            said = self._local.get((number, way))
             if said is None:
-                said = self._local[number, option] = self._alone(number, option)
+                said = self._local[number, way] = self._alone(number, way)
             if isinstance(said, str):
-                reasons.append(f"{option.way}: {said}")
+                reasons.append(f"{way}: {said}")
             else:
-                found.append(option)
+                found.append(way)
         if not found:
             name = self.groups[number][0].name
-            none = f"no part takes its {self.groups[number][0].port.connector} port"
-            more = reasons or [none if self.shop.single is None else "shuffles sort pairs of fibres, here are none"]
-            raise InfeasibleError(f"{name}: no parts of the list cable it; {'; '.join(dict.fromkeys(more))}")
+            raise InfeasibleError(f"{name}: no parts of the list cable it; {'; '.join(dict.fromkeys(reasons))}")
         return found
 
-    def _thinkable(self, run: PortRun, ways: Sequence[Way]) -> Iterator[Option]:
-        inside = all(rack == self.rack for _, rack in run.racks)
-        for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
-            if way != "shuffles":
-                yield Option(way)
-                continue
-            if self.shop.single is not None:
-                continue  # which fibres a shuffle sorts are those of pairs
-            for part in self.shop.parts.by_sort["shuffle"]:
-                for kind, crosses in self.shop.cords_of_shuffles(run, part):
-                    yield Option(way, part, kind, crosses)
-
-    def _alone(self, number: int, option: Option) -> Fraction | str:  # noqa: PLR0911  a reason after the other
-        """Return what the ports of a group cost with an option, bundles aside; or why it cannot be."""
+    def _alone(self, number: int, way: Way) -> Fraction | str:
+        """Return what the ports of a group cost one way, bundles aside; or why it cannot be."""
         ports, total = self.groups[number], Fraction(0)
-        if option.way == "breakouts":
+        if way == "breakouts":
             return self._by_breakouts(ports)
-        if option.shuffle is not None:
-            try:
-                outputs_of(option, ports[0])
-            except InfeasibleError as error:
-                return str(error)
         if ports[0].port.lanes > 1:
             if self.shop.single == "optics":
                 return "optics of one fibre have ports of one lane"
             if any(rack == self.rack for _, rack in ports[0].racks) and (self.odd or self.shop.circulator is not None):
                 return "legs that end in their own rack would be the only ones not exchanged, or behind no circulator"
         for run in ports:
-            piece = near_piece(self.shop, run, option)
+            piece = near_piece(self.shop, run)
             if piece is None and run.port.lanes > 1:
-                return "no breakout or array cord is long enough within the rack"
+                return "no breakout is long enough within the rack"
             total += Fraction(0) if piece is None else piece.price
-        for (rack, _), lanes in lanes_by_rack([(ports, option)]).items():
-            bundle = self._bundle(rack, lanes, option, [ports])
+        for rack, lanes in lanes_by_rack([(ports, way)]).items():
+            bundle = self._bundle(rack, lanes)
             if isinstance(bundle, str):
                 return bundle
-        return total + (0 if option.shuffle is None else option.shuffle.price * boxes(option, ports))
+        return total
 
     def _by_breakouts(self, ports: Sequence[PortRun]) -> Fraction | str:
         """Return what the cables of some ports cost that go to panels at once."""
@@ -244,7 +216,7 @@ class HostRack:
         total = Fraction(0)
         for run in ports:
             drops = lone_drops(self.shop, run)
-            fan = near_piece(self.shop, run, Option("trunks"), inside=True) if run.port.lanes > 1 else None
+            fan = near_piece(self.shop, run, inside=True) if run.port.lanes > 1 else None
             if drops is None or (run.port.lanes > 1 and fan is None):
                 return "no cord of one fibre is long enough, or no cord or breakout to circulators"
             total += sum((drop.price for drop in drops), Fraction(0)) + (fan.price if fan is not None else 0)
@@ -265,39 +237,21 @@ class HostRack:
             return "the legs of a breakout do not exchange fibres, as cords to other panel ports do: Tx would meet Tx"
         return f"{words}; no {run.port.connector} breakout is sold with legs for that"
 
-    def _bundle(
-        self, rack: Rack, lanes: Sequence[Lane], option: Option, groups: Sequence[Sequence[PortRun]]
-    ) -> Bundle | str:
+    def _bundle(self, rack: Rack, lanes: Sequence[Lane]) -> Bundle | str:
         """Return the cheapest bundle for some lanes to a rack; or why there is none."""
-        shop, shuffle = self.shop, option.shuffle
+        shop = self.shop
         needed = shop.metres(shop.top(self.rack), shop.top(rack))
-        if shuffle is None:
-            kinds = spans(shop.parts, needed)
-        else:
-            width = lanes[0].run.port.lanes // shuffle.fronts
-            kinds = (
-                span
-                for span in spans(shop.parts, needed, pairing="ends", least=width * shuffle.count)
-                if span.connector == shuffle.connector
-            )
         best: Bundle | None = None
         met = False
-        for span in kinds:
+        for span in spans(shop.parts, needed):
             met = True
-            crosses = span.crosses ^ option.crosses
-            drops = tuple(drop for lane in lanes if (drop := self._drop(lane, crosses)) is not None)
+            drops = tuple(drop for lane in lanes if (drop := self._drop(lane, span.crosses)) is not None)
             if len(drops) < len(lanes):
                 continue
-            if shuffle is None:
-                connectors = -(-len(lanes) // (span.slots if shop.single is None else 2 * span.slots))
-            else:
-                connectors = sum(
-                    boxes(option, ports) * sum(there == rack for there in outputs_of(option, ports[0]).values())
-                    for ports in groups
-                )
+            connectors = -(-len(lanes) // (span.slots if shop.single is None else 2 * span.slots))
             trunks = cheapest_cover(span.trunks, connectors)
             cassettes = cheapest_cover(span.cassettes, connectors)
-            bundle = Bundle(span, connectors, trunks, cassettes, drops, shuffle is None, shop.single is not None)
+            bundle = Bundle(span, connectors, trunks, cassettes, drops, shop.single is not None)
             if best is None or bundle.price < best.price:
                 best = bundle
         if best is not None:

@@ -19,13 +19,12 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve.discrete import MOST, Discrete
 from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
-from topodesign.wiring.inventory.devices import POLARITIES
 from topodesign.wiring.inventory.inventory import Inventory, tray_way
 from topodesign.wiring.parts import ways
 from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
 from topodesign.wiring.parts.parts import Piece
 
-_LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "shuffle": "S", "circulator": "C"}
+_LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "circulator": "C"}
 
 
 class Unit(NamedTuple):
@@ -74,19 +73,14 @@ class Laid:
 
     def lay(self, choice: RackChoice) -> None:
         """Lay what a rack's hosts are cabled with."""
-        for ports, option in choice.groups:
-            boxes: list[Unit] = []
-            for number, run in enumerate(ports):
-                if option.way == "breakouts":
+        for ports, way in choice.groups:
+            for run in ports:
+                if way == "breakouts":
                     self._direct(run)
-                elif option.shuffle is None:
-                    self._to_cassettes(run)
                 else:
-                    if number % option.shuffle.count == 0:
-                        boxes.append(self._unit(Piece(option.shuffle), choice.rack, choice.rack))
-                    self._to_shuffle(run, option, boxes[-1], number % option.shuffle.count + 1)
-        for (rack, kind), lanes in lanes_by_rack(choice.groups).items():
-            self._bundle(choice.rack, rack, choice.bundles[rack, kind], lanes)
+                    self._to_cassettes(run)
+        for rack, lanes in lanes_by_rack(choice.groups).items():
+            self._bundle(choice.rack, rack, choice.bundles[rack], lanes)
 
     def _unit(self, piece: Piece, a: ways.Rack, b: ways.Rack) -> Unit:
         letter = _LETTERS[piece.part.sort]
@@ -107,7 +101,7 @@ class Laid:
             self.hops[run.key(lane)] = (Hop(unit, *(ends if self._shop.single is None else (_LONE, _LONE))),)
 
     def _by_circulators(self, run: ways.PortRun) -> None:
-        fan = ways.near_piece(self._shop, run, ways.Option("trunks"), inside=True)
+        fan = ways.near_piece(self._shop, run, inside=True)
         unit = None if fan is None else self._unit(fan, run.rack, run.rack)
         for (lane, (_, end)), drop in zip(run.ends.items(), ways.lone_drops(self._shop, run) or (), strict=True):
             hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
@@ -125,7 +119,7 @@ class Laid:
             hops.append(Hop(self._unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
 
     def _to_cassettes(self, run: ways.PortRun) -> None:
-        piece = ways.near_piece(self._shop, run, ways.Option("trunks"))
+        piece = ways.near_piece(self._shop, run)
         if piece is None:
             return
         unit = self._unit(piece, run.rack, run.rack)
@@ -133,52 +127,25 @@ class Laid:
             there = self.hops if ways.rack_of(end) == run.rack else self._near
             there[run.key(lane)] = (Hop(unit, *_fan(run, lane)),)
 
-    def _to_shuffle(self, run: ways.PortRun, option: ways.Option, shuffle: Unit, place: int) -> None:
-        """Lay the array cord of a port and its lanes through a shuffle, of which it has one input."""
-        piece = ways.near_piece(self._shop, run, option)
-        if piece is None:  # pragma: no cover  the choice has priced it
-            return
-        connector = run.port.connector
-        cord = self._unit(piece, run.rack, run.rack)
-        width = run.port.lanes // shuffle.piece.part.fronts
-        for lane in run.ends:
-            output, rest = divmod(lane - 1, width)
-            slot = (place - 1) * width + rest + 1
-            send, receive = fibres_at_host(connector, lane)
-            kind = next(one for one in POLARITIES if one == option.kind)
-            came, back = (far_fibre(connector, kind, fibre) for fibre in (send, receive))
-            out = ways.fibres_of_slot(connector, "ends", slot)
-            if (came, back) != ways.fibres_of_slot(connector, "ends", lane):
-                out = out[::-1]
-            self._near[run.key(lane)] = (
-                Hop(cord, Ends(1, send, receive), Ends(1, came, back)),
-                Hop(shuffle, Ends(place, came, back), Ends(output + 1, *out)),
-            )
-
     def _bundle(self, here: ways.Rack, there: ways.Rack, bundle: Bundle, lanes: Sequence[Lane]) -> None:
         span = bundle.span
         trunks = self._plugs(bundle.trunks, here, there)
-        rears = self._plugs(bundle.cassettes, here, here) if bundle.both else []
+        rears = self._plugs(bundle.cassettes, here, here)
         fars = self._plugs(bundle.cassettes, there, there)
-        connector_of: dict[tuple[Unit, int], int] = {}  # by the shuffle and its output
         for number, (lane, drop) in enumerate(zip(lanes, bundle.drops, strict=True)):
             hops = list(self._near.get(lane.run.key(lane.number), ()))
-            if bundle.both:
-                width = 2 * span.slots if bundle.single else span.slots
-                connector, slot = number // width, number % width + 1
-                if bundle.single:
-                    self._lone(drop, here, hops)
-                    slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
-                elif drop.near is not None:
-                    hops.append(Hop(self._unit(drop.near, here, here), *_turned(crosses=drop.near_crosses)))
-                send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
-                unit, rear = rears[connector]
-                fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
-                inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
-                hops.append(Hop(unit, Ends(_front(span.slots, rear, slot), send, receive), inside))
-            else:
-                inside = hops[-1].leaves
-                connector = connector_of.setdefault((hops[-1].unit, inside.plug), len(connector_of))
+            width = 2 * span.slots if bundle.single else span.slots
+            connector, slot = number // width, number % width + 1
+            if bundle.single:
+                self._lone(drop, here, hops)
+                slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
+            elif drop.near is not None:
+                hops.append(Hop(self._unit(drop.near, here, here), *_turned(crosses=drop.near_crosses)))
+            send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
+            unit, rear = rears[connector]
+            fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
+            inside = Ends(rear, fibres[send - 1], fibres[receive - 1])
+            hops.append(Hop(unit, Ends(_front(span.slots, rear, slot), send, receive), inside))
             trunk, plug = trunks[connector]
             came = Ends(plug, *(far_fibre(span.connector, span.polarity, fibre) for fibre in inside[1:]))
             hops.append(Hop(trunk, Ends(plug, *inside[1:]), came))

@@ -4,7 +4,7 @@ A list of parts is
 
     name: neutral types                      # optional
     currency: EUR                            # optional: of all prices
-    cords:      # ends: LC simplex, LC duplex, or the connector of a host: MPO-12, MPO-16, MPO-24
+    cords:      # ends: LC simplex or LC duplex
       - {part: duplex cord, ends: LC duplex, lengths: [1m, 2m, 3m, 5m], price: 4.20, per_metre: 0.60,
          lead: 3d, polarity: either}
     breakouts:  # legs: how much of the length is legs, one for all or one for each lane
@@ -14,26 +14,25 @@ A list of parts is
          lead: 3w}
     cassettes:  # rears: plugs of trunks behind; fronts: LC duplex ports; fibres: which fibres one front port has
       - {part: cassette, connector: MPO-12, rears: 1, fronts: 6, fibres: pairs, price: 85, lead: 5d, loss: 0.5dB}
-    shuffles:   # lanes of each input go to the outputs in turn, each output has one lane of every input, or several
-      - {part: shuffle, connector: MPO-12, inputs: 4, outputs: 4, price: 240, lead: 6w, loss: 0.7dB}
-    optics:     # budget: the loss that it stands; fibres: 1 for one that sends and receives on one fibre
-      - {part: optic, connector: MPO-12, speed: 100Gbps, price: 95, lead: 2w, budget: 1.9dB}
     circulators:                             # join what is sent and received of a lane on one fibre
       - {part: circulator, price: 70, lead: 4w, loss: 0.8dB}
 
 ``loss`` is what light loses in a part. Fibre is counted by the metre (``losses`` of the inventory), and connectors
-where cables are plugged in: at a panel port as the inventory says, those of a cassette or shuffle with its loss, before
-and behind it. So cables have none of their own unless it is said. ``polarity`` of a trunk and of an MPO cord is its
-type by TIA-568 (A, B or C; B if unsaid); a duplex cord is ``crossed`` (A to B, as usual and if unsaid), ``straight`` or
-can be turned: ``either``. The ``fibres`` of a cassette's front port are ``pairs`` (1 and 2, 3 and 4; if unsaid) or
-``ends`` (1 and 12, 2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays;
-``fit``, the failures of a piece in 10^9 hours, for spares. A price is that of one piece of no length, and ``per_metre``
-is added.
+where cables are plugged in: at a panel port as the inventory says, those of a cassette with its loss, before and
+behind it. So cables have none of their own unless it is said. ``polarity`` of a trunk is its type by TIA-568 (A, B or
+C; B if unsaid); a duplex cord is ``crossed`` (A to B, as usual and if unsaid), ``straight`` or can be turned:
+``either``. The ``fibres`` of a cassette's front port are ``pairs`` (1 and 2, 3 and 4; if unsaid) or ``ends`` (1 and 12,
+2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays. A price is that of one
+piece of no length, and ``per_metre`` is added.
+
+Lists of 0.27 may have ``shuffles``, ``optics``, array cords and ``fit`` too. These are read over, and ``notes`` of the
+list names them.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -49,7 +48,7 @@ from topodesign.base.text_files import read_text
 from topodesign.wiring.inventory.devices import LANES, POLARITIES, Connector
 from topodesign.wiring.inventory.fields import FileFields, fields, items, metres
 
-Sort = Literal["cord", "breakout", "trunk", "cassette", "shuffle", "optic", "circulator"]
+Sort = Literal["cord", "breakout", "trunk", "cassette", "circulator"]
 Turn = Literal["crossed", "straight", "either"]
 Pairing = Literal["pairs", "ends"]
 
@@ -58,7 +57,7 @@ PartsLike: TypeAlias = "PartsList | str | Path"  # a list of parts, or the path 
 TURNS: tuple[Turn, ...] = get_args(Turn)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
 ARRAYS: tuple[Connector, ...] = ("MPO-12", "MPO-16", "MPO-24")
-_CORDS = ("LC simplex", "LC duplex", *ARRAYS)
+_CORDS = ("LC simplex", "LC duplex")
 _ENDINGS = (".yaml", ".yml")
 _LARGEST = 2**20
 _MOST = 2000  # parts of a list
@@ -72,11 +71,10 @@ _SECTIONS = {
     "breakouts": ("connector lengths legs", "per_metre loss diameter"),
     "trunks": ("connector connectors lengths", "per_metre loss polarity diameter"),
     "cassettes": ("connector rears fronts", "loss fibres"),
-    "shuffles": ("connector inputs outputs", "loss"),
-    "optics": ("connector speed", "budget fibres"),
     "circulators": ("", "loss"),
 }
 """The fields of parts by section, beside those of all: what has to be said, and what may be."""
+_RETIRED = ("shuffles", "optics")  # sections of 0.27
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +83,9 @@ class Part:
 
     * ``name``, ``sort``: what it is called and is.
     * ``price``, ``per_metre``: of a piece, and of each of its metres.
-    * ``polarity``: A, B or C of a trunk or an array cord; of a duplex cord ``crossed``, ``straight`` or ``either``.
+    * ``polarity``: A, B or C of a trunk; of a duplex cord ``crossed``, ``straight`` or ``either``.
     * ``legs``: metres of the legs of a breakout behind its furcation, one for all or one for each lane.
-    * ``count``, ``fronts``: connectors of a trunk; rears and fronts of a cassette; inputs and outputs of a shuffle.
-    * ``speed``, ``budget``, ``fibres``: of an optic: bits per second of all lanes, dB that it stands or None if
-      unknown, and how many fibres a lane takes.
+    * ``count``, ``fronts``: connectors of a trunk; rears and fronts of a cassette.
     """
 
     name: str
@@ -99,17 +95,13 @@ class Part:
     lead: int  # days until it is there
     per_metre: Fraction = Fraction(0)
     lengths: tuple[Fraction, ...] = ()  # metres that it is sold in, ascending; none of what has no length
-    loss: Fraction | None = None  # in dB, with the connectors of a cassette or shuffle; None if unknown
+    loss: Fraction | None = None  # in dB, with the connectors of a cassette; None if unknown
     diameter: Fraction | None = None  # in metres, or None
     polarity: str = ""
     legs: tuple[Fraction, ...] = ()
     count: int = 1
     fronts: int = 1
     pairing: Pairing = "pairs"  # which fibres a front port of a cassette has
-    speed: Fraction = Fraction(0)
-    budget: Fraction | None = None
-    fibres: int = 2
-    fit: Fraction | None = None  # failures of a piece in 10^9 hours; None if unknown
 
     def leg(self, lane: int) -> Fraction | None:
         """Return how long the leg of a lane is; None if there is no such leg."""
@@ -142,11 +134,15 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class PartsList:
-    """A list of parts: ``parts`` with different names, the ``currency`` of their prices, and a ``name``."""
+    """A list of parts: ``parts`` with different names, the ``currency`` of their prices, and a ``name``.
+
+    ``notes``: what its file has and nothing uses any more, in words.
+    """
 
     parts: tuple[Part, ...]
     currency: str = ""
     name: str = ""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def by_sort(self) -> Mapping[str, tuple[Part, ...]]:
@@ -188,13 +184,19 @@ def read_parts(path: str | Path) -> PartsList:
     """
     path = as_path(path)
     with expecting(path, FileKind.PARTS):
-        said = fields(parse_yaml(read_text(path, _ENDINGS, _LARGEST)), "parts", (), ("name", "currency", *_SECTIONS))
+        known_sections = ("name", "currency", *_SECTIONS, *_RETIRED)
+        said = fields(parse_yaml(read_text(path, _ENDINGS, _LARGEST)), "parts", (), known_sections)
         document = FileFields(said, "")
         seen: dict[str, Part] = {}
+        ignored = Counter({section: 1 for section in _RETIRED if section in said})
         for section, (required, optional) in _SECTIONS.items():
             known = ("part", *required.split(), "price", "lead"), (*optional.split(), "fit")
             for value in items(said[section], section) if section in said else ():
                 entry = FileFields(fields(value, section, *known), section)
+                ignored["fit"] += "fit" in entry
+                if section == "cords" and entry.text("ends") in ARRAYS:
+                    ignored["cords with MPO ends"] += 1
+                    continue
                 part = _part(entry, section)
                 if part.name in seen:
                     raise entry.wrong("part", f"there are two parts '{part.name}'")
@@ -203,7 +205,9 @@ def read_parts(path: str | Path) -> PartsList:
                 seen[part.name] = part
         if not seen:
             raise FileFormatError(f"there are no parts; sections are {', '.join(_SECTIONS)}")
-        return PartsList(tuple(seen.values()), document.text("currency", ""), document.text("name", path.stem))
+        names = ", ".join(name for name, count in ignored.items() if count)
+        notes = (f"ignored in {path.name}, as retired after 0.27: {names}",) if names else ()
+        return PartsList(tuple(seen.values()), document.text("currency", ""), document.text("name", path.stem), notes)
 
 
 def _part(entry: FileFields, section: str) -> Part:
@@ -215,8 +219,6 @@ def _part(entry: FileFields, section: str) -> Part:
 
 def _common(entry: FileFields) -> dict[str, object]:
     found: dict[str, object] = {"loss": entry.loss("loss")}
-    if "fit" in entry:
-        found["fit"] = _price(entry, "fit")
     if "lengths" in entry:
         found["loss"] = found["loss"] or Fraction(0)
         found["lengths"] = tuple(sorted(_lengths(entry, "lengths")))
@@ -227,16 +229,15 @@ def _common(entry: FileFields) -> dict[str, object]:
     return found
 
 
-def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort after the other
+def _special(entry: FileFields, part: Part) -> Part:
     """Return a part with the fields of its sort."""
     if part.sort == "cord":
         ends = entry.choice("ends", _CORDS)
-        usual = "B" if ends in ARRAYS else "crossed" if ends == "LC duplex" else "straight"
-        polarity: str = entry.choice("polarity", POLARITIES if ends in ARRAYS else TURNS, usual)
-        return replace(part, connector=ends, polarity=polarity)
+        usual: Turn = "crossed" if ends == "LC duplex" else "straight"
+        return replace(part, connector=ends, polarity=entry.choice("polarity", TURNS, usual))
     if part.sort == "circulator":
         return part
-    connector = entry.choice("connector", tuple(LANES) if part.sort == "optic" else ARRAYS)
+    connector = entry.choice("connector", ARRAYS)
     part = replace(part, connector=connector)
     if part.sort == "breakout":
         legs = _lengths(entry, "legs") if isinstance(entry.values["legs"].value, list) else [_above_zero(entry, "legs")]
@@ -248,20 +249,11 @@ def _special(entry: FileFields, part: Part) -> Part:  # noqa: PLR0911  a sort af
     if part.sort == "trunk":
         polarity = entry.choice("polarity", POLARITIES, "B")
         return replace(part, polarity=polarity, count=_ports(entry, "connectors"))
-    if part.sort == "cassette":
-        rears, fronts = _ports(entry, "rears"), _ports(entry, "fronts")
-        if fronts % rears or fronts // rears > _pairs(connector):
-            words = f"each of {rears} rears has as many fronts, at most {_pairs(connector)} by {connector}"
-            raise entry.wrong("fronts", words)
-        return replace(part, count=rears, fronts=fronts, pairing=entry.choice("fibres", PAIRINGS, "pairs"))
-    if part.sort == "shuffle":
-        inputs, outputs = _ports(entry, "inputs"), _ports(entry, "outputs")
-        if LANES[connector] % outputs or inputs * (LANES[connector] // outputs) > _pairs(connector):
-            words = f"{LANES[connector]} lanes of {inputs} inputs do not come out evenly by {outputs} {connector}"
-            raise entry.wrong("outputs", words)
-        return replace(part, count=inputs, fronts=outputs)
-    fibres = int(entry.choice("fibres", ("1", "2"), "2"))
-    return replace(part, speed=entry.speed("speed", 1), budget=entry.loss("budget"), fibres=fibres)
+    rears, fronts = _ports(entry, "rears"), _ports(entry, "fronts")
+    if fronts % rears or fronts // rears > _pairs(connector):
+        words = f"each of {rears} rears has as many fronts, at most {_pairs(connector)} by {connector}"
+        raise entry.wrong("fronts", words)
+    return replace(part, count=rears, fronts=fronts, pairing=entry.choice("fibres", PAIRINGS, "pairs"))
 
 
 def _pairs(connector: Connector) -> int:

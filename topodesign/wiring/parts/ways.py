@@ -2,8 +2,6 @@
 
 * ``breakouts``: one cable from port to panels: a breakout cable, or a cord for a port of one lane.
 * ``trunks``: a short breakout or cord to a cassette in the host's rack, a trunk to a cassette in the panel's, a cord.
-* ``shuffles``: an array cord to a shuffle in the host's rack, which sorts lanes by where they go; from each of its
-  outputs a trunk to a cassette in the panel's rack, and a cord.
 
 What is sent must come out at side A of every panel port, or of every one at side B, for a patch to bring it to a
 receiver: how often fibres of a pair are exchanged on the way has to be even, or odd, for all.
@@ -31,10 +29,10 @@ from topodesign.wiring.inventory.devices import Connector, Fixed, Place, Polarit
 from topodesign.wiring.inventory.inventory import Inventory, run, tray_way, ways_from
 from topodesign.wiring.parts.parts import ARRAYS, TURNS, Pairing, Part, PartsList, Piece, shortest
 
-Way = Literal["breakouts", "trunks", "shuffles"]
+Way = Literal["breakouts", "trunks"]
 Single = Literal["circulators", "optics"]
 SINGLES: tuple[Single, ...] = ("circulators", "optics")
-WAYS: tuple[Way, ...] = ("breakouts", "trunks", "shuffles")
+WAYS: tuple[Way, ...] = ("breakouts", "trunks")
 
 Rack: TypeAlias = tuple[str, str]  # a site and a rack
 
@@ -105,7 +103,7 @@ class Shop:
         return tops
 
     def top(self, rack: Rack) -> Place:
-        """Return where cassettes and shuffles of a rack are: above its highest device."""
+        """Return where the cassettes of a rack are: above its highest device."""
         return Place(*rack, self._tops[rack])
 
     def metres(self, here: Place, there: Place, *, slack: bool = True) -> Fraction:
@@ -119,21 +117,19 @@ class Shop:
             self._metres[name] = found + (self.inventory.slack if slack else 0)
         return self._metres[name]
 
-    def cord(
-        self, ends: str, here: Place, there: Place, *, crosses: bool | None = None, kind: str = ""
-    ) -> Piece | None:
+    def cord(self, ends: str, here: Place, there: Place, *, crosses: bool | None = None) -> Piece | None:
         """Return the cheapest cord between two places; None if none is long enough.
 
-        ``crosses``: whether it exchanges the fibres of a pair; ``kind``: the type of an array cord.
+        ``crosses``: whether it exchanges the fibres of a pair.
         """
         needed = self.metres(here, there)
-        name = (ends, needed, crosses, kind)
+        name = (ends, needed, crosses)
         if name not in self._pieces:
             fits = {None: TURNS, True: ("crossed", "either"), False: ("straight", "either")}[crosses]
             some = (
                 shortest(one, needed)
                 for one in self.parts.by_sort["cord"]
-                if one.connector == ends and (one.polarity == kind if kind else one.polarity in fits)
+                if one.connector == ends and one.polarity in fits
             )
             self._pieces[name] = _cheapest(some)
         return self._pieces[name]
@@ -195,37 +191,13 @@ class Shop:
             return self.cord("LC duplex", run.place, end, crosses=odd)
         return None if odd else self.breakout(run, {lane: end for lane, (_, end) in run.ends.items()})
 
-    def cords_of_shuffles(self, run: PortRun, part: Part) -> list[tuple[str, bool]]:
-        """Return the types of array cord that bring the lanes of a port to a shuffle in order, and if they exchange."""
-        found = []
-        if part.connector == run.port.connector:
-            for kind in ("A", "B", "C"):
-                came = [slot_after(run.port.connector, "ends", kind, lane) for lane in range(1, run.port.lanes + 1)]
-                if all(one is not None and one[0] == lane for lane, one in enumerate(came, start=1)):
-                    found.append((kind, came[0] is not None and came[0][1]))
-        return found
-
 
 def _cheapest(pieces: Iterable[Piece | None]) -> Piece | None:
     return min((one for one in pieces if one is not None), key=lambda one: one.rank, default=None)
 
 
-class Option(NamedTuple):
-    """How a group of ports may be cabled: the way, and of shuffles which, with which type of array cord."""
-
-    way: Way
-    shuffle: Part | None = None
-    kind: str = ""
-    crosses: bool = False  # whether the array cord does
-
-    @property
-    def bundle(self) -> tuple[str, str]:
-        """What its bundles have in common."""
-        return (self.shuffle.name, self.kind) if self.shuffle is not None else ("", "")
-
-
 class Drop(NamedTuple):
-    """The cords of a lane at the two ends of a bundle; none at the near end of a breakout or a shuffle."""
+    """The cords of a lane at the two ends of a bundle; none at the near end of a breakout."""
 
     near: Piece | None
     far: Piece
@@ -237,19 +209,6 @@ class Drop(NamedTuple):
     def price(self) -> Fraction:
         """What they cost."""
         return sum((one.price for one in (self.far, self.near, self.circulator) if one is not None), Fraction(0))
-
-
-def outputs_of(option: Option, run: PortRun) -> dict[int, Rack]:
-    """Return the rack that each output of a shuffle leads to; raises InfeasibleError if it would be several."""
-    if option.shuffle is None:
-        return {}
-    width = run.port.lanes // option.shuffle.fronts
-    found: dict[int, Rack] = {}
-    for lane, rack in run.racks:
-        output = (lane - 1) // width + 1
-        if rack == run.rack or found.setdefault(output, rack) != rack:
-            raise InfeasibleError("lanes of one output of the shuffle end in several racks, or stay in their own")
-    return found
 
 
 def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
@@ -269,23 +228,16 @@ def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
     return found if len(found) == len(drops) else None
 
 
-def near_piece(shop: Shop, run: PortRun, option: Option, *, inside: bool = False) -> Piece | None:
-    """Return what leads from a port to cassettes or a shuffle of its rack; None for a cord of one lane, or if none.
+def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | None:
+    """Return what leads from a port to cassettes of its rack; None for a cord of one lane, or if none.
 
     Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
     """
     top = shop.top(run.rack)
-    if option.shuffle is not None:
-        return shop.cord(run.port.connector, run.place, top, kind=option.kind)
     if run.port.lanes == 1:
         return None
     ends = {lane: end if not inside and rack_of(end) == run.rack else top for lane, (_, end) in run.ends.items()}
     return shop.breakout(run, ends)
-
-
-def boxes(option: Option, ports: Sequence[PortRun]) -> int:
-    """Return how many shuffles some ports need."""
-    return 0 if option.shuffle is None else -(-len(ports) // option.shuffle.count)
 
 
 class Cover(NamedTuple):
@@ -326,11 +278,8 @@ def slot_after(connector: Connector, pairing: Pairing, polarity: Polarity, slot:
     return None
 
 
-def spans(parts: PartsList, needed: Fraction, *, pairing: Pairing | None = None, least: int = 1) -> Iterator[Span]:
-    """Yield the kinds of bundles that go so many metres, by connector, type of trunk, fibres and slots of a cassette.
-
-    With ``pairing`` only those of cassettes with such fibres, with at least so many slots.
-    """
+def spans(parts: PartsList, needed: Fraction) -> Iterator[Span]:
+    """Yield the kinds of bundles that go so many metres: by connector, type of trunk, fibres and slots of cassettes."""
     kinds = {
         (array, one.pairing, one.slots)
         for one in parts.by_sort["cassette"]
@@ -338,8 +287,6 @@ def spans(parts: PartsList, needed: Fraction, *, pairing: Pairing | None = None,
         if array == one.connector
     }
     for connector, fibres, slots in sorted(kinds):
-        if (pairing is not None and fibres != pairing) or slots < least:
-            continue
         cassettes = tuple(
             Piece(one)
             for one in parts.by_sort["cassette"]

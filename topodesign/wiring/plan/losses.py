@@ -274,7 +274,6 @@ class Bought(NamedTuple):
 
     lanes: Mapping[tuple[str, str, int], Sequence[_Part]]
     cords: Mapping[str, Sequence[_Part]]
-    budgets: Mapping[tuple[str, str], Fraction]
     refused: Mapping[str, str]  # cables of links that cannot be, and why
     single: bool = False  # whether both ways of a link go by one fibre
 
@@ -293,8 +292,6 @@ def losses_of(
     """
     budget = {socket: port.budget_db for socket, port in inventory.port.items()}
     metres = {} if bought is not None else fixed_lengths(inventory, fixed)
-    if bought is not None:
-        budget |= bought.budgets
     links = []
     for connect in connects:
         ends = (connect.a, connect.b)

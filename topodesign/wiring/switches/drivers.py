@@ -8,4 +8,3 @@ from topodesign.wiring.switches.switch import Driver
 
 DRIVERS: dict[str, Driver] = {driver.name: driver for driver in declared_in(kinds.__name__, "DRIVER", kinds.FORMATS)}
 """By name: what each module of ``kinds`` declares as its ``DRIVER``."""
-

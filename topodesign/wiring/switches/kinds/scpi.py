@@ -101,4 +101,3 @@ def _commands(words: str, pairs: Collection[Pair], size: int, *, batch: bool = T
     """Return a command for all circuits, or one for each; none for none."""
     groups = [pairs] if batch and pairs else [[pair] for pair in pairs]
     return [f"{words} {port_lists(group, size)}" for group in groups]
-

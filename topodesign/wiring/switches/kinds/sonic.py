@@ -141,4 +141,3 @@ def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
             number = port_number(panel, port.label)
             found |= {f"{number}A": f"{name}:Tx", f"{number}B": f"{name}:Rx"}
     return found
-
