@@ -96,11 +96,10 @@ from topodesign.runtime.phases import PhasesReport as PhasesReport
 from topodesign.runtime.phases import check_phases as check_phases
 from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
-from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
 from topodesign.schedulers.failure_plans import failure_plans as failure_plans
 from topodesign.schedulers.failure_plans import replan as replan
-from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
 from topodesign.schedulers.listing import methods as methods
+from topodesign.schedulers.schedule_list import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import as_topology as as_topology

@@ -47,9 +47,9 @@ SLOW = """
     compare best torus jellyfish fattree -n 24 -d 4 --size 1MiB --size 1GiB
     optimum dgx_a100(2) --scan 3 --size 1GB
     layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB
-    pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
+    schedule torus(4,4) --collective broadcast --method pipeline --list --root 0 --size 64KiB --size 1GiB
     methods torus(3,3) --collective allgather --size 64KiB --method spff --method ring --method stored
-    frontier biring(2,4) --chunks 2 --size 64KiB
+    schedule biring(2,4) --collective allgather --method exact --list --chunks 2 --size 64KiB
     wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
     wire impact plan.json --host host03
     wire check plan.json --lldp observed_testbed.csv

@@ -156,6 +156,9 @@ FOLDERS = {"bringup", "labels", "netbox", "panels", "scpi", "sonic"}
 """Formats of exports that are directories."""
 
 
+_LISTED = "schedule --collective allgather --method exact --list --chunks 1"
+
+
 def _command(*words: str) -> None:
     """Run a command; a signal is heard as in a process of its own."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
@@ -294,9 +297,9 @@ WRITERS = (
     Writer("cli/answers", "a.json", _answer),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(
-        "cli/prices",
+        "cli/schedule",
         "plans",
-        lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
+        lambda path, version: _command(*_LISTED.split(), f"uniring(1,{3 + version})", "-o", str(path)),
         makes_directory=True,
     ),
     Writer(

@@ -127,6 +127,9 @@ CASES = {
         verify together.npz
         schedule torus(3,3) --method exact --collective allgather -o exact.npz
         schedule torus(2,3) --method tacos-ilp --collective allgather -o ilp.npz
+        schedule biring(2,4) --collective allgather --method exact --list --chunks 2 --size 64KiB
+        schedule torus(4,4) --collective broadcast --method pipeline --list --root 0 --size 64KiB --size 1GiB
+        schedule torus(4,4) --collective broadcast --method pipeline --list --group 4x4:0 --others forward --root first
         verify rounds.npz
         verify trees.npz
         verify switched.npz
@@ -175,14 +178,11 @@ CASES = {
         verify module.py
         verify wrong.xml
         verify no_program.xml
-        frontier biring(2,4) --chunks 2 --size 64KiB
         reconfigure -n 9 -d 2 --delay 1us
         reconfigure -n 6 -d 1 --collective allreduce --cabling duplex --dark moved
         reconfigure -n 6 -d 1 --group 3x2:0
         reconfigure -n 5 -d 2 --collective allgather --cabling duplex --plant five.yaml
         reconfigure -n 4 -d 1 --group 2x2:0 --cabling duplex --plant five.yaml
-        pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
-        pipeline torus(4,4) --group 4x4:0 --root first
         methods
         methods torus(3,3) --collective allgather --size 64KiB --method spff --method tacos --method stored
         methods dgx_a100(1) --method forest --method bruck
@@ -241,7 +241,7 @@ CASES = {
 }
 """Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
 
-BY_THE_CLOCK = ("frontier.unsettled[].", "run.runs[].own.")
+BY_THE_CLOCK = ("schedule with --list.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 NOT_OF_THE_CATALOG = ("frontier.candidates", "catalog show for one N.candidates")
 """Keys that ``pareto`` writes, and that the same answer has no need of where it is of the catalog alone."""

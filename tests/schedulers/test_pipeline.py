@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -15,8 +16,8 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import pipelined
-from topodesign.schedulers.frontier import pipeline_frontier
-from topodesign.schedulers.pipeline import METHOD, Pipeline, finished, pipelines
+from topodesign.schedulers.pipeline import METHOD, Pipeline, pipelines
+from topodesign.schedulers.schedule_list import list_schedules
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -37,15 +38,15 @@ def test_from_the_eccentricity_to_the_least_cut(place: str, name: str) -> None:
     where = topology if name == "broadcast" else topology.transpose()
     graph = nx.DiGraph([link[:2] for link in where.links()])
     for root in (0, topology.nodes - 1):
-        found = pipeline_frontier(place, name, root=root, most_chunks=24)
-        assert found.points[0].cost.steps == nx.eccentricity(graph, root)
+        found = list_schedules(place, name, method="pipeline", root=root, chunks=24)
+        assert found.schedules[0].cost.steps == nx.eccentricity(graph, root)
         assert found.bound == Fraction(topology.degree, least_cut(where, root))
-        last = found.points[-1].cost
+        last = found.schedules[-1].cost
         assert found.bound < last.bandwidth <= found.bound * Fraction(last.steps, 24) or topology.nodes == 2
-        costs = [(point.cost.steps, -point.cost.bandwidth) for point in found.points]
+        costs = [(point.cost.steps, -point.cost.bandwidth) for point in found.schedules]
         assert costs == sorted(costs)
-        for point in (*found.points[:3], found.points[-1]):
-            plan = found.plan(point)
+        for point in (*found.schedules[:3], found.schedules[-1]):
+            plan = point.plan
             report = verify_rounds(topology, plan.movement)  # type: ignore[arg-type]
             assert report.ok, report.problems
             assert report.cost == point.cost
@@ -62,14 +63,14 @@ def test_all_families_reach_the_eccentricity_and_the_least_cut(name: str) -> Non
         topology = build(place)
         where = topology if name == "broadcast" else topology.transpose()
         graph = nx.DiGraph([link[:2] for link in where.links() if link[0] != link[1]])
-        found = pipeline_frontier(place, name, root=0)
+        found = list_schedules(place, name, method="pipeline", root=0)
         farthest = nx.eccentricity(graph, 0)
-        assert found.points[0].cost.steps == farthest
+        assert found.schedules[0].cost.steps == farthest
         assert found.bound == Fraction(topology.degree, least_cut(where, 0))
-        last = found.points[-1]
+        last = found.schedules[-1]
         assert last.cost.bandwidth <= found.bound * Fraction(last.cost.steps, last.chunks)
-        for point in (found.points[0], found.best("1MiB")):
-            assert verify(found.plan(point)).ok
+        for point in (found.schedules[0], found.best("1MiB")):
+            assert verify(point.plan).ok
         more = last.cost.steps - last.chunks + 1 - farthest
         heights[more] = heights.get(more, 0) + 1
     higher = sorted(heights.items())
@@ -88,25 +89,26 @@ def test_costs_are_told_without_making_the_rounds() -> None:
 
 
 def test_the_best_of_the_frontier_is_taken_for_the_size() -> None:
-    found = pipeline_frontier("torus(4,4)", root=3, sizes=["1KiB", "1MiB", "1GiB"])
+    found = list_schedules("torus(4,4)", "broadcast", method="pipeline", root=3, sizes=["1KiB", "1MiB", "1GiB"])
     for size in ("1KiB", "1MiB", "1GiB"):
         plan = schedule("torus(4,4)", "broadcast", method="pipeline", root=3, size=size)
         assert verify(plan).ok
         best = found.best(size)
         assert plan.claim == {"steps": best.cost.steps, "bandwidth": best.cost.bandwidth}
-        assert all(found.time(best, size) <= found.time(point, size) for point in found.points)
+        assert all(found.time(best, size) <= found.time(point, size) for point in found.schedules)
     assert str(found.record()["bound"]) == "1"
-    assert len(found.to_records()) == len(found.points)
-    assert "best for 1KiB" in str(found)
+    assert len(found.to_records()) == len(found.schedules)
+    assert "more are in --json" in str(found)
 
 
 @pytest.mark.parametrize("collective", METHOD.collectives, ids=str)
 def test_groups_that_share_links_come_to_the_exact_price(collective: object) -> None:
     root = "first" if collective.rooted else None  # type: ignore[attr-defined]
-    found = pipeline_frontier("torus(3,4)", collective, group="6x2:1", root=root, most_chunks=64)  # type: ignore[arg-type]
-    plan = found.plan(found.points[-1])
+    share: dict[str, Any] = {"group": "6x2:1", "others": "forward", "root": root}
+    found = list_schedules("torus(3,4)", collective, method="pipeline", chunks=64, **share)  # type: ignore[arg-type]
+    plan = found.schedules[-1].plan
     assert verify(plan).ok
-    assert found.bound <= plan.claim["bandwidth"] <= found.bound * Fraction(found.points[-1].cost.steps, 64)
+    assert found.bound <= plan.claim["bandwidth"] <= found.bound * Fraction(found.schedules[-1].cost.steps, 64)
 
 
 def test_nodes_in_no_tree_pass_data_on() -> None:
@@ -121,26 +123,26 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
         assert report.ok, report.problems
     whole = Pipeline(torus, ALLGATHER.among(members), "trees", (trees,))
     assert whole.cost(3) == report.cost
-    assert finished(pipeline_frontier("torus(4,4)", "allgather", only="0,5").points[0], ALLGATHER).steps
+    assert list_schedules("torus(4,4)", "allgather", method="pipeline", only="0,5", others="forward").schedules[0].steps
     assert np.all(np.isin(rounds.block, members))
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"collective": "all-to-all"}, "pipelines over trees do"),
+        ({"collective": "all-to-all"}, "--list of --method pipeline is of .*; an all-to-all"),
         ({}, "needs a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
         ({"root": 9}, "root must be from 0 to 8"),
-        ({"root": 3, "only": "0,1,2"}, "root 3 of the broadcast is none of its members"),
-        ({"root": 0, "others": "vanish"}, "others forward here"),
-        ({"root": 0, "most_chunks": 0}, "most_chunks must be from 1"),
+        ({"root": 3, "only": "0,1,2", "others": "forward"}, "root 3 of the broadcast is none of its members"),
+        ({"root": 0, "only": "0,1,2"}, "add --others forward"),
+        ({"root": 0, "chunks": 0}, "chunks must be"),
         ({"place": "dgx_a100(1)", "root": 0}, "is a fabric"),
     ],
 )
 def test_what_is_wrong_is_said(options: dict[str, object], words: str) -> None:
     with pytest.raises(TopodesignError, match=words):
-        pipeline_frontier(**{"place": "torus(3,3)", **options})  # type: ignore[arg-type]
+        list_schedules(**{"place": "torus(3,3)", "collective": "broadcast", "method": "pipeline", **options})  # type: ignore[arg-type]
 
 
 def test_methods_know_what_pipelines_do() -> None:

@@ -9,6 +9,8 @@ _SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
 _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the times."
 
 COMMANDS: dict[str, str] = {
+    "frontier": "use 'schedule --method exact --list'.",
+    "pipeline": "use 'schedule --method pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
     "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
@@ -46,6 +48,8 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
+    "exact_frontier": "use list_schedules(place, collective).",
+    "pipeline_frontier": "use list_schedules(place, collective, method='pipeline').",
     "rank_routed": "use 'rank'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "synthesize": "use 'pareto' with 'catalog=False'.",

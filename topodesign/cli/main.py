@@ -34,8 +34,6 @@ SECTIONS = {
         "fabric": "Write a fabric, or what is left of it, as a file.",
         "schedule": "Write the explicit schedule of a collective.",
         "replan": "Repair a plan after a failure, from the plan before.",
-        "frontier": "List the best chunks, steps and rounds, with proofs.",
-        "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
         "groups": "Price a collective in several groups that share links.",
         "uneven": "Price an all-to-all of uneven traffic.",
         "reconfigure": "Find plans whose circuits change on the way.",
@@ -67,7 +65,7 @@ SECTIONS = {
 """Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
 _TOGETHER = {
     "topologies": "families compare step",
-    "prices": "frontier pipeline groups uneven layout methods",
+    "prices": "groups uneven layout methods",
     "about": "doctor examples warm plugins",
 }
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}

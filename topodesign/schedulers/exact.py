@@ -4,43 +4,200 @@ Where something is said of the time that links take or of nodes that are late, a
 timed sends, the fastest of whole chunks (:mod:`~topodesign.schedulers.exact_time`); else, of all schedules of the
 fewest steps, one of the fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter
 and then an allgather, each proven to be the best of its kind; that no allreduce is better is not proven by that.
+
+More steps cost latency, more chunks cost sends, and more rounds for each chunk cost bandwidth: the (C, S, R) of SCCL
+(Synthesizing Optimal Collective Algorithms), where rounds of a step are whole; here a link of two lanes takes a chunk
+in half a round. :func:`search_counts` goes through numbers of steps and chunks up to limits, for one plan or for a list
+of all that no other beats.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 from topodesign.base.claims import Among, Claim, Of, Proof
-from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.deadline import Stopwatch
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.progress import each
 from topodesign.base.units import format_time
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
+from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, asked_of, setting_of
-from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps, least_rounds
+from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
 from topodesign.schedulers.exact_time import fastest
 from topodesign.schedulers.method import Method, Request, spec_of
+from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.tacos_ilp import greedy
+from topodesign.topology.topology import Topology
 
+_MOST_LINEAR = 2_000
+"""Largest product of nodes, links and steps for which a linear program bounds all numbers of chunks at once."""
+_SHARES = 3  # A search may take so many times its even share of the time that is left
 _WHY = {
     "bound": "a bound that needs no search is reached",
     "search": "a search through all others, in integers, found nothing better",
 }
 
 
-def rounds_claim(found: FewestRounds) -> Claim:
-    """Return what is proven of a schedule's rounds."""
-    rounds, bound, _ = found.known
-    why = f"the bound is {bound}" if found.proof == "none" else _WHY[found.proof]
-    return Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(found.proof), bound, why)
+@dataclass(frozen=True)
+class Choice:
+    """A schedule in rounds, and what is proven of it.
+
+    * ``rounds``: rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the
+      steps.
+    * ``bound``: rounds that no other schedule of at most as many chunks and steps undercuts for as many chunks.
+    * ``proof``: why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the
+      rounds.
+    """
+
+    schedule: Rounds
+    rounds: Fraction
+    bound: Fraction
+    proof: Literal["bound", "search", "none"]
+
+    @property
+    def steps(self) -> int:
+        """Communication steps."""
+        return self.schedule.steps
+
+    @property
+    def chunks(self) -> int:
+        """Equal parts of a block."""
+        return self.schedule.units
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """Chunks and steps of which it is not known whether some schedule of theirs beats those that were found."""
+
+    chunks: int  # equal parts of a block
+    steps: int  # communication steps
+    bound: Fraction  # rounds that no such plan beats
+    below: Fraction  # rounds that a plan has already with as few of both
+
+    KEYS = "chunks steps bound below"
+
+    def __str__(self) -> str:
+        chunks = counted(self.chunks, "chunk")
+        return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
+
+
+def search_counts(
+    topology: Topology, collective: Collective, steps: range, most_chunks: int, request: Request
+) -> tuple[list[Choice], list[Unsettled]]:
+    """Return the schedules that none with at most as many chunks and steps beats in rounds for each chunk.
+
+    All numbers of steps in a range, and of chunks up to a limit, are gone through, the smallest first. For each the
+    search is for fewer rounds than all before it, so that what is not found is proven not to be there.
+
+    Parameters
+    ----------
+    topology, collective
+        Where and what, of one movement.
+    steps, most_chunks
+        Numbers of steps, and of equal parts of a block at most.
+    request
+        Says how long to search, by how many threads, from which seed, and who is told of the progress.
+
+    Returns
+    -------
+    tuple
+        The schedules, those of the fewest steps first and then of the fewest chunks; and where the time was not enough.
+
+    Raises
+    ------
+    InfeasibleError
+        If the steps are too few, or nothing was found in the time.
+    TooLargeError
+        If there is too much to choose from for the fewest steps and one chunk.
+    """
+    watch, seconds = Stopwatch(), float(SECONDS if request.time_limit is None else request.time_limit)
+    cells = [(number, chunks) for number in steps for chunks in range(1, most_chunks + 1)]
+    rounds_of_y = Fraction(collective.shards(topology.nodes), topology.degree)
+    several = len(cells) > 1  # for one search bounds on all do not pay
+    least = in_turn_of(topology, collective, "forward") * rounds_of_y if several else Fraction(0)  # in any steps
+    fluid: dict[int, Fraction] = {}
+    found: list[Choice] = []
+    unsettled: list[Unsettled] = []
+    for place, (number, chunks) in enumerate(each(cells, request.progress)):
+        known = (one.rounds / one.chunks for one in found if one.steps <= number and one.chunks <= chunks)
+        below = min(known, default=None)
+        if below is not None and least >= below:
+            continue
+        if number not in fluid:
+            y = _fluid(topology, collective, number) if several else None
+            fluid[number] = least if y is None else max(least, y * rounds_of_y)
+        most = None if below is None else below * chunks
+        one = FewestRounds(None, None, fluid[number] * chunks, "none")
+        left = (seconds - watch()) * min(1.0, _SHARES / (len(cells) - place))
+        try:
+            if left > 0:
+                one = fewest_rounds(
+                    topology,
+                    collective,
+                    steps=number,
+                    chunks=chunks,
+                    least=one.bound,
+                    below=most,
+                    seconds=left,
+                    jobs=request.jobs or 1,
+                    seed=request.seed or 0,
+                )
+        except TooLargeError:
+            if not found:
+                raise
+        if one.schedule is not None and one.rounds is not None:
+            found.append(Choice(one.schedule, one.rounds, one.bound, one.proof))
+        elif one.proof == "none" and most is not None and one.bound < most:
+            unsettled.append(Unsettled(chunks, number, one.bound, most))
+    if not found:
+        raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --method spff")
+    return found, unsettled
+
+
+def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction | None:
+    """Return a y that nothing of so many steps undercuts, by a linear program; None if that is not quick."""
+    if topology.nodes * len(topology.src) * steps > _MOST_LINEAR or not collective.like(ALLGATHER, REDUCE_SCATTER):
+        return None
+    with contextlib.suppress(TooLargeError):
+        return lower_bound_lp(topology, collective, steps=steps)
+    return None
+
+
+def plan_in_rounds(where: Topology | Fabric, topology: Topology, one: Choice, *notes: str) -> Plan:
+    """Return the plan of a schedule, which says what is proven of it."""
+    steps = fewest_steps(topology, one.schedule.collective)
+    far = Claim(Of.STEPS, one.steps, Among.SCHEDULES, Proof.BOUND if one.steps == steps else Proof.NONE, steps)
+    why = f"the bound is {one.bound}" if one.proof == "none" else _WHY[one.proof]
+    claim = Claim(Of.ROUNDS, one.rounds, Among.CHUNKS, Proof(one.proof), one.bound, why)
+    head = f"{one.steps} steps{f', {far.verdict}' if far.proven else ''}"
+    note = f"{head}; {one.rounds} rounds for {one.chunks} chunk(s) of a shard; {claim}"
+    made = {"method": "exact", "proof": one.proof, "rounds": str(one.rounds), "bound": str(one.bound)}
+    cost = cost_claim(cost_of(topology, one.schedule))
+    return Plan(where, one.schedule, cost, generator=made, notes=(note, *notes))
+
+
+def _rounds(request: Request) -> list[Plan]:
+    where, topology, collective = asked_of(request)
+    steps = fewest_steps(topology, collective) if request.steps is None else request.steps
+    found, unsettled = search_counts(topology, collective, range(steps, steps + 1), request.chunks or 1, request)
+    return [plan_in_rounds(where, topology, found[-1], *(f"not settled: {one}" for one in unsettled))]
 
 
 def _timed(request: Request) -> list[Plan]:
     where, setting = setting_of(request)
     units = setting.units
     known, quick = greedy(request, setting)
-    found = fastest(setting, known=known, **_limits(request))
+    seconds = float(SECONDS if request.time_limit is None else request.time_limit)
+    found = fastest(setting, known=known, seconds=seconds, jobs=request.jobs or 1, seed=request.seed or 0)
     timed, bound, proof = min(found.timed, quick or found.timed, key=lambda one: one.time), found.bound, found.proof
     if timed.time < found.timed.time:
         proof = "search" if timed.time == bound else "none"
@@ -54,35 +211,6 @@ def _timed(request: Request) -> list[Plan]:
         why = f"TACOS-Greedy's plan, with sends of several chunks or stops in switches; {why}"
     claim = Claim(Of.TIME, timed.time, Among.WHOLE, Proof(proof), bound, why)
     return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
-
-
-def _rounds(request: Request) -> list[Plan]:
-    where, topology, collective = asked_of(request)
-    least = fewest_steps(topology, collective)
-    steps = least if request.steps is None else request.steps
-    found: list[tuple[Cost, FewestRounds, Rounds]] = []
-    for chunks in range(1, (request.chunks or 1) + 1):
-        one = fewest_rounds(topology, collective, steps=steps, chunks=chunks, **_limits(request))
-        if one.schedule is not None:
-            found.append((cost_of(topology, one.schedule), one, one.schedule))
-        if one.rounds == chunks * least_rounds(topology, collective):
-            break  # which no number of chunks undercuts
-    if not found:
-        raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --method spff")
-    cost, best, schedule = min(found, key=lambda one: one[0].bandwidth)
-    far = Claim(Of.STEPS, steps, Among.SCHEDULES, Proof.BOUND if steps == least else Proof.NONE, least)
-    head = f"{cost.steps} steps{f', {far.verdict}' if far.proven else ''}"
-    head = f"{head}; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
-    made = {"method": "exact", "proof": best.proof, "rounds": str(best.rounds), "bound": str(best.bound)}
-    return [Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {rounds_claim(best)}",))]
-
-
-def _limits(request: Request) -> dict[str, Any]:
-    return {
-        "seconds": float(SECONDS if request.time_limit is None else request.time_limit),
-        "jobs": request.jobs or 1,
-        "seed": request.seed or 0,
-    }
 
 
 _LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})

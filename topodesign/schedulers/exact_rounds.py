@@ -5,7 +5,7 @@ is sent on in the next one at the earliest. Steps times latency and rounds times
 costs, and y = (d/n) * rounds/chunks: the model of SCCL (Synthesizing Optimal Collective Algorithms).
 
 What the search finds is replayed, and its loads are counted in integers. That fewer rounds do not do is proved by a
-bound that needs no search (:func:`least_rounds` below, or :func:`~topodesign.schedulers.steps_bound.lower_bound_lp`) or
+bound that needs no search (cuts, or :func:`~topodesign.schedulers.steps_bound.lower_bound_lp`) or
 by CP-SAT, which goes through all the rest in integers. What adds up is the reverse of what copies (Theorem 1).
 """
 
@@ -44,25 +44,10 @@ class FewestRounds:
     # Why none has fewer; without a schedule, why there is none below what was asked for.
     proof: Proof
 
-    @property
-    def known(self) -> tuple[Fraction, Fraction, Rounds]:
-        """Rounds, bound and schedule of what was found."""
-        if self.schedule is None or self.rounds is None:
-            raise ScheduleError("there is no schedule to claim anything of")
-        return self.rounds, self.bound, self.schedule
-
 
 def fewest_steps(topology: Topology, collective: Collective) -> int:
     """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
     return _farthest(*_forwards(topology, collective))
-
-
-def least_rounds(topology: Topology, collective: Collective) -> Fraction:
-    """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
-
-    Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
-    """
-    return _widest(*_forwards(topology, collective))
 
 
 def fewest_rounds(
@@ -147,7 +132,10 @@ def _farthest(way: Topology, demands: tuple[Demand, ...]) -> int:
 
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
-    """Return the most rounds for each chunk that any cut takes."""
+    """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
+
+    Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
+    """
     most = Fraction(0)
     for cut in cuts_of(range(way.nodes)):
         if crossing := sum(one.source in cut and not cut.issuperset(one.goals) for one in demands):

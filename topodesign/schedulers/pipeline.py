@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import earlier
 from topodesign.base.cost import Cost
-from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, restricted
@@ -199,15 +198,6 @@ class Point:
     way: Pipeline  # layers or trees
     chunks: int  # chunks of the data of each
     cost: Cost  # steps and bandwidth factor, exact
-    times: tuple[Fraction, ...] = ()  # seconds for each size that is asked for
-    best: tuple[bool, ...] = ()  # whether it is the fastest, for each size
-
-    KEYS = (
-        "*cost",
-        key("bandwidth_float=float(cost.bandwidth)", "The same, rounded."),
-        "way=way.name chunks times_s=float(times) best",
-    )
-    ROW = "steps=cost.steps bandwidth=cost.bandwidth way=way.name chunks"
 
 
 def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:

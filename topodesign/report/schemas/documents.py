@@ -174,11 +174,10 @@ SHAPES: dict[str, Shape | str] = {
                 "report.scheduled:Several": "in timed sends of several collectives",
             },
             more=_WRITTEN,
-        )
+        ),
+        declared("schedulers.schedule_list:ScheduleList", "with --list", more=_FILE),
     ),
     "replan": declared("schedulers.replan:Replanned", more={"file": text("What -o wrote.")}),
-    "frontier": declared("schedulers.exact_frontier:ExactFrontier", more=_FILE),
-    "pipeline": "schedulers.frontier:PipelineFrontier",
     "groups": "optima.group_price:GroupPrice",
     "uneven": "optima.uneven:UnevenPrice",
     "reconfigure": either(

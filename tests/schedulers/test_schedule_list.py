@@ -1,7 +1,8 @@
-"""Frontiers of chunks, steps and rounds: against brute force, against what is published, and by laws."""
+"""Lists of chunks, steps and rounds: against brute force, against what is published, and by laws."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -12,33 +13,35 @@ import pytest
 
 from tests.samples.schedules import random_digraph
 from tests.schedulers.test_exact import brute_allgather
-from topodesign import exact_frontier, load_plan, schedule, verify
+from topodesign import list_schedules, load_plan, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER
-from topodesign.schedulers.exact_frontier import ExactFrontier
 from topodesign.schedulers.exact_rounds import fewest_steps
+from topodesign.schedulers.schedule_list import ScheduleList
 from topodesign.solve.discrete import Discrete
 
 
-def points(found: ExactFrontier) -> list[tuple[int, int, Fraction]]:
+def points(found: ScheduleList) -> list[tuple[int, int, Fraction]]:
     """Check every plan in full, and that none beats another; return what there is to choose from."""
-    for one in found.choices:
+    points = []
+    for one in found.schedules:
+        assert one.rounds is not None
+        assert one.bound is not None
+        points.append((one.chunks, one.steps, one.rounds))
         report = verify(one.plan)
         assert report.ok, str(report)
         assert one.plan.claim["steps"] == one.steps
         topology = one.plan.topology
         shards = found.collective.shards(topology.nodes)
         assert one.plan.claim["bandwidth"] == Fraction(topology.degree, shards) * one.rounds / one.chunks
+        assert one.plan.claim["bandwidth"] == one.bandwidth
         assert (one.proof == "none") == (one.rounds > one.bound)
-        for other in found.choices:
-            worse = (
-                other.chunks <= one.chunks,
-                other.steps <= one.steps,
-                other.rounds * one.chunks <= one.rounds * other.chunks,
-            )
-            assert other is one or not all(worse)
-    return [(one.chunks, one.steps, one.rounds) for one in found.choices]
+    for one, (chunks, steps, rounds) in zip(found.schedules, points, strict=True):
+        for other in points:
+            worse = other[0] <= chunks, other[1] <= steps, other[2] * chunks <= rounds * other[0]
+            assert other == (one.chunks, one.steps, one.rounds) or not all(worse)
+    return points
 
 
 @pytest.mark.parametrize(("nodes", "degree", "chunks", "seed"), [
@@ -49,7 +52,7 @@ def test_brute_force(nodes: int, degree: int, chunks: int, seed: int) -> None:
     topology = random_digraph(np.random.default_rng(seed), nodes, degree)
     least = fewest_steps(topology, ALLGATHER)
     most = least + (1 if nodes < 4 else 0)
-    found = exact_frontier(topology, chunks=chunks, steps=most)
+    found = list_schedules(topology, chunks=chunks, steps=most)
     assert found.proven
     best: list[tuple[int, int, Fraction]] = []
     for steps in range(least, most + 1):
@@ -68,7 +71,7 @@ def test_what_is_published_of_a_dgx1(chunks: int) -> None:
 
     Rounds of a step are whole there; here they need not be, which adds 2 chunks in 3 steps and 5/2 rounds, and 5 in 6.
     """
-    found = exact_frontier("dgx1_v100(1)", chunks=chunks, steps=3)
+    found = list_schedules("dgx1_v100(1)", chunks=chunks, steps=3)
     assert found.proven
     mine = points(found)
     published = {(1, 2, Fraction(2)), (2, 2, Fraction(3)), (6, 3, Fraction(7))}
@@ -80,10 +83,10 @@ def test_what_is_published_of_a_dgx1(chunks: int) -> None:
 def test_backwards() -> None:
     """A reduce-scatter is an allgather of the transpose, and a gather a scatter."""
     topology = random_digraph(np.random.default_rng(8), 5, 2)
-    one, other = exact_frontier(topology, chunks=2), exact_frontier(topology.transpose(), "reduce-scatter", chunks=2)
+    one, other = list_schedules(topology, chunks=2), list_schedules(topology.transpose(), "reduce-scatter", chunks=2)
     assert points(one) == points(other)
     one, other = (
-        exact_frontier(where, name, root=1, chunks=2)
+        list_schedules(where, name, root=1, chunks=2)
         for where, name in ((topology, "scatter"), (topology.transpose(), "gather"))
     )
     assert points(one) == points(other)
@@ -94,20 +97,20 @@ def test_backwards() -> None:
     ("torus(3,3)", "scatter", 4), ("complete(4)", "gather", 1),
 ])  # fmt: skip
 def test_collectives(place: str, collective: str, root: int | None) -> None:
-    found = exact_frontier(place, collective, root=root, chunks=3, time_limit="20s")
+    found = list_schedules(place, collective, root=root, chunks=3, time_limit="20s")
     assert found.proven
     mine = points(found)
     least = min(steps for _, steps, _ in mine)
     one = schedule(place, collective, root=root, method="exact")
     assert mine[0][:2] == (1, least)
     assert one.claim["steps"] == least
-    assert found.choices[0].plan.claim == one.claim
+    assert found.schedules[0].plan.claim == one.claim
     again = schedule(place, collective, root=root, method="exact", steps=mine[-1][1], chunks=mine[-1][0])
-    assert again.claim["bandwidth"] <= found.choices[-1].plan.claim["bandwidth"]
+    assert again.claim["bandwidth"] <= found.schedules[-1].plan.claim["bandwidth"]
 
 
 def test_sizes() -> None:
-    found = exact_frontier("biring(2,5)", "broadcast", root=0, chunks=4, steps=5, sizes=["1KiB", "1GiB"])
+    found = list_schedules("biring(2,5)", "broadcast", root=0, chunks=4, steps=5, sizes=["1KiB", "1GiB"])
     rows = found.to_records()
     starts = [row["fastest_from"] for row in rows if row["fastest_from"] is not None]
     assert starts[0] == 0
@@ -115,9 +118,9 @@ def test_sizes() -> None:
     for place, row in enumerate(rows):
         if row["fastest_from"]:
             before = max(at for at in range(place) if rows[at]["fastest_from"] is not None)
-            one, other = (found.time(found.choices[at], row["fastest_from"]) for at in (before, place))
+            one, other = (found.time(found.schedules[at], row["fastest_from"]) for at in (before, place))
             assert one == other
-            assert found.best(row["fastest_from"] + 1) is found.choices[place]
+            assert found.best(row["fastest_from"] + 1) is found.schedules[place]
     assert "fastest from" in str(found)
     assert found.best("1KiB").steps == 2
     assert found.best("1GiB").steps > 2
@@ -126,7 +129,7 @@ def test_sizes() -> None:
 def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not settled is said, and nothing of it is called proven."""
     solve = Discrete.solve
-    count = iter(range(100))
+    count = itertools.count()
 
     def once(program: Discrete, **more: Any) -> str:
         if next(count) == 0:
@@ -135,12 +138,16 @@ def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return "stopped"
 
     monkeypatch.setattr(Discrete, "solve", once)
-    found = exact_frontier("hypercube(3)", "broadcast", root=0, chunks=3)
+    found = list_schedules("hypercube(3)", "broadcast", root=0, chunks=3)
     assert not found.proven
-    assert len(found.choices) == 1
+    assert len(found.schedules) == 1
     assert all(one.bound < one.below for one in found.unsettled)
     assert "not settled: " in str(found)
     assert "not all of it proven" in found.heading()
+    count = itertools.count()
+    plan = schedule("hypercube(3)", "broadcast", root=0, method="exact", chunks=3)
+    assert plan.claim["bandwidth"] == found.schedules[0].bandwidth
+    assert any(note.startswith("not settled: 2 chunks in 3 steps") for note in plan.notes)
 
 
 @pytest.mark.parametrize(("options", "words", "kind"), [
@@ -155,11 +162,12 @@ def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 ])  # fmt: skip
 def test_bad_input(options: dict[str, Any], words: str, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=words):
-        exact_frontier(**{"place": "biring(2,4)", **options})
+        list_schedules(**{"place": "biring(2,4)", **options})
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["frontier", "bipartite(2)", "--chunks", "2", "--size", "1GiB"]
+    command = ["schedule", "bipartite(2)", "--collective", "allgather", "--method", "exact", "--list"]
+    command += ["--chunks", "2", "--size", "1GiB"]
     assert run([*command, "--json", "-o", str(tmp_path / "plans")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [(one["chunks"], one["steps"], one["rounds"]) for one in document["frontier"]] == [(1, 2, "2"), (2, 2, "3")]
@@ -174,3 +182,17 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert run([*command, "--size", "1KiB", "-o", str(tmp_path / "fast.npz")]) == 2
     assert run([*command, "-o", str(tmp_path / "plans")]) == 2  # what is there is never thrown away
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("--method exact", "Missing option '-o'"),
+    ("--method exact --size 1KiB --size 1MiB -o x.npz", "Several --size are for --list"),
+    ("--list", "auto"),
+    ("--list --method spff", "spff"),
+    ("--list --method exact --tick 1us", "--tick cannot be combined with --list of --method exact"),
+    ("--list --method pipeline --steps 3", "--steps cannot be combined with --list of --method pipeline"),
+    ("--list --method exact --traffic 0,1=allgather", "--traffic cannot be combined with --list"),
+])  # fmt: skip
+def test_what_a_list_is_not_made_of_is_refused(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schedule", "biring(2,4)", "--collective", "allgather", *words.split()]) == 2
+    assert said in capsys.readouterr().err
