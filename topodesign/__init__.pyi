@@ -99,7 +99,7 @@ from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigur
 from topodesign.schedulers.failure_plans import failure_plans as failure_plans
 from topodesign.schedulers.failure_plans import replan as replan
 from topodesign.schedulers.listing import methods as methods
-from topodesign.schedulers.schedule_list import list_schedules as list_schedules
+from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import as_topology as as_topology

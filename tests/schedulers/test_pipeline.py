@@ -17,8 +17,7 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import pipelined
 from topodesign.schedulers.pipeline import METHOD, Pipeline, pipelines
-from topodesign.schedulers.schedule_list import list_schedules
-from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.scheduling import list_schedules, schedule
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

@@ -14,32 +14,35 @@ of all that no other beats.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from functools import partial
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.progress import each
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
-from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.pricing.groups import in_turn_of
-from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, asked_of, setting_of
+from topodesign.schedulers.demands import ONE_MOVEMENT, SECONDS, Asked, asked_of, setting_of
+from topodesign.schedulers.demands import Proof as Reason
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
 from topodesign.schedulers.exact_time import fastest
-from topodesign.schedulers.method import Method, Request, spec_of
+from topodesign.schedulers.method import Listing, Method, Request, spec_of
+from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList, Unsettled
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.tacos_ilp import greedy
 from topodesign.topology.topology import Topology
 
 _MOST_LINEAR = 2_000
 """Largest product of nodes, links and steps for which a linear program bounds all numbers of chunks at once."""
+MOST_LIMIT = 64  # largest limit of a list on chunks, and on steps beyond the fewest
+_CHUNKS = 6  # the limit of a list on chunks, if none is given
 _SHARES = 3  # A search may take so many times its even share of the time that is left
 _WHY = {
     "bound": "a bound that needs no search is reached",
@@ -47,52 +50,9 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A schedule in rounds, and what is proven of it.
-
-    * ``rounds``: rounds, in each of which a link carries a chunk for every unit of its capacity: the sum over the
-      steps.
-    * ``bound``: rounds that no other schedule of at most as many chunks and steps undercuts for as many chunks.
-    * ``proof``: why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the
-      rounds.
-    """
-
-    schedule: Rounds
-    rounds: Fraction
-    bound: Fraction
-    proof: Literal["bound", "search", "none"]
-
-    @property
-    def steps(self) -> int:
-        """Communication steps."""
-        return self.schedule.steps
-
-    @property
-    def chunks(self) -> int:
-        """Equal parts of a block."""
-        return self.schedule.units
-
-
-@dataclass(frozen=True)
-class Unsettled:
-    """Chunks and steps of which it is not known whether some schedule of theirs beats those that were found."""
-
-    chunks: int  # equal parts of a block
-    steps: int  # communication steps
-    bound: Fraction  # rounds that no such plan beats
-    below: Fraction  # rounds that a plan has already with as few of both
-
-    KEYS = "chunks steps bound below"
-
-    def __str__(self) -> str:
-        chunks = counted(self.chunks, "chunk")
-        return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
-
-
 def search_counts(
-    topology: Topology, collective: Collective, steps: range, most_chunks: int, request: Request
-) -> tuple[list[Choice], list[Unsettled]]:
+    there: Asked, steps: range, most_chunks: int, request: Request
+) -> tuple[list[ListedSchedule], list[Unsettled]]:
     """Return the schedules that none with at most as many chunks and steps beats in rounds for each chunk.
 
     All numbers of steps in a range, and of chunks up to a limit, are gone through, the smallest first. For each the
@@ -100,7 +60,7 @@ def search_counts(
 
     Parameters
     ----------
-    topology, collective
+    there
         Where and what, of one movement.
     steps, most_chunks
         Numbers of steps, and of equal parts of a block at most.
@@ -119,17 +79,18 @@ def search_counts(
     TooLargeError
         If there is too much to choose from for the fewest steps and one chunk.
     """
+    topology, collective = there.topology, there.collective
     watch, seconds = Stopwatch(), float(SECONDS if request.time_limit is None else request.time_limit)
     cells = [(number, chunks) for number in steps for chunks in range(1, most_chunks + 1)]
     rounds_of_y = Fraction(collective.shards(topology.nodes), topology.degree)
     several = len(cells) > 1  # for one search bounds on all do not pay
     least = in_turn_of(topology, collective, "forward") * rounds_of_y if several else Fraction(0)  # in any steps
     fluid: dict[int, Fraction] = {}
-    found: list[Choice] = []
+    found: list[ListedSchedule] = []
     unsettled: list[Unsettled] = []
     for place, (number, chunks) in enumerate(each(cells, request.progress)):
-        known = (one.rounds / one.chunks for one in found if one.steps <= number and one.chunks <= chunks)
-        below = min(known, default=None)
+        known = (one.bandwidth for one in found if one.steps <= number and one.chunks <= chunks)
+        below = min((y * rounds_of_y for y in known), default=None)
         if below is not None and least >= below:
             continue
         if number not in fluid:
@@ -155,7 +116,17 @@ def search_counts(
             if not found:
                 raise
         if one.schedule is not None and one.rounds is not None:
-            found.append(Choice(one.schedule, one.rounds, one.bound, one.proof))
+            found.append(
+                ListedSchedule(
+                    chunks=chunks,
+                    steps=number,
+                    bandwidth=one.rounds / chunks / rounds_of_y,
+                    make=partial(_plan, there, one.schedule, one.rounds, one.bound, one.proof),
+                    rounds=one.rounds,
+                    bound=one.bound,
+                    proof=one.proof,
+                )
+            )
         elif one.proof == "none" and most is not None and one.bound < most:
             unsettled.append(Unsettled(chunks, number, one.bound, most))
     if not found:
@@ -172,24 +143,38 @@ def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction |
     return None
 
 
-def plan_in_rounds(where: Topology | Fabric, topology: Topology, one: Choice, *notes: str) -> Plan:
+def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
     """Return the plan of a schedule, which says what is proven of it."""
-    steps = fewest_steps(topology, one.schedule.collective)
-    far = Claim(Of.STEPS, one.steps, Among.SCHEDULES, Proof.BOUND if one.steps == steps else Proof.NONE, steps)
-    why = f"the bound is {one.bound}" if one.proof == "none" else _WHY[one.proof]
-    claim = Claim(Of.ROUNDS, one.rounds, Among.CHUNKS, Proof(one.proof), one.bound, why)
-    head = f"{one.steps} steps{f', {far.verdict}' if far.proven else ''}"
-    note = f"{head}; {one.rounds} rounds for {one.chunks} chunk(s) of a shard; {claim}"
-    made = {"method": "exact", "proof": one.proof, "rounds": str(one.rounds), "bound": str(one.bound)}
-    cost = cost_claim(cost_of(topology, one.schedule))
-    return Plan(where, one.schedule, cost, generator=made, notes=(note, *notes))
+    least = fewest_steps(there.topology, there.collective)
+    shortest = Proof.BOUND if schedule.steps == least else Proof.NONE
+    steps = Claim(Of.STEPS, schedule.steps, Among.SCHEDULES, shortest, least)
+    why = f"the bound is {bound}" if proof == "none" else _WHY[proof]
+    claim = Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(proof), bound, why)
+    head = f"{schedule.steps} steps{f', {steps.verdict}' if steps.proven else ''}"
+    note = f"{head}; {rounds} rounds for {schedule.units} chunk(s) of a shard; {claim}"
+    made = {"method": "exact", "proof": proof, "rounds": str(rounds), "bound": str(bound)}
+    cost = cost_claim(cost_of(there.topology, schedule))
+    return Plan(there.where, schedule, cost, generator=made, notes=(note,))
 
 
 def _rounds(request: Request) -> list[Plan]:
-    where, topology, collective = asked_of(request)
-    steps = fewest_steps(topology, collective) if request.steps is None else request.steps
-    found, unsettled = search_counts(topology, collective, range(steps, steps + 1), request.chunks or 1, request)
-    return [plan_in_rounds(where, topology, found[-1], *(f"not settled: {one}" for one in unsettled))]
+    there = asked_of(request)
+    steps = fewest_steps(there.topology, there.collective) if request.steps is None else request.steps
+    found, unsettled = search_counts(there, range(steps, steps + 1), request.chunks or 1, request)
+    plan = found[-1].plan
+    return [replace(plan, notes=(*plan.notes, *(f"not settled: {one}" for one in unsettled)))]
+
+
+def _list(request: Request) -> ScheduleList:
+    where, topology, collective = there = asked_of(request)
+    chunks = as_integer("chunks", _CHUNKS if request.chunks is None else request.chunks, 1, MOST_LIMIT)
+    least = fewest_steps(topology, collective)
+    most = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MOST_LIMIT)
+    if most < least:
+        raise InfeasibleError(f"{collective} needs at least {least} steps on this topology, not {most}")
+    found, unsettled = search_counts(there, range(least, most + 1), chunks, request)
+    bound = in_turn_of(topology, collective, "forward")
+    return ScheduleList(where, collective, "exact", chunks, most, bound, tuple(found), tuple(unsettled))
 
 
 def _timed(request: Request) -> list[Plan]:
@@ -216,4 +201,13 @@ def _timed(request: Request) -> list[Plan]:
 _LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})
 _OPTIONS = _LIMITS | {"overlap", "ready", "unwind", "group", "only", "placement"}
 SENDS = Method("exact", _OPTIONS, ONE_MOVEMENT, _timed, movement="sends", fabrics=True, auto=False)
-METHOD = Method("exact", _LIMITS | {"steps", "overlap"}, ONE_MOVEMENT, _rounds, fabrics=True, auto=False, timed=SENDS)
+METHOD = Method(
+    "exact",
+    _LIMITS | {"steps", "overlap"},
+    ONE_MOVEMENT,
+    _rounds,
+    fabrics=True,
+    auto=False,
+    timed=SENDS,
+    listing=Listing(_LIMITS - {"link_table"} | {"steps"}, _list),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.cost import Cost
@@ -34,6 +34,9 @@ from topodesign.plans.trees import Trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from topodesign.schedulers.schedule_list import ScheduleList
 
 Progress = Callable[[float], None]
 MOST_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is written out
@@ -274,6 +277,13 @@ _TIMED = frozenset({"link_table", "alpha", "bandwidth", "overlap", "ready", "unw
 """Options that make timed sends of what could be rounds, too."""
 
 
+class Listing(NamedTuple):
+    """What lists the schedules of a method: the options that it understands, and the function, which tells no times."""
+
+    options: frozenset[str]
+    make: Callable[[Request], ScheduleList]
+
+
 @dataclass(frozen=True)
 class Method:
     """A scheduler.
@@ -287,6 +297,7 @@ class Method:
     * ``in_groups``: what it makes in several groups at once, if it takes groups; None for all that it makes.
     * ``timed``: the same for timed sends, if it makes them, too: where something is said of times that makes them,
       there are switches, or groups of a fabric.
+    * ``listing``: what lists all that it has to choose from, if it can.
     """
 
     name: str  # as in ``--method``
@@ -299,6 +310,7 @@ class Method:
     soon: Callable[[Request], bool] | None = None
     in_groups: tuple[Collective, ...] | None = None
     timed: Method | None = None
+    listing: Listing | None = None
 
     def suited(self, request: Request) -> Method:
         """Return what of it is asked: itself, or what makes timed sends."""

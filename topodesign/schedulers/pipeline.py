@@ -14,15 +14,16 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.arrays import earlier
 from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
@@ -31,8 +32,9 @@ from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_lin
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
 from topodesign.plans.unroll import pipelined
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.groups import shared
-from topodesign.schedulers.method import Method, Request, planned
+from topodesign.pricing.groups import in_turn_of, shared
+from topodesign.schedulers.method import Listing, Method, Request, planned
+from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 MOST_CHUNKS = 256  # chunks of a tree's data that are tried
@@ -191,64 +193,67 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
     return canonical(assemble(collective, topology.nodes, units * chunks, steps, parts))
 
 
-@dataclass(frozen=True)
-class Point:
-    """A plan of the frontier that is not made yet."""
-
-    way: Pipeline  # layers or trees
-    chunks: int  # chunks of the data of each
-    cost: Cost  # steps and bandwidth factor, exact
-
-
-def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
+def rows_of(
+    topology: Topology, collective: Collective, most_chunks: int, fixed_k: int | None, most_units: int | None = None
+) -> list[ListedSchedule]:
     """Return the choices that no other beats in steps and bandwidth, fewest steps first.
 
     ``most_chunks`` are of the data of a tree, ``most_units`` of a block.
     """
-    points = []
-    for way in ways:
-        own = way.one.units
-        most = most_chunks if most_units is None else min(most_chunks, most_units // own)
-        points += [Point(way, chunks, way.cost(chunks)) for chunks in range(1, max(1, most) + 1)]
-    points.sort(key=lambda point: (point.cost.steps, point.cost.bandwidth))
-    best: list[Point] = []
-    for point in points:
-        if not best or point.cost.bandwidth < best[-1].cost.bandwidth:
-            best.append(point)
+    # What is added up is the dual on the transpose, backwards.
+    reduces = collective.reduces
+    where, what = (topology.transpose(), collective.dual) if reduces else (topology, collective)
+
+    def make(way: Pipeline, chunks: int) -> Plan:
+        made = way.rounds(chunks)
+        if reduces:  # what a node that only forwards gets twice would be a sum that it sends twice
+            made = reverse(made if collective.group is None else restricted(made, what))
+        return planned(topology, made, "pipeline", way=way.name, pieces=chunks)
+
+    rows = []
+    for way in pipelines(where, what, fixed_k):
+        most = most_chunks if most_units is None else min(most_chunks, most_units // way.one.units)
+        for chunks in range(1, max(1, most) + 1):
+            cost = way.cost(chunks)
+            rows.append(ListedSchedule(chunks, cost.steps, cost.bandwidth, partial(make, way, chunks), way=way.name))
+    rows.sort(key=lambda one: (one.steps, one.bandwidth))
+    best: list[ListedSchedule] = []
+    for one in rows:
+        if not best or one.bandwidth < best[-1].bandwidth:
+            best.append(one)
     return best
 
 
-def copying(topology: Topology, collective: Collective) -> tuple[Topology, Collective]:
-    """Return where and what is copied instead of a collective: what is added up is its dual on the transpose."""
-    return (topology.transpose(), collective.dual) if collective.reduces else (topology, collective)
-
-
-def finished(point: Point, collective: Collective) -> Rounds:
-    """Return the rounds of a choice, turned round where they are to add up."""
-    made = point.way.rounds(point.chunks)
-    if not collective.reduces:
-        return made
-    # What a node that only forwards gets twice would be a sum that it sends twice.
-    return reverse(made if collective.group is None else restricted(made, point.way.collective))
-
-
 def _make(request: Request) -> list[Plan]:
-    """Return the plan of the frontier that is fastest for the size."""
-    topology = request.topology
-    collective = request.among
-    where, what = copying(topology, collective)
-    points = frontier_of(pipelines(where, what, request.fixed_k), most_units=request.chunks)
-    best = min(points, key=lambda point: (request.runtime(point.cost), point.cost.steps))
-    movement = finished(best, collective)
-    few = points if len(points) <= 8 else [points[at * (len(points) - 1) // 7] for at in range(8)]
+    """Return the plan that is fastest for the size, of those that no other beats."""
+    rows = rows_of(request.topology, request.among, MOST_CHUNKS, request.fixed_k, request.chunks)
+    best = min(rows, key=lambda one: (request.runtime(one.cost), one.steps))
+    few = rows if len(rows) <= 8 else [rows[at * (len(rows) - 1) // 7] for at in range(8)]
     frontier = [
-        {"steps": one.cost.steps, "bandwidth": str(one.cost.bandwidth), "way": one.way.name, "chunks": one.chunks}
-        for one in few
+        {"steps": one.steps, "bandwidth": str(one.bandwidth), "way": one.way, "chunks": one.chunks} for one in few
     ]
-    return [planned(topology, movement, "pipeline", way=best.way.name, pieces=best.chunks, frontier=frontier)]
+    return [replace(best.plan, generator={**best.plan.generator, "frontier": frontier})]
+
+
+def _list(request: Request) -> ScheduleList:
+    topology, collective = request.topology, request.among
+    if request.grouped and request.others != "forward":
+        raise ParameterError("nodes of other groups forward what pipelines send; add --others forward")
+    collective.members(topology.nodes)  # says what is no node
+    chunks = as_integer("chunks", MOST_CHUNKS if request.chunks is None else request.chunks, 1, 2**16)
+    rows = rows_of(topology, collective, chunks, request.fixed_k)
+    if not rows:
+        raise InfeasibleError("there is nothing to send")
+    bound = in_turn_of(topology, collective, "forward")
+    return ScheduleList(topology, collective, "pipeline", chunks, None, bound, tuple(rows))
 
 
 OPTIONS = frozenset({"root", "fixed_k", "chunks", "alpha", "bandwidth", "group"})
 METHOD = Method(
-    "pipeline", OPTIONS, tuple(one for one in TREE_COLLECTIVES if len(one.movements) == 1), _make, auto=False
+    "pipeline",
+    OPTIONS,
+    tuple(one for one in TREE_COLLECTIVES if len(one.movements) == 1),
+    _make,
+    auto=False,
+    listing=Listing(OPTIONS | {"only", "placement"}, _list),
 )

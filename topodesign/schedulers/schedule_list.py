@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import Any, Literal, Unpack
+from functools import cached_property
+from typing import Any, Literal
 
-from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key, row_of
-from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.options import flagged, read, takes
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_size, format_size, format_time, rounded_size
-from topodesign.base.wording import counted, with_article
-from topodesign.collectives import Collective, as_collective
+from topodesign.base.wording import counted
+from topodesign.collectives import Collective
 from topodesign.collectives.collective import InGroups, InOneGroup
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabrics.places import PlaceLike
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
-from topodesign.pricing.groups import in_turn_of
 from topodesign.pricing.workload import winners
-from topodesign.schedulers import exact, pipeline
-from topodesign.schedulers.demands import Asked, asked_of
-from topodesign.schedulers.exact_rounds import fewest_steps
-from topodesign.schedulers.method import Progress, Request, check_root, planned, sizes_of
-from topodesign.schedulers.options import ScheduleOptions
 from topodesign.topology.topology import Topology
 
-MOST_LIMIT = 64  # largest limit of the exact method on chunks, and on steps beyond the fewest
-_CHUNKS = 6  # the limit on chunks of the exact method, if none is given
 _FIRST = 6  # schedules of a pipeline that are always shown
 
 
@@ -74,6 +62,22 @@ class ListedSchedule(Declared):
         return self.make()
 
 
+@dataclass(frozen=True)
+class Unsettled:
+    """Chunks and steps of which it is not known whether some schedule of theirs beats those that were found."""
+
+    chunks: int  # equal parts of a block
+    steps: int  # communication steps
+    bound: Fraction  # rounds that no such plan beats
+    below: Fraction  # rounds that a plan has already with as few of both
+
+    KEYS = "chunks steps bound below"
+
+    def __str__(self) -> str:
+        chunks = counted(self.chunks, "chunk")
+        return f"{chunks} in {self.steps} steps may do with {self.bound} rounds or more, below {self.below}"
+
+
 @dataclass(frozen=True, repr=False)
 class ScheduleList(Result):
     """All schedules of a method that no other one of it beats in chunks, steps and bandwidth, up to limits.
@@ -93,10 +97,10 @@ class ScheduleList(Result):
     most_steps: int | None
     bound: Fraction
     schedules: tuple[ListedSchedule, ...]
-    unsettled: tuple[exact.Unsettled, ...]
-    alpha: Fraction  # latency of a step, in seconds
-    bandwidth: Fraction  # bandwidth of all links of a node, in bits per second
-    sizes: tuple[Fraction, ...]  # sizes of the data, in bytes
+    unsettled: tuple[Unsettled, ...] = ()
+    alpha: Fraction = Fraction(0)  # latency of a step, in seconds
+    bandwidth: Fraction = Fraction(1)  # bandwidth of all links of a node, in bits per second
+    sizes: tuple[Fraction, ...] = ()  # sizes of the data, in bytes
 
     KEYS = (
         "spec method",
@@ -118,6 +122,19 @@ class ScheduleList(Result):
     def proven(self) -> bool:
         """Whether all schedules are proven and none is missing."""
         return not self.unsettled and all(one.proof != "none" for one in self.schedules)
+
+    def timed(self, alpha: Fraction, bandwidth: Fraction, sizes: tuple[Fraction, ...]) -> ScheduleList:
+        """Return the same with times for sizes of the data, and from which size on each schedule is the fastest."""
+        since = {at: size for size, at in winners([one.cost for one in self.schedules], alpha * bandwidth / 8)}
+        rows = tuple(
+            replace(
+                one,
+                fastest_from=since.get(at),
+                times=tuple(one.cost.runtime(alpha=alpha, size=size, bandwidth=bandwidth) for size in sizes),
+            )
+            for at, one in enumerate(self.schedules)
+        )
+        return replace(self, schedules=rows, alpha=alpha, bandwidth=bandwidth, sizes=sizes)
 
     def time(self, one: ListedSchedule, size: Quantity) -> Fraction:
         """Return the seconds that a schedule takes for so much data."""
@@ -168,158 +185,3 @@ class ScheduleList(Result):
         if len(rows) < len(self.schedules):
             notes.append(f"{len(self.schedules) - len(rows)} more are in --json and --csv")
         return Table(self.heading(), columns, tuple(rows), frozenset({"proof", "trees"}), footnote="\n".join(notes))
-
-
-@takes(ScheduleOptions)
-def list_schedules(
-    place: PlaceLike,
-    collective: Collective | str = "allgather",
-    *,
-    method: str = "exact",
-    sizes: Quantity | Iterable[Quantity] | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[ScheduleOptions],
-) -> ScheduleList:
-    """List the schedules of a method that no other one of it beats in chunks, steps and bandwidth, each as a plan.
-
-    Parameters
-    ----------
-    place
-        A topology, its spec, a file, or a networkx graph, or of ``exact`` a fabric; without switches.
-    collective
-        Of one movement; an allreduce is a reduce-scatter and then an allgather, each with a list of its own.
-    method
-        ``exact``: all chunks, steps and rounds of a small place, with a proof of each. ``pipeline``: trees that carry a
-        broadcast, reduce, allgather or reduce-scatter in chunks, one behind the other.
-    sizes
-        Sizes of the data for which times are told; ``size`` if None.
-    progress
-        Called with the share of the choices that are settled.
-    **options
-        Root, groups, latency and bandwidth, as :func:`topodesign.schedule` takes them. ``chunks`` and ``steps`` are
-        limits: of ``exact`` 6, and two more than the fewest; of ``pipeline`` 256 chunks. ``time_limit`` is for all
-        searches together: what they have not settled then is said.
-
-    Returns
-    -------
-    ScheduleList
-        With times for the sizes, and ``best(size)``.
-
-    Raises
-    ------
-    ParameterError, UnitError
-        If the collective, its root or a group does not fit, an option is not for the method, or out of range.
-    InfeasibleError
-        If some node cannot be reached, the steps are too few, or nothing was found in the time.
-    TooLargeError
-        If there is too much to choose from for the fewest steps and one chunk.
-    MissingLibraryError
-        If OR-tools is not installed, which ``exact`` needs.
-
-    Examples
-    --------
-    >>> found = list_schedules("bipartite(2)", chunks=2)
-    >>> [(one.chunks, one.steps, str(one.rounds), one.proof) for one in found.schedules]
-    [(1, 2, '2', 'bound'), (2, 2, '3', 'bound')]
-    >>> found.proven, found.best("1GiB").chunks
-    (True, 2)
-    >>> found = list_schedules("torus(4,4)", "broadcast", method="pipeline", root=0)
-    >>> [(one.steps, str(one.bandwidth)) for one in found.schedules[:3]]
-    [(4, '25/3'), (5, '5'), (6, '3')]
-    """
-    known = exact.METHOD if as_choice("method", method, ("exact", "pipeline")) == "exact" else pipeline.METHOD
-    asked, said = as_collective(collective), read(ScheduleOptions, options, "list_schedules")
-    if not asked.like(*known.collectives):
-        what = ", ".join(map(str, known.collectives))
-        why = "is a reduce-scatter and then an allgather" if len(asked.parts) > 1 else "is none of these"
-        raise ParameterError(f"--list of --method {method} is of {what}; {with_article(asked)} {why}")
-    said["root"] = asked.root if said["root"] is None else said["root"]
-    request = Request(place, asked, progress=progress, **said)
-    check_root(asked, request.root)
-    if wrong := [name for name in request.given() if name not in _OPTIONS[method]]:
-        flags = flagged(wrong).replace("--auto-chunks", "--chunks auto")
-        raise ParameterError(f"{flags} cannot be combined with --list of --method {method}")
-    asked_sizes = (request.size,) if sizes is None else sizes_of(sizes)
-    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
-    if isinstance(request.found, Fabric):
-        if request.bandwidth is not None:
-            raise ParameterError(f"{request.found.name} has bandwidths of its own; leave out --bandwidth")
-        rate = 8 * request.found.unit * request.found.topology.degree
-    most_steps: int | None = None
-    unsettled: list[exact.Unsettled] = []
-    if method == "exact":
-        where, topology, among = there = asked_of(request)
-        least = fewest_steps(topology, among)
-        most_chunks = as_integer("chunks", _CHUNKS if request.chunks is None else request.chunks, 1, MOST_LIMIT)
-        most_steps = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MOST_LIMIT)
-        if most_steps < least:
-            raise InfeasibleError(f"{among} needs at least {least} steps on this topology, not {most_steps}")
-        rows, unsettled = _exact_rows(there, range(least, most_steps + 1), most_chunks, request)
-    else:
-        if request.grouped and request.others != "forward":
-            raise ParameterError("nodes of other groups forward what pipelines send; add --others forward")
-        where = topology = request.topology
-        among = request.among
-        among.members(topology.nodes)  # says what is no node
-        chunks = pipeline.MOST_CHUNKS if request.chunks is None else request.chunks
-        most_chunks = as_integer("chunks", chunks, 1, 2**16)
-        rows = _pipeline_rows(topology, among, most_chunks, request.fixed_k)
-    since = {at: size for size, at in winners([one.cost for one in rows], request.step_alpha * rate / 8)}
-    schedules = tuple(
-        replace(
-            one,
-            fastest_from=since.get(at),
-            times=tuple(one.cost.runtime(alpha=request.step_alpha, size=size, bandwidth=rate) for size in asked_sizes),
-        )
-        for at, one in enumerate(rows)
-    )
-    bound = in_turn_of(topology, among, "forward")
-    alpha = request.step_alpha
-    return ScheduleList(
-        where, among, method, most_chunks, most_steps, bound, schedules, tuple(unsettled), alpha, rate, asked_sizes
-    )
-
-
-_OPTIONS = {
-    "exact": frozenset({"root", "chunks", "steps", "time_limit", "jobs", "seed", "alpha", "bandwidth"}),
-    "pipeline": frozenset({"root", "chunks", "fixed_k", "only", "group", "placement", "alpha", "bandwidth"}),
-}
-
-
-def _exact_rows(
-    there: Asked, steps: range, most_chunks: int, request: Request
-) -> tuple[list[ListedSchedule], list[exact.Unsettled]]:
-    where, topology, collective = there
-    found, unsettled = exact.search_counts(topology, collective, steps, most_chunks, request)
-    y_of_rounds = Fraction(topology.degree, collective.shards(topology.nodes))
-    rows = [
-        ListedSchedule(
-            chunks=one.chunks,
-            steps=one.steps,
-            bandwidth=y_of_rounds * one.rounds / one.chunks,
-            make=partial(exact.plan_in_rounds, where, topology, one),
-            rounds=one.rounds,
-            bound=one.bound,
-            proof=one.proof,
-        )
-        for one in found
-    ]
-    return rows, unsettled
-
-
-def _pipeline_rows(
-    topology: Topology, collective: Collective, most_chunks: int, fixed_k: int | None
-) -> list[ListedSchedule]:
-    place, copied = pipeline.copying(topology, collective)
-    points = pipeline.frontier_of(pipeline.pipelines(place, copied, fixed_k), most_chunks)
-
-    def make(point: pipeline.Point) -> Plan:
-        moved = pipeline.finished(point, collective)
-        return planned(topology, moved, "pipeline", way=point.way.name, pieces=point.chunks)
-
-    if not points:
-        raise InfeasibleError("there is nothing to send")
-    return [
-        ListedSchedule(one.chunks, one.cost.steps, one.cost.bandwidth, partial(make, one), way=one.way.name)
-        for one in points
-    ]

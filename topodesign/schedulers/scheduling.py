@@ -1,21 +1,27 @@
-"""``schedule``: one function for all schedulers, which asks one of them or chooses among them."""
+"""``schedule`` and ``list_schedules``: for all schedulers, of which one is asked, or several to choose among."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Unpack, cast
 
 from topodesign.base import doors
+from topodesign.base.arguments import as_choice
 from topodesign.base.doors import load
-from topodesign.base.options import read, takes
+from topodesign.base.errors import ParameterError
+from topodesign.base.options import flagged, read, takes
+from topodesign.base.units import Quantity
+from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES, FILES
 from topodesign.schedulers.choice import make_plan
-from topodesign.schedulers.method import Method, Progress, Request
+from topodesign.schedulers.method import Method, Progress, Request, check_root, sizes_of
 from topodesign.schedulers.options import ScheduleOptions
+from topodesign.schedulers.schedule_list import ScheduleList
 
 _ELSEWHERE = {
     "taccl-like": "tacos_ilp:TACCL_LIKE",
@@ -109,3 +115,83 @@ def schedule(
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
     sized = options.get("size") is not None
     return make_plan(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
+
+
+@takes(ScheduleOptions)
+def list_schedules(
+    place: PlaceLike,
+    collective: Collective | str = "allgather",
+    *,
+    method: str = "exact",
+    sizes: Quantity | Iterable[Quantity] | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[ScheduleOptions],
+) -> ScheduleList:
+    """List the schedules of a method that no other one of it beats in chunks, steps and bandwidth, each as a plan.
+
+    Parameters
+    ----------
+    place
+        A topology, its spec, a file, or a networkx graph, or of ``exact`` a fabric; without switches.
+    collective
+        Of one movement; an allreduce is a reduce-scatter and then an allgather, each with a list of its own.
+    method
+        ``exact``: all chunks, steps and rounds of a small place, with a proof of each. ``pipeline``: trees that carry a
+        broadcast, reduce, allgather or reduce-scatter in chunks, one behind the other.
+    sizes
+        Sizes of the data for which times are told; ``size`` if None.
+    progress
+        Called with the share of the choices that are settled.
+    **options
+        Root, groups, latency and bandwidth, as :func:`topodesign.schedule` takes them. ``chunks`` and ``steps`` are
+        limits: of ``exact`` 6, and two more than the fewest; of ``pipeline`` 256 chunks. ``time_limit`` is for all
+        searches together: what they have not settled then is said.
+
+    Returns
+    -------
+    ScheduleList
+        With times for the sizes, and ``best(size)``.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If the collective, its root or a group does not fit, an option is not for the method, or out of range.
+    InfeasibleError
+        If some node cannot be reached, the steps are too few, or nothing was found in the time.
+    TooLargeError
+        If there is too much to choose from for the fewest steps and one chunk.
+    MissingLibraryError
+        If OR-tools is not installed, which ``exact`` needs.
+
+    Examples
+    --------
+    >>> found = list_schedules("bipartite(2)", chunks=2)
+    >>> [(one.chunks, one.steps, str(one.rounds), one.proof) for one in found.schedules]
+    [(1, 2, '2', 'bound'), (2, 2, '3', 'bound')]
+    >>> found.proven, found.best("1GiB").chunks
+    (True, 2)
+    >>> found = list_schedules("torus(4,4)", "broadcast", method="pipeline", root=0)
+    >>> [(one.steps, str(one.bandwidth)) for one in found.schedules[:3]]
+    [(4, '25/3'), (5, '5'), (6, '3')]
+    """
+    asked, said = as_collective(collective), read(ScheduleOptions, options, "list_schedules")
+    known: Method = doors.SCHEDULERS[as_choice("method", method, tuple(doors.SCHEDULERS))]
+    if known.listing is None:
+        raise ParameterError(f"--method {method} has no list; use --method exact or pipeline")
+    if not asked.like(*known.collectives):
+        what = ", ".join(map(str, known.collectives))
+        why = "is a reduce-scatter and then an allgather" if len(asked.parts) > 1 else "is none of these"
+        raise ParameterError(f"--list of --method {method} is of {what}; {with_article(asked)} {why}")
+    said["root"] = asked.root if said["root"] is None else said["root"]
+    request = Request(place, asked, progress=progress, **said)
+    check_root(asked, request.root)
+    if wrong := [name for name in request.given() if name not in known.listing.options]:
+        flags = flagged(wrong).replace("--auto-chunks", "--chunks auto")
+        raise ParameterError(f"{flags} cannot be combined with --list of --method {method}")
+    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
+    if isinstance(request.found, Fabric):
+        if request.bandwidth is not None:
+            raise ParameterError(f"{request.found.name} has bandwidths of its own; leave out --bandwidth")
+        rate = 8 * request.found.unit * request.found.topology.degree
+    asked_sizes = (request.size,) if sizes is None else sizes_of(sizes)
+    return known.listing.make(request).timed(request.step_alpha, rate, asked_sizes)
