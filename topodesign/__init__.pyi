@@ -45,6 +45,7 @@ from topodesign.fabrics.files import write_fabric as write_fabric
 from topodesign.fabrics.machines.outputs import fabric_of_machine as fabric_of_machine
 from topodesign.fabrics.part import part_of as part_of
 from topodesign.fabrics.places import as_fabric as as_fabric
+from topodesign.fabrics.places import as_topology as as_topology
 from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import unwind as unwind
 from topodesign.optima.failures import single_failures as single_failures
@@ -102,7 +103,6 @@ from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
 from topodesign.topology.files import write_links as write_links
-from topodesign.topology.library import as_topology as as_topology
 from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology
 from topodesign.wiring.bringup.bringup import Bringup as Bringup

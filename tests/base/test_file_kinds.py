@@ -14,7 +14,6 @@ from topodesign.base.file_kinds import FileKind, expecting, kind_of, refuse_othe
 from topodesign.cli.main import run
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
-from topodesign.topology.files import read_topology
 
 MADE = {
     "plan.npz": ("schedule circulant(12,2,3) -o plan.npz", FileKind.PLAN),
@@ -77,7 +76,6 @@ def test_what_we_write_and_ship_is_known(folder: Path) -> None:
 READERS: list[tuple[Callable[[Path], object], set[FileKind], str]] = [
     (load_plan, {FileKind.PLAN}, "a schedule"),
     (read_fabric, {FileKind.FABRIC, FileKind.LINKS}, "a fabric or a list of links"),
-    (read_topology, {FileKind.LINKS}, "a list of links"),
     (read_mix, {FileKind.COLLECTIVES}, "a list of collectives"),
     (load_workload, {FileKind.LAYERS}, "a list of layers"),
 ]

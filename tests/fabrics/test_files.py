@@ -232,7 +232,7 @@ def with_link(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "expected fields nodes, links, not a list"),
+        ([], "expected .*, not a list"),
         (3, "not 3"),
         ({}, "'nodes' is missing"),
         ({"nodes": ["a", "b"]}, "'links' is missing"),
@@ -309,7 +309,7 @@ def test_refused_content(tmp_path: Path, content: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "x", "unknown ending '.txt'; known are .yaml"),
+        ("a.txt", "x", "'x' is no edge"),
         ("a.yaml", "", "this is an empty file"),
         ("a.yaml", "nodes: [a\nlinks: []\n", "line 2: not YAML"),
         ("a.yaml", "nodes:\n\t- a\n", "line 2: not YAML"),
@@ -326,7 +326,7 @@ def test_refused_content(tmp_path: Path, content: Any, message: str) -> None:
         ("a.json", "[" * 100_000, "not JSON"),
         ("a.json", '{"nodes": ' + "9" * 5000 + "}", "not JSON"),
         ("a.json", '{"nodes": 2, "links": [[0, 1], [1, 0, "x"]]}', r"links\[1\] must be"),
-        ("a.csv", "src,dst\n0,x\n", "line 2: expected src,dst and perhaps capacity as integers"),
+        ("a.csv", "src,dst\n0\n", "line 2: expected src,dst"),
         ("a.graphml", "<graphml>", "not GraphML"),
         ("a.graphml", '<!DOCTYPE x [<!ENTITY y "z">]><graphml/>', "document type"),
     ],

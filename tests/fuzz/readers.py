@@ -62,7 +62,7 @@ from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import INDEX as FAILURES
 from topodesign.schedulers.failure_plans import failure_plans, read_failures
 from topodesign.schedulers.scheduling import schedule
-from topodesign.topology.files import LinkFormat, read_topology, write_links
+from topodesign.topology.files import LinkFormat, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.bringup.bringup import bringup
@@ -237,7 +237,7 @@ MACHINES: tuple[tuple[MachineTool, str, str], ...] = (
 READERS = (
     Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
-        Reader("topology/files", f"t.{ending}", write_links(RING, ending).encode, read_topology)
+        Reader("fabrics/networks/read", f"t.{ending}", write_links(RING, ending).encode, read_fabric)
         for ending in LINK_ENDINGS
     ),
     *(

@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.errors import FileFormatError, ParameterError, TooLargeError
 from topodesign.base.text_files import LARGEST_FILE
-from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, read_topology, write_links
-from topodesign.topology.library import as_topology, build
+from topodesign.fabrics.networks import read_network
+from topodesign.fabrics.places import as_topology
+from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, write_links
+from topodesign.topology.library import build
 from topodesign.topology.topology import MAX_NODES, Topology
 
 SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biring(4,5)", "uniring(3,2)", "torus(3,3)"]
@@ -31,10 +33,14 @@ SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biri
 
 @st.composite
 def drawn(draw: st.DrawFn) -> Topology:
-    nodes = draw(st.integers(1, 12))  # more than ten, so that "10" must not come before "9"
+    nodes = draw(st.integers(2, 12))  # more than ten, so that "10" must not come before "9"
     node = st.integers(0, nodes - 1)
-    links = draw(st.lists(st.tuples(node, node, st.integers(1, 9)), max_size=15))
+    links = draw(st.lists(st.tuples(node, node, st.integers(1, 9)), min_size=1, max_size=15))
     return Topology.from_links(nodes, links, switches=draw(st.sets(node, max_size=2)))
+
+
+def read_topology(path: Path) -> Topology:
+    return read_network(path).topology()
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
@@ -71,10 +77,14 @@ def test_round_trip_of_any_topology(topology: Topology, tmp_path_factory: pytest
     for file_format in ("json", "graphml"):
         path = write(folder, f"any.{file_format}", write_links(topology, file_format))
         assert read_topology(path) == topology
-    if topology.links():  # as far as a list of links goes: neither switches nor the last nodes without links
-        last = max(max(u, v) for u, v, _ in topology.links())
-        path = write(folder, "any.csv", write_links(topology, "csv"))
-        assert read_topology(path) == Topology.from_links(last + 1, topology.links())
+    path = write(folder, "any.csv", write_links(topology, "csv"))
+    used = sorted({end for u, v, _ in topology.links() for end in (u, v)})
+    if used == list(range(len(used))) and len(used) > 1:  # which a list of links tells: no switches, and no node alone
+        assert read_topology(path) == Topology.from_links(len(used), topology.links())
+    elif used != list(range(1, used[-1] + 1)):
+        assert "no link names node" in refused(path) or "only one node" in refused(path)
+    path = write(folder, "any.dot", write_links(topology, "dot"))
+    assert read_topology(path) == topology
     for key in ("links", "edges"):
         data = nx.node_link_data(topology.to_networkx(), edges=key)
         assert read_topology(write(folder, "any.json", json.dumps(data))) == topology
@@ -97,7 +107,7 @@ def test_documents_are_what_they_say(topology: Topology) -> None:
         assert text == write_links(topology, file_format)
 
 
-DOT_EDGE = re.compile(r"  (\d+) -> (\d+)(?: \[(dir=none)?(?:, )?(?:label=(\d+))?\])?;")
+DOT_EDGE = re.compile(r"  (\d+) -> (\d+)(?: \[(dir=none)?(?:, )?(?:capacity=(\d+), label=\4)?\])?;")
 
 
 @given(drawn())
@@ -105,7 +115,10 @@ def test_dot_draws_every_link_once(topology: Topology) -> None:
     first, second, *lines, last = write_links(topology, "dot").splitlines()
     assert (first, second, last) == ('digraph "topology" {', "  node [shape=circle];", "}")
     boxes = [line for line in lines if "->" not in line]
-    assert boxes == [f"  {node} [shape=box];" for node in sorted(topology.switches)]
+    alone = set(range(topology.nodes)) - {end for u, v, _ in topology.links() for end in (u, v)} - topology.switches
+    assert boxes == [f"  {node} [shape=box, switch=true];" for node in sorted(topology.switches)] + [
+        f"  {node};" for node in sorted(alone)
+    ]
     links = []
     for line in lines[len(boxes) :]:
         match = DOT_EDGE.fullmatch(line)
@@ -183,9 +196,9 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     *((f"a.{ending}", "   \n", "") for ending in ("json", "csv", "graphml")),
     *((f"a.{ending}", b"\xff\xfe\x00garbage", "not a text file") for ending in ("json", "csv", "graphml")),
     *((f"a.{ending}", "\0" * 100, "") for ending in ("json", "csv", "graphml")),
-    ("a.txt", "0 1", "unknown ending '.txt'"),
-    ("a", "0 1", "unknown ending ''"),
-    ("a.json.gz", "x", "unknown ending '.gz'"),
+    ("a.txt", "nothing that is known", "is no edge"),
+    ("a", "0", "only one node"),
+    ("a.json.gz", "x", "is no edge"),
     ("a.json", '{"nodes":2,"links":[[0,1],[1,0]', "not JSON"),
     ("a.json", '{"nodes":2,"links":[[0,1],[1,0]]} x', "not JSON"),
     ("a.json", "[" * 10**5, "not JSON"),
@@ -193,7 +206,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", "[]", "expected {"),
     ("a.json", "7", "expected {"),
     ("a.json", "null", "expected {"),
-    ("a.json", "{}", "expected {"),
+    ("a.json", "{}", "'nodes' is missing"),
     ("a.json", '"nodes"', "expected {"),
     ("a.json", '{"nodes":2}', '"links"'),
     ("a.json", '{"nodes":2,"links":{}}', '"links"'),
@@ -202,7 +215,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":2.0,"links":[]}', '"nodes"'),
     ("a.json", '{"nodes":true,"links":[]}', '"nodes"'),
     ("a.json", '{"nodes":NaN,"links":[]}', "NaN is no number"),
-    ("a.json", '{"nodes":"2","links":[]}', '"nodes"'),
+    ("a.json", '{"nodes":"2","links":[]}', "nodes: expected a list"),
     ("a.json", '{"nodes":-Infinity,"links":[]}', "-Infinity is no number"),
     ("a.json", f'{{"nodes":{10**30},"links":[]}}', '"nodes"'),
     ("a.json", f'{{"nodes":{"9" * 5000},"links":[]}}', "not JSON"),
@@ -228,9 +241,9 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":2,"links":[],"switches":["a"]}', '"switches"'),
     ("a.json", '{"nodes":2,"links":[],"switches":[2]}', "switches must be among"),
     ("a.json", '{"nodes":[],"links":[]}', "at least one node"),
-    ("a.json", '{"nodes":[]}', "node-link"),
-    ("a.json", '{"nodes":[0,1],"links":[]}', "node-link"),
-    ("a.json", '{"nodes":[null],"links":[]}', "node-link"),
+    ("a.json", '{"nodes":[]}', "'links' is missing"),
+    ("a.json", '{"nodes":[0,1],"links":[]}', "expected text, not 0"),
+    ("a.json", '{"nodes":[null],"links":[]}', "expected text, not nothing"),
     ("a.json", '{"nodes":[{"id":{}}],"links":[]}', "node-link"),
     ("a.json", '{"nodes":[{"id":null}],"links":[]}', ""),
     ("a.json", '{"nodes":[{"id":[1,2]}],"links":[]}', "node names"),
@@ -241,7 +254,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0,"target":0,"capacity":NaN}]}', "NaN is no number"),
     ("a.json", '{"nodes":2,"nodes":3,"links":[[0,1],[1,0]]}', "'nodes' is there twice"),
     ("a.json", '{"nodes":2,"links":[[0,1],[1,0]],"swiches":[0]}', "unknown field 'swiches'"),
-    ("a.json", '{"nodes":[{"id":0}],"links":[],"graph":[]}', "node-link"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[],"graph":[]}', "only one node"),
     ("a.json", '{"nodes":[{"id":0}],"links":[],"edges":[]}', "node-link"),
     ("a.json", '{"nodes":[{"id":0}],"links":[],"more":0}', "unknown field 'more'"),
     ("a.json", '{"nodes":[{"id":0,"swich":true},{"id":1}],"links":[]}', "did you mean 'switch'"),
@@ -258,30 +271,29 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0}]}', "node-link"),
     *(
         ("a.json", f'{{"nodes":[{{"id":0}}],"links":[{{"source":0,"target":0,"capacity":{capacity}}}]}}', "capacit")
-        for capacity in ("1.5", '"2"', "null", "true", "[1]", "-1", "0", 2**70)
+        for capacity in ("1.5", '"x"', "null", "true", "[1]", "-1", "0", 2**70)
     ),
     ("a.csv", "0,1\n1,0\n", "expected the header"),
-    ("a.csv", "src,dst,weight\n0,1,2\n", "expected the header"),
-    ("a.csv", "src,dst,capacity,more\n0,1,1,1\n", "expected the header"),
-    ("a.csv", "src;dst\n0;1\n", "expected the header"),
+    ("a.csv", "src,dst,weight\n0,1,2\n", "--read ignore=weight"),
+    ("a.csv", "src,dst,capacity,more\n0,1,1,2\n", "--read ignore=more"),
+    ("a.csv", "0;1\n1;0\n", "expected the header"),
     ("a.csv", "src,dst\n", "no links"),
     ("a.csv", "src,dst\n0,1\n1\n", "line 3: expected src,dst"),
     ("a.csv", "src,dst\n0,1,1\n", "line 2"),
     ("a.csv", "src,dst,capacity\n0,1\n", "line 2"),
-    ("a.csv", "src,dst\n0,-1\n", "line 2"),
-    ("a.csv", "src,dst\n0,1.0\n", "line 2"),
-    ("a.csv", "src,dst\n0,x\n", "line 2"),
+    ("a.csv", "src,dst\n0,-1\n", "is no node"),
+    ("a.csv", "src,dst\n0,1.0\n", "is no node"),
     ("a.csv", "src,dst\n0,\n", "line 2"),
-    ("a.csv", "src,dst\n0,\N{ARABIC-INDIC DIGIT ONE}\n", "line 2"),
+    ("a.csv", "src,dst\n0,\N{ARABIC-INDIC DIGIT ONE}\n", "is no node"),
     ("a.csv", 'src,dst\n0,"1\n', "not CSV"),
-    ("a.csv", "src,dst\n0,1\0\n", "line"),
-    ("a.csv", f"src,dst\n0,{10**30}\n", "line 2"),
-    ("a.csv", f"src,dst\n0,{'9' * 5000}\n", "line 2"),
+    ("a.csv", "src,dst\n0,1\0\n", "null bytes"),
+    ("a.csv", f"src,dst\n0,{10**30}\n", "is no node"),
+    ("a.csv", f"src,dst\n0,{'9' * 5000}\n", "is no node"),
     ("a.csv", f"src,dst\n0,{'9' * 200000}\n", "field"),
-    ("a.csv", "src,dst\n0,1048576\n", "too many to build"),
+    ("a.csv", "src,dst\n0,1048576\n", "no link names node 1,"),
     ("a.csv", "src,dst,capacity\n0,1,0\n", "capacities"),
     ("a.graphml", "<graphml", "not GraphML"),
-    ("a.graphml", "<html></html>", "this is a page or a picture, not a list of links"),
+    ("a.graphml", "<html></html>", "this is a page or a picture, not a fabric or a list of links"),
     ("a.graphml", "<a>" * 10**5, "not GraphML"),
     ("a.graphml", "<a>" * 10**5 + "</a>" * 10**5, "not GraphML"),
     ("a.graphml", GRAPHML.format(""), "at least one node"),
@@ -324,7 +336,7 @@ def test_what_is_not_a_file(tmp_path: Path, ending: str) -> None:
     assert refused(Path(f"nul\0.{ending}")) == "not a file"
     folder = tmp_path / f"folder.{ending}"
     folder.mkdir()
-    assert refused(folder).startswith("this is a directory, not a list of links")
+    assert refused(folder).startswith("this is a directory, not a fabric or a list of links")
     inside = write(tmp_path, f"plain.{ending}", "") / f"a.{ending}"
     assert refused(inside) == "Not a directory"
     loop = tmp_path / f"loop.{ending}"
@@ -443,8 +455,9 @@ def test_lists_of_others_are_read_back_and_by_networkx(
     assert set(theirs) == set(range(topology.nodes))
     back = [(v, u, c) for u, v, c in topology.links() if u != v]
     both = Topology.from_links(topology.nodes, [*topology.links(), *back])
-    if both.links():
-        last = max(max(u, v) for u, v, _ in both.links())
+    used = sorted({end for u, v, _ in both.links() for end in (u, v)})
+    if used == list(range(len(used))) and len(used) > 1:
+        last = used[-1]
         for ending in ("edges", "edgelist"):
             path = write(folder, f"any.{ending}", write_links(both, "edges"))
             assert read_topology(path) == Topology.from_links(last + 1, both.links())
@@ -469,14 +482,14 @@ def test_what_networkx_writes_is_read(tmp_path: Path, graph: nx.Graph) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.edges", "# none\n", "no edges"),
+        ("a.edges", "# none\n", "no links"),
         ("a.edges", "0 1\n1\n", "line 2: an edge has two nodes"),
-        ("a.edges", "0 1 {'weight': 3}\n", "line 1: expected two nodes"),
-        ("a.edges", "0,1\n", "line 1: expected two nodes"),
-        ("a.edges", "0 99999999999\n", "too many"),
-        ("a.adjlist", "# nothing\n", "no nodes"),
+        ("a.edges", "0 1 {'weight': 3}\n", "--read capacity=weight:Gbps"),
+        ("a.edges", "0,1\n", "line 1: an edge has two nodes"),
+        ("a.edges", "0 99999999999\n", "no link names node 1,"),
+        ("a.adjlist", "# nothing\n", "no links"),
         ("a.adjlist", "0 1\n0 2\n", "line 2: node 0 has a line already"),
-        ("a.adjlist", "0 x\n", "line 1: expected nodes"),
+        ("a.adjlist", "0 1.5\n", "is no node"),
     ],
 )
 def test_lists_that_are_none_are_refused(tmp_path: Path, name: str, content: str, words: str) -> None:

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.fabrics.places import as_fabric
+from topodesign.fabrics.places import as_fabric, as_topology
 from topodesign.topology.groups import cyclic
-from topodesign.topology.library import as_topology
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_CAPACITY, MAX_LINKS, MAX_NODES, Topology, check_buildable
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import program
+from topodesign.fabrics.networks import read_network
 from topodesign.pricing.closed_form import price
-from topodesign.topology.files import read_topology
 from topodesign.wiring.change.growth import Growth, grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.inventory.answers import plain_inventory
@@ -78,8 +78,8 @@ def test_command(tmp_path: Path) -> None:
     first = document["topologies"][0]
     assert document["grown_from"] == 12
     assert first["bound"] <= first["moves"]
-    assert read_topology(tmp_path / "grown" / first["file"]).nodes == 16
-    assert read_topology(tmp_path / "grown" / first["file"]) == build(first["name"])
+    assert read_network(tmp_path / "grown" / first["file"]).topology().nodes == 16
+    assert read_network(tmp_path / "grown" / first["file"]).topology() == build(first["name"])
     text = CliRunner().invoke(program, asked, catch_exceptions=False).output
     assert "12 nodes to 16 of degree 4" in text
     for wrong in (["--against", "ring"], ["--collective", "allgather"], ["--search", "1"]):

@@ -66,7 +66,8 @@ class Own(Declared):
 
 def read_candidates(path: Path) -> list[str]:
     """Return the specs and paths in a file, one a line; those of files are from where the file is."""
-    from topodesign.topology.library import as_topology, is_file  # noqa: PLC0415  heavy
+    from topodesign.fabrics.networks import names_file  # noqa: PLC0415  heavy
+    from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy
 
     found = []
     with naming(path):
@@ -74,7 +75,7 @@ def read_candidates(path: Path) -> list[str]:
             text = line.partition("#")[0].strip()
             if not text:
                 continue
-            if is_file(text):
+            if names_file(text):
                 text = str(path.parent / text)
             try:
                 as_topology(text)
@@ -99,7 +100,7 @@ def as_candidates(
 ) -> Iterator[tuple[str, Topology, str]]:
     """Yield what the user names with its topology, and that it is their own."""
     for place, value in enumerate(values, 1):
-        from topodesign.topology.library import as_topology  # noqa: PLC0415  heavy, and most often there is none
+        from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy, and most often there is none
 
         topology = as_topology(value)
         label = str(value) if isinstance(value, str | Path) else str(topology.spec or f"candidate {place}")

@@ -28,6 +28,7 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 _Rows = Callable[[], Iterable[Mapping[str, Any]]]
 _FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that are asked for
 FILE = "topodesign.file"  # the same for the file that takes the answer
+_RULES = "topodesign.read"  # the same for what attributes of networks mean
 _DIRECTORY = "topodesign.directory"  # and for the directory of commands that take one
 _ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
@@ -75,6 +76,18 @@ _file_option = click.option(
 )
 
 
+_read_option = click.option(
+    "--read",
+    "read_rules",
+    multiple=True,
+    expose_value=False,
+    metavar="KEY=VALUE",
+    callback=lambda context, _, value: context.meta.setdefault(_RULES, value),
+    help="What attributes of a network's file mean: capacity=bw:Gbps, latency=delay:us, role=type, switch='s*', "
+    "ignore=NAME, links=duplex. Repeatable.",
+)
+
+
 class Command(click.Command):
     """A command with ``--csv`` and ``-o`` beside ``--json``, and its options in sections."""
 
@@ -83,6 +96,9 @@ class Command(click.Command):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         names = {name for one in self.params for name in one.opts}
+        if any(getattr(one.type, "reads_networks", False) for one in self.params):
+            last = next((number for number, one in enumerate(self.params) if "--json" in one.opts), len(self.params))
+            self.params.insert(last, *_read_option(lambda: None).__click_params__)  # type: ignore[attr-defined]
         if "--json" not in names:
             return
         place = next(number for number, one in enumerate(self.params) if "--json" in one.opts)
@@ -102,6 +118,21 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, and write what it prints to a file if that is asked."""
+        if _RULES not in ctx.meta:
+            return self._answer(ctx)
+        from topodesign.fabrics.networks import reading  # noqa: PLC0415  not for help
+
+        told: set[str] = set()
+
+        def tell(line: str) -> None:
+            if line not in told:
+                told.add(line)
+                click.echo(f"topodesign: {line}", err=True)
+
+        with reading(ctx.meta[_RULES], tell):
+            return self._answer(ctx)
+
+    def _answer(self, ctx: click.Context) -> Any:
         target: Path | None = ctx.meta.get(FILE)
         if target is not None and names_directory(target) and self.takes_directory(ctx):
             if target.exists() and (not target.is_dir() or any(target.iterdir())):

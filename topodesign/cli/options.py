@@ -306,6 +306,8 @@ def named_values(example: str) -> Callable[[click.Context, click.Parameter, tupl
 class SpecText(click.types.StringParamType):
     """Text that names a topology or a fabric: a spec or a file."""
 
+    reads_networks = True  # commands that take such texts have --read
+
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that a word may become, each with what it is, and whatever files begin so.
 

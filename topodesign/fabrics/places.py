@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.base import doors
-from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import nearest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
+from topodesign.fabrics.files import read_fabric
+from topodesign.fabrics.networks import names_file, read_network
+from topodesign.fabrics.networks.network import TAKES_FABRICS
 from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.everyday import SPOKEN
-from topodesign.topology.files import READERS, as_graph, from_graph, read_topology
-from topodesign.topology.library import build, linked, names_fabric, names_topology
+from topodesign.topology.library import TopologyLike, build, linked, names_fabric, names_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -25,6 +26,42 @@ if TYPE_CHECKING:
 
 PlaceLike: TypeAlias = "Topology | Fabric | Spec | str | Path | nx.Graph"
 """What a function that needs a topology or a fabric takes: it, its spec, a file, or a networkx graph."""
+
+
+def as_topology(value: TopologyLike) -> Topology:
+    """Return the topology that a value is or names.
+
+    Parameters
+    ----------
+    value
+        A topology, a spec or its text, a path of a network of any format, a graph of networkx or igraph, or a matrix
+        (NumPy or scipy) of how many links go from row to column. A text is a path if it has a known ending, or no
+        brackets and another ending or a slash.
+
+    Raises
+    ------
+    SpecError, FileFormatError
+        If the spec or the file cannot be read.
+    TopologyError
+        If a graph does not make a topology.
+    ParameterError
+        If it names a fabric, with bandwidths or latencies that a topology would lose, or is none of these.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from topodesign import as_topology
+    >>> as_topology(nx.petersen_graph().to_directed())
+    <Topology 10 nodes, degree 3, duplex>
+    >>> as_topology("torus(4,4)").vertex_transitive
+    True
+    """
+    if isinstance(value, str | Spec) and not (isinstance(value, str) and names_file(value)):
+        if names_fabric(str(value)):
+            raise ParameterError(f"{str(value)[:100]} is a fabric; {TAKES_FABRICS}")
+        return build(value)
+    topology = linked(value)
+    return read_network(value).topology() if topology is None else topology
 
 
 def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
@@ -61,9 +98,8 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
         topology = linked(value)
         if topology is not None:
             return Fabric.from_topology(topology, rate or NODE_BANDWIDTH)
-        graph = as_graph(value)
-        return fabric_from_graph(graph, node_bandwidth=rate)
-    if isinstance(value, Path) or (isinstance(value, str) and _is_file(value)):
+        return read_network(value).fabric(rate)
+    if isinstance(value, Path) or (isinstance(value, str) and names_file(value)):
         return read_fabric(Path(value), rate)
     text = str(value)
     if _is_fabric(text):
@@ -85,17 +121,16 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
     """
     if isinstance(value, Fabric):
         return value
-    if isinstance(value, str | Path) and (isinstance(value, Path) or _is_file(value)):
-        return _in_file(Path(value))
+    if isinstance(value, Path) or (isinstance(value, str) and names_file(value)):
+        network = read_network(Path(value))
+        return read_fabric(Path(value)) if network.is_fabric else network.topology()
     if isinstance(value, str | Spec):
         text = str(value)
         return as_fabric(text) if _is_fabric(text) else build(text)
     topology = linked(value)
     if topology is None:
-        graph = as_graph(value)
-        if any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
-            return fabric_from_graph(graph)
-        topology = from_graph(graph)
+        network = read_network(value)
+        return network.fabric() if network.is_fabric else network.topology()
     return as_fabric(value) if topology.switches else topology
 
 
@@ -132,24 +167,6 @@ def named_preset(value: PlaceLike) -> str | None:
     if isinstance(value, Fabric) and names_fabric(value.name):
         return value.name if build_fabric(value.name) == value else None
     return None
-
-
-def _in_file(path: Path) -> Topology | Fabric:
-    if path.suffix.lower() not in READERS:
-        return read_fabric(path)
-    try:
-        topology = read_topology(path)
-    except (FileFormatError, TopologyError) as error:
-        try:
-            return read_fabric(path)
-        except FileFormatError:
-            raise error from None
-    return read_fabric(path) if topology.switches else topology
-
-
-def _is_file(text: str) -> bool:
-    suffix = Path(text).suffix
-    return suffix.lower() in FABRIC_ENDINGS or ("(" not in text and bool(suffix or "/" in text))
 
 
 def _is_fabric(text: str) -> bool:

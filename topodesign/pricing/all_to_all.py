@@ -16,6 +16,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
+from topodesign.fabrics.places import as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow, equal_split, own_distances
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
@@ -23,7 +24,7 @@ from topodesign.pricing.flows.concurrent import ConcurrentFlow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.pricing.flows.trees import tree_flow
 from topodesign.topology.factors import factors_of
-from topodesign.topology.library import TopologyLike, as_topology
+from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
 EXACT_ROWS = 520  # orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry

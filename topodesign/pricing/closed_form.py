@@ -122,7 +122,7 @@ class _Loads:
             nodes, links.indptr, links.dst, links.capacity, self._numerator, self._denominator
         )
         if farthest < 0:
-            raise disconnected()
+            raise disconnected(self._topology)
         self._farthest = max(self._farthest, farthest)
 
     def found(self) -> tuple[IntArray, IntArray]:
@@ -201,10 +201,14 @@ def fullest(load: IntArray, capacity: IntArray) -> Fraction:
     return max(Fraction(int(load[capacity == room].max()), room) for room in np.unique(capacity).tolist())
 
 
-def disconnected() -> DisconnectedError:
-    """Return what to raise where some node does not reach some other."""
+def disconnected(topology: Topology) -> DisconnectedError:
+    """Return what to raise where some node does not reach some other; it names one."""
+    hint = (
+        "; --read links=duplex takes every edge both ways" if topology.spec is None and not topology.is_duplex else ""
+    )
     return DisconnectedError(
-        "not every node reaches every other, so no collective of all with all runs on this topology"
+        f"not every node reaches every other ({topology.describe_unreached()}), so no collective of all with all runs "
+        f"on this topology{hint}"
     )
 
 
@@ -236,7 +240,7 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
         inside[frontier] = True
         onward = inside[topology.src] & ~seen[topology.dst]
         if not onward.any():
-            raise disconnected()
+            raise disconnected(topology)
         np.bitwise_or.at(hops, topology.dst[onward], hops[topology.src[onward]])
         frontier = np.unique(topology.dst[onward])
         seen[frontier] = True

@@ -16,13 +16,14 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
+from topodesign.fabrics.places import as_topology
 from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.workload import Runtimes, Workload, as_workload
-from topodesign.topology.library import TopologyLike, as_topology
+from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
 _QUICK_WORK = 2**27

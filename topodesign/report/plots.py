@@ -13,6 +13,7 @@ from topodesign.base.spec import Spec
 from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.known import Known
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.networks import is_graph
 from topodesign.fabrics.places import as_place
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
@@ -30,7 +31,6 @@ from topodesign.report.charts.timeline import link_use_chart, timeline_chart
 from topodesign.report.charts.times import frontier_chart, times_chart
 from topodesign.report.design.answer import Decision
 from topodesign.report.figures import Picture
-from topodesign.topology.files import is_graph
 from topodesign.topology.topology import Topology
 
 

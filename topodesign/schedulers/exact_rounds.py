@@ -121,7 +121,9 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
             f"at most {MOST_CHOICES}"
         )
     if _farthest(way, demands) >= FAR:
-        raise DisconnectedError("some node cannot be reached, so the collective does not run on this topology")
+        raise DisconnectedError(
+            f"some node cannot be reached ({topology.describe_unreached()}), so no {collective} runs here"
+        )
     return way, demands
 
 

@@ -83,7 +83,8 @@ def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
         reach.append(reach[-1] @ hop)
     if not reach[-1].all():
         raise DisconnectedError(
-            "not every node reaches every other, so no collective of all with all runs on this topology"
+            f"not every node reaches every other ({topology.describe_unreached()}), so no collective of all with all "
+            "runs on this topology"
         )
     return np.array(reach[: steps + 1])
 

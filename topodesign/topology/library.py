@@ -1,7 +1,8 @@
-"""From a spec to the topology it names, and from whatever else names one."""
+"""From a spec to the topology that it names."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -10,12 +11,11 @@ import numpy as np
 
 from topodesign.base import doors
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
-from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.file_kinds import kind_of
 from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest
 from topodesign.topology.everyday import SPOKEN, SPOKEN_FABRICS, spelled_out
 from topodesign.topology.family import Family
-from topodesign.topology.files import READERS, as_graph, from_graph, read_topology
 from topodesign.topology.groups import GROUPS
 from topodesign.topology.topology import Topology
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph | np.ndarray"
-"""What a function that needs a topology takes: it, its spec, a file of links, a networkx graph, or a matrix."""
+"""What a function that needs a topology takes: it, its spec, a file, a graph of networkx or igraph, or a matrix."""
 
 
 CATALOG_NAMES = ("catalog", "catalog_duplex")
@@ -87,49 +87,12 @@ def build(spec: Spec | str) -> Topology:
     return _build(parse(text), text)
 
 
-def as_topology(value: TopologyLike) -> Topology:
-    """Return the topology that a value is or names.
-
-    Parameters
-    ----------
-    value
-        A topology, a spec or its text, a path, a networkx graph (as :func:`topodesign.topology.files.from_graph` takes
-        it), or a matrix of how many links go from row to column. A text is a path if it has the ending of a file of
-        links, or no brackets and another ending or a slash.
-
-    Raises
-    ------
-    SpecError, FileFormatError
-        If the spec or the file cannot be read.
-    TopologyError
-        If a graph does not make a topology.
-    ParameterError
-        If it names a fabric, or is none of these.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from topodesign import as_topology
-    >>> as_topology(nx.petersen_graph().to_directed())
-    <Topology 10 nodes, degree 3, duplex>
-    >>> as_topology("torus(4,4)").vertex_transitive
-    True
-    """
-    if isinstance(value, Spec):
-        return build(value)
-    if isinstance(value, Path):
-        _refuse_fabric(value.name, value)
-        return read_topology(value)
-    if isinstance(value, str):
-        path = Path(value)
-        _refuse_fabric(value, path)
-        return read_topology(path) if is_file(value) else build(value)
-    topology = linked(value)
-    return from_graph(as_graph(value)) if topology is None else topology
-
-
 def linked(value: object) -> Topology | None:
-    """Return a topology, or that of a matrix; None for what is neither."""
+    """Return a topology, or that of a matrix of NumPy or scipy; None for what is neither."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(value):
+        rows = value.tocoo()  # type: ignore[attr-defined]
+        return _of_entries(rows.shape, rows.coords[0], rows.coords[1], rows.data)
     if isinstance(value, np.ndarray):
         return _of_matrix(value)
     return value if isinstance(value, Topology) else None
@@ -137,21 +100,21 @@ def linked(value: object) -> Topology | None:
 
 def _of_matrix(matrix: np.ndarray) -> Topology:
     """Return the topology with as many links from u to v as a square matrix says in row u and column v."""
-    if matrix.ndim != 2 or len(matrix) != len(matrix.T) or not np.issubdtype(matrix.dtype, np.number):
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.number):
         raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
     src, dst = np.nonzero(matrix)
-    many = matrix[src, dst]
-    if not len(many):
+    return _of_entries(matrix.shape, src, dst, matrix[src, dst])
+
+
+def _of_entries(shape: tuple[int, ...], src: np.ndarray, dst: np.ndarray, many: np.ndarray) -> Topology:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
+    if not many.any():
         raise ParameterError("an array of links has at least one that is not 0")
     if not np.array_equal(many, many.astype(np.int64)) or (many < 0).any():
         raise ParameterError("an array of links has whole numbers from 0 on: how many go from row to column")
-    return Topology.from_arrays(len(matrix), src, dst, many.astype(np.int64))
-
-
-def is_file(text: str) -> bool:
-    """Return whether a text is the path of a file of links, by its ending or as it can be no spec."""
-    suffix = Path(text).suffix
-    return suffix.lower() in READERS or ("(" not in text and bool(suffix or "/" in text))
+    there = many != 0
+    return Topology.from_arrays(shape[0], src[there], dst[there], many[there].astype(np.int64))
 
 
 def names_fabric(text: str) -> bool:
@@ -168,15 +131,6 @@ def names_fabric(text: str) -> bool:
 def names_topology(name: str) -> bool:
     """Return whether a spec of a topology may begin with a name."""
     return name in SPOKEN or name in CATALOG_NAMES or generator(name) is not None
-
-
-def _refuse_fabric(text: str, path: Path) -> None:
-    if names_fabric(text) or kind_of(path) is FileKind.FABRIC:
-        raise ParameterError(
-            f"{text[:100]} is a fabric, with switches or bandwidths of its own; this is for plain topologies, whose "
-            "nodes are linked directly. optimum, schedule, groups, compare and plot take fabrics, see 'topodesign "
-            "optimum --help'"
-        )
 
 
 def _build(spec: Spec, text: str) -> Topology:

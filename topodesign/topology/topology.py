@@ -279,6 +279,41 @@ class Topology:
         place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         return np.where(self._keys[place] == wanted, place, -1)
 
+    def describe_unreached(self) -> str:
+        """Return which node is not reached and why, for an error; empty if every node reaches every other.
+
+        Examples
+        --------
+        >>> Topology.from_links(3, [(0, 1), (1, 0), (2, 0)]).describe_unreached()
+        'no link leads to node 2'
+        """
+        real = self.src != self.dst
+        ends = self.src[real], self.dst[real]
+        into, out = (np.bincount(end, minlength=self.nodes) for end in (ends[1], ends[0]))
+
+        def named(node: int) -> str:
+            return f"node {node if self.node_names is None else self.node_names[node]}"
+
+        if self.nodes > 1:
+            for missing, words in (((into == 0) & (out == 0), "{} has no link"), (into == 0, "no link leads to {}"),
+                                   (out == 0, "no link leads from {}")):  # fmt: skip
+                if missing.any():
+                    return words.format(named(int(np.argmax(missing))))
+        for forwards in (True, False):
+            reached = np.arange(self.nodes) == 0
+            source, target = ends if forwards else ends[::-1]
+            count = 0
+            while count < (count := int(reached.sum())):
+                reached[target[reached[source]]] = True
+            if not reached.all():
+                node = int(np.argmin(reached))
+                near = sorted(set(source[target == node].tolist()))
+                way = ("by {} alone", "{} alone")[not forwards].format(named(near[0])) if len(near) == 1 else ""
+                verb = "is not reached from" if forwards else "does not reach"
+                also = f"; it {'is reached' if forwards else 'reaches'} {way}" if way else ""
+                return f"{named(node)} {verb} {named(0)}{also}"
+        return ""
+
     def links(self) -> list[tuple[int, int, int]]:
         """Return all links as triples (src, dst, capacity), sorted."""
         return list(zip(self.src.tolist(), self.dst.tolist(), self.capacity.tolist(), strict=True))

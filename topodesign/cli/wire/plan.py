@@ -16,9 +16,9 @@ from topodesign.cli.answers import Command, form, json_option, print_json, say
 from topodesign.cli.options import SPEC, flag, option, seed_option, time_limit_option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import tell_of_names
+from topodesign.fabrics.places import as_topology
 from topodesign.fabrics.presets import as_boxed
 from topodesign.pricing.mix import PRICED
-from topodesign.topology.library import as_topology
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Mode
 from topodesign.wiring.inventory.files import read_inventory

@@ -103,7 +103,7 @@ def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
         raise TopologyError("a collective needs at least 2 nodes")
     for graph in (topology, topology.transpose()):
         if np.any(distances(graph, 0) < 0):
-            raise disconnected()
+            raise disconnected(topology)
     arcs = np.flatnonzero(topology.src != topology.dst)
     symmetry = topology.symmetry if symmetric else None
     if symmetry is None:

@@ -13,10 +13,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec
 from topodesign.catalog.ranking import rank
 from topodesign.fabrics.boxes import Box, exchange
+from topodesign.fabrics.places import as_topology
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.schedulers.box_ways import strides_of
-from topodesign.topology.library import TopologyLike, as_topology, build
+from topodesign.topology.library import TopologyLike, build
 from topodesign.topology.topology import Topology
 
 _MOST_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other

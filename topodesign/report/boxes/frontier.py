@@ -19,7 +19,8 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.boxes import Box, Boxed, box_of, named_box
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
-from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
+from topodesign.fabrics.files import read_fabric
+from topodesign.fabrics.networks import names_file
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
@@ -245,7 +246,7 @@ def as_box(value: str | Path | Fabric | Box) -> Box:
         return box_of(value)
     if not isinstance(value, str | Path):
         raise ParameterError(f"a box is a preset such as dgx_h100, a fabric or its file, not {value!r:.60}")
-    if isinstance(value, Path) or Path(value).suffix.lower() in FABRIC_ENDINGS:
+    if isinstance(value, Path) or names_file(value):
         return box_of(read_fabric(Path(value)), str(value))
     return named_box(parse(value if "(" in value else f"{value}()"))
 

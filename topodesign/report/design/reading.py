@@ -21,7 +21,7 @@ from topodesign.base.units import as_bandwidth, as_time
 from topodesign.base.wording import suggest
 from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.files import FABRIC_ENDINGS
+from topodesign.fabrics.networks import names_file
 from topodesign.fabrics.places import as_place
 from topodesign.optima.step import as_step
 from topodesign.pricing.mix import PRICED, Mix, Share, mix_of, read_mix
@@ -165,7 +165,7 @@ def _box(fields: Fields) -> Box:
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
             fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
-    named = str(fields.given["box"].value).lower().endswith(FABRIC_ENDINGS)
+    named = names_file(str(fields.given["box"].value))
     box = as_box(fields.path("box")) if named else fields.read("box", as_box)
     fields.whole("boxes")
     if "degree" in fields and fields.whole("degree") > len(box.nics):

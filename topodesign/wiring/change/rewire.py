@@ -16,7 +16,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import each
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
-from topodesign.topology.library import TopologyLike, as_topology
+from topodesign.fabrics.places import as_topology
+from topodesign.topology.library import TopologyLike
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved
 from topodesign.wiring.change.patches import Change, as_simplex

@@ -21,9 +21,10 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.boxes import Boxed
+from topodesign.fabrics.places import as_topology
 from topodesign.fabrics.presets import as_boxed
 from topodesign.solve.whole import guess_places
-from topodesign.topology.library import TopologyLike, as_topology
+from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory

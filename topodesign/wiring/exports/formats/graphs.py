@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind
 from topodesign.base.zips import write_zip
-from topodesign.topology.files import read_topology
+from topodesign.fabrics.networks import read_network
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.cross_connects import End
@@ -85,7 +85,7 @@ def to_dot(plan: WiringPlan) -> str:
 
 def from_graph(path: Path, plan: WiringPlan) -> Topology:
     """Return the links of a file of the graph."""
-    topology = read_topology(path)
+    topology = read_network(path).topology()
     if topology.nodes != len(plan.hosts):
         raise FileFormatError(f"there are {topology.nodes} nodes, and {len(plan.hosts)} in the plan")
     return topology
