@@ -43,6 +43,8 @@ from topodesign.fabrics.fabric import Fabric as Fabric
 from topodesign.fabrics.files import read_fabric as read_fabric
 from topodesign.fabrics.files import write_fabric as write_fabric
 from topodesign.fabrics.machines.outputs import fabric_of_machine as fabric_of_machine
+from topodesign.fabrics.networks.network import Network as Network
+from topodesign.fabrics.networks.read import read_network as read_network
 from topodesign.fabrics.part import part_of as part_of
 from topodesign.fabrics.places import as_fabric as as_fabric
 from topodesign.fabrics.places import as_topology as as_topology

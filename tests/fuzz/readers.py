@@ -241,7 +241,7 @@ READERS = (
         for ending in LINK_ENDINGS
     ),
     *(
-        Reader("fabrics/files", f"{name}.{ending}", write_fabric(fabric, ending).encode, read_fabric)
+        Reader("fabrics/networks/read", f"{name}.{ending}", write_fabric(fabric, ending).encode, read_fabric)
         for ending in FABRIC_FORMATS
         for name, fabric in (("f", FABRIC), ("limited", LIMITED))
     ),

@@ -20,6 +20,7 @@ from tests.graphs.distance_regular import IntersectionArray, intersection_array
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import parse
+from topodesign.fabrics.places import as_topology
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.ring import shiftedring
 from topodesign.graphs.sizes import subsets
@@ -205,7 +206,7 @@ def test_intersection_array_agrees_with_networkx(n: int, data: st.DataObject) ->
     extra = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=2))
     graph = nx.circulant_graph(n, sorted(jumps))
     graph.add_edges_from((u, v) for u, v in extra if u != v)
-    found = intersection_array(Topology.from_networkx(graph))
+    found = intersection_array(as_topology(graph))
     if not nx.is_distance_regular(graph):
         assert found is None
     else:
@@ -255,7 +256,7 @@ def cycle(n: int) -> nx.Graph:
 @pytest.mark.parametrize("sides", [(5,), (2, 2), (3, 4), (4, 3), (2, 5, 3), (2, 2, 2, 2), (3, 3, 3)])
 def test_torus_is_the_product_of_rings(sides: tuple[int, ...]) -> None:
     torus = FAMILY["torus"](*sides)
-    assert torus == Topology.from_networkx(product([cycle(side) for side in sides]))
+    assert torus == as_topology(product([cycle(side) for side in sides]))
     assert diameter(torus) == sum(side // 2 for side in sides)
 
 
@@ -266,7 +267,7 @@ def test_hypercube_is_the_torus_of_sides_two(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "q"), [(1, 5), (2, 3), (3, 4)])
 def test_hamming_is_the_product_of_complete_graphs(n: int, q: int) -> None:
-    assert build(f"hamming({n},{q})") == Topology.from_networkx(product([nx.complete_graph(q)] * n))
+    assert build(f"hamming({n},{q})") == as_topology(product([nx.complete_graph(q)] * n))
 
 
 def test_torus_find_gives_the_least_diameter() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, TopologyError
+from topodesign.fabrics.places import as_topology
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plan.decompose import check_split, factors, matchings, split, unit_edges, unit_links
 
@@ -169,7 +170,7 @@ def test_single_lanes_of_an_odd_number_of_nodes(seed: int) -> None:
 
 
 def test_single_lanes_of_a_large_random_topology() -> None:
-    topology = Topology.from_networkx(nx.random_regular_graph(4, 1024, seed=1))
+    topology = as_topology(nx.random_regular_graph(4, 1024, seed=1))
     first = split(topology, ones(topology, 4), duplex=True, seed=3)
     again = split(topology, ones(topology, 4), duplex=True, seed=3)
     assert all(map(np.array_equal, first, again))

@@ -37,7 +37,7 @@ from topodesign.pricing.efforts import EFFORTS, Effort
 def command(topology: str, effort: Effort, exact: bool, **options: Any) -> None:
     """Price one topology and set it against the bounds.
 
-    TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
+    TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links of any format.
 
     Example: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB
     """

@@ -29,8 +29,7 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml", "edges", "adj
 def command(topology: str, file_format: LinkFormat | None, output: Path | None) -> None:
     """Print the links of a topology: what has to be wired.
 
-    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml,
-    .edges, .adjlist).
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links of any format.
 
     Example: topodesign links 'circulant(12,2,3)' -o links.csv
     """

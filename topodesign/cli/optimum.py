@@ -80,8 +80,8 @@ def command(
 ) -> None:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
-    FABRIC is a fabric file (.yaml, .json, .graphml), links (.csv, .json), or a spec such as 'mi250(2)' or
-    'torus(8,8)' (quote it); see 'topodesign fabric --help'.
+    FABRIC is a file of a network, in any format, or a spec such as 'mi250(2)' or 'torus(8,8)' (quote it); see
+    'topodesign fabric --help'.
 
     Algorithmic bandwidth is the whole data over the time, without latency. Times, for each --size, are those of trees
     as pipelines of as many chunks as are best, as 'topodesign simulate' tells.

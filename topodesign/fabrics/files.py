@@ -32,8 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice, as_path
-from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
-from topodesign.base.text_files import naming
+from topodesign.base.errors import ParameterError
 from topodesign.base.units import exact_rate
 from topodesign.fabrics.fabric import Fabric, format_price
 from topodesign.fabrics.networks import read_network
@@ -68,12 +67,7 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
     >>> len(read_fabric(path).compute)
     32
     """
-    network = read_network(as_path(path))
-    with naming(as_path(path)):
-        try:
-            return network.fabric(node_bandwidth)
-        except (TopologyError, ParameterError) as error:
-            raise FileFormatError(str(error)) from None
+    return read_network(as_path(path)).fabric(node_bandwidth)
 
 
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:

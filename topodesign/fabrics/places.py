@@ -12,7 +12,6 @@ from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import nearest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file, read_network
 from topodesign.fabrics.networks.network import TAKES_FABRICS
 from topodesign.fabrics.part import Some, part_of
@@ -100,7 +99,7 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
             return Fabric.from_topology(topology, rate or NODE_BANDWIDTH)
         return read_network(value).fabric(rate)
     if isinstance(value, Path) or (isinstance(value, str) and names_file(value)):
-        return read_fabric(Path(value), rate)
+        return read_network(Path(value)).fabric(rate)
     text = str(value)
     if _is_fabric(text):
         return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
@@ -123,7 +122,7 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
         return value
     if isinstance(value, Path) or (isinstance(value, str) and names_file(value)):
         network = read_network(Path(value))
-        return read_fabric(Path(value)) if network.is_fabric else network.topology()
+        return network.fabric() if network.is_fabric else network.topology()
     if isinstance(value, str | Spec):
         text = str(value)
         return as_fabric(text) if _is_fabric(text) else build(text)

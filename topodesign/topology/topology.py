@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arrays import owned, sealed
-from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.topology.symmetry import Symmetry
 
@@ -158,19 +158,6 @@ class Topology:
         rows = [(link[0], link[1], link[2] if len(link) == 3 else 1) for link in links]
         table = np.array(rows).reshape(-1, 3)
         return cls.from_arrays(nodes, table[:, 0], table[:, 1], table[:, 2], switches=switches)
-
-    @classmethod
-    def from_networkx(cls, graph: nx.Graph) -> Topology:
-        """Make a topology from a networkx graph whose nodes are 0..N-1; an undirected edge becomes two links.
-
-        An edge attribute ``capacity`` (integer) is used where it is present; of ``weight`` see :func:`check_weights`.
-        """
-        check_weights(graph)
-        directed = graph if graph.is_directed() else graph.to_directed()
-        count = directed.number_of_nodes()
-        if set(directed.nodes) != set(range(count)):
-            raise TopologyError(f"the graph's nodes must be the integers 0 to {count - 1}")
-        return cls.from_links(count, directed.edges(data="capacity", default=1))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topology):
@@ -345,14 +332,3 @@ def _integers(values: NDArray[Any]) -> IntArray:
 def _check_capacity(capacity: IntArray) -> None:
     if len(capacity) and (capacity.min() < 1 or capacity.max() > MAX_CAPACITY):
         raise TopologyError(f"link capacities must be from 1 to {MAX_CAPACITY}")
-
-
-def check_weights(graph: nx.Graph) -> None:
-    """Refuse links of a networkx graph that have a weight other than 1 and say no capacity or bandwidth."""
-    for u, v, fields in graph.edges(data=True):
-        if fields.get("weight", 1) != 1 and not {"capacity", "bandwidth"} & fields.keys():
-            weight, ends = str(fields["weight"])[:50], f"{str(u)[:50]!r}, {str(v)[:50]!r}"
-            raise ParameterError(
-                f"the link {ends} has the weight {weight}, which could be a capacity or a length: say 'capacity' (a "
-                "whole number) or 'bandwidth' (such as '25GB/s'), or leave it out"
-            )

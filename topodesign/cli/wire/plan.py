@@ -56,7 +56,7 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
 
     Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
 
-    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml); or boxes, as
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links; or boxes, as
     'boxes(dgx_h100,complete(9))', each a host, and each port of a NIC a lane; or 'best': the fastest that is found of
     those that the inventory can carry, as 'pareto --plant' lists them.
 

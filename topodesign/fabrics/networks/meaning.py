@@ -304,6 +304,7 @@ class _Edges:
                 )
         self.used: set[str] = set()
         self.known: list[Fraction] | list[int] = []
+        self.capacity_said = False
 
     def where(self, place: int) -> str:
         u, v = self.pairs[place]
@@ -340,6 +341,7 @@ class _Edges:
                 )
         self._check_agreement(rates, relative)
         known: list[list[Fraction] | list[int]] = [*rates.values(), *relative.values()]
+        self.capacity_said = bool(known)
         self.known = known[0] if known else [1] * len(self.pairs)
         return self.known, bool(rates)
 
@@ -442,7 +444,8 @@ class _Edges:
         for name, values in self.columns.items():
             if name not in self.used and name not in self.rules.ignore and not self.raw.exact:
                 self._check_unknown(name, values)
-        rest = sorted(set(self.columns) - self.used - set(self.unknown) - {"weight", "key", "id"})
+        quiet = {"key"} if self.capacity_said else {"weight", "key"}  # a weight of 1 everywhere says nothing
+        rest = sorted(set(self.columns) - self.used - set(self.unknown) - quiet)
         if rest:
             self.notes.append(f"not used of links: {listed(rest)}")
         return kinds, latency
@@ -467,6 +470,8 @@ class _Edges:
         if all(self.known[place] in {_rate_text(value), _number(value)} for place, value in values.items()):
             return  # a label that repeats the capacity
         whole = len(values) == len(self.pairs)
+        if name == "weight" and self.capacity_said:
+            return  # which people use for routes where they say the capacity, too
         numbers = [_number(value) for value in values.values()]
         if name == "weight" and whole and set(numbers) == {1}:
             return

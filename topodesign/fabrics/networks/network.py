@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 
-from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.text_files import naming
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.topology.topology import Topology
@@ -18,8 +20,8 @@ class Network:
 
     Attributes
     ----------
-    name, form
-        Name of the network, and of the format that it was in.
+    name, form, path
+        Name of the network, and of the format that it was in; the file, or "" if it is a graph.
     names
         Names of nodes and switches, in order.
     links
@@ -48,6 +50,7 @@ class Network:
     shared: tuple[Shared, ...] = ()
     unequal: bool = False
     notes: tuple[str, ...] = ()
+    path: str = ""
 
     def __str__(self) -> str:
         """Return one line that says what was understood."""
@@ -66,7 +69,7 @@ class Network:
         """Return the links alone; ParameterError if bandwidths, classes or latencies would be lost."""
         if self.stated or self.kinds or self.latency or self.prices or self.shared:
             what = "bandwidths" if self.stated else "classes or latencies"
-            raise ParameterError(f"{self.name} is a fabric, whose links have {what}; {TAKES_FABRICS}")
+            raise ParameterError(f"{self.path or self.name} is a fabric, whose links have {what}; {TAKES_FABRICS}")
         switches = set(self.able.get("switch", ()))
         topology = Topology.from_links(
             len(self.names),
@@ -87,10 +90,19 @@ class Network:
         Raises
         ------
         FileFormatError
-            If ``node_bandwidth`` is given and the network states bandwidths.
+            If ``node_bandwidth`` is given and the network states bandwidths, or the links of a file make no fabric.
         TopologyError
-            If the links make no fabric.
+            If the links of a graph make no fabric.
         """
+        if not self.path:
+            return self._fabric(node_bandwidth)
+        with naming(Path(self.path)):
+            try:
+                return self._fabric(node_bandwidth)
+            except (TopologyError, ParameterError) as error:
+                raise FileFormatError(str(error)) from None
+
+    def _fabric(self, node_bandwidth: Fraction | None) -> Fabric:
         if self.stated and node_bandwidth is not None:
             raise FileFormatError("the file says the bandwidths of its links; give no other")
         if not self.is_fabric:

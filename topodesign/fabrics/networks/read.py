@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def read_network(place: Any, rules: Iterable[str] | str = ()) -> Network:
         with expecting(path, FileKind.FABRIC, FileKind.LINKS):
             try:
                 raw = _read_text(read_text(path, largest=LARGEST), path.suffix.lower(), chosen)
-                network = understand(raw, chosen, path.stem)
+                network = replace(understand(raw, chosen, path.stem), path=str(path))
             except (TopologyError, ParameterError, UnitError) as error:
                 raise FileFormatError(str(error)) from None
     tell = _TELL.get()
