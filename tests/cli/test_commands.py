@@ -411,7 +411,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
         ("broken.graphml", "<graphml", "not GraphML"),
         ("binary.json", "\udcff\udcfe", "not a text file"),
         ("empty.json", "", "this is an empty file"),
-        ("list.txt", "0 1", "unknown ending '.txt'"),
+        ("list.txt", "no list of any kind", "is no edge"),
     ):
         path = tmp_path / name
         path.write_text(content, errors="surrogateescape")
@@ -427,7 +427,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "links", "words"),
-    [(1, [], "at least 2 nodes"), (2, [], "not every node reaches"), (3, [(0, 1), (1, 2)], "not every node reaches")],
+    [(1, [], "only one node"), (2, [], "there are no links"), (3, [(0, 1), (1, 2)], "not every node reaches")],
 )
 def test_files_without_a_collective(
     cli: Cli, tmp_path: Path, nodes: int, links: list[tuple[int, int]], words: str
