@@ -99,7 +99,7 @@ class MachineOptions(TypedDict, total=False):
         MachineTool,
         Option(
             "The file is what this tool of a machine printed or wrote: 'nvidia-smi topo -m', NCCL_TOPO_DUMP_FILE, "
-            "'rocm-smi --showtopo' or 'lstopo --of xml'.",
+            "'rocm-smi --showtopo' (or 'amd-smi topology'), or 'lstopo --of xml'.",
             Choice(get_args(MachineTool)),
             flags=("--from",),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,6 +14,7 @@ from topodesign.base.units import exact_rate
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
+CARD = "card"  # how the name of what several ports of one card hang on begins
 Rate = Fraction | None
 """GB/s in each direction, or None where the tool does not say."""
 
@@ -21,9 +23,13 @@ Rate = Fraction | None
 class Machine:
     """One box.
 
-    * ``direct``: of pairs that have such a link, how many of them and what one of them carries.
+    * ``direct``: of pairs that have such a link, how many of them and what one of them carries; one end may be a
+      processor.
     * ``switched``: of accelerators on a switch of such links, the same.
     * ``above``: what each accelerator, card and PCIe switch hangs on, and what is between; processors hang on nothing.
+      Ports of a card hang on the card if it has several.
+    * ``hosts``: host of each processor, of a domain of several.
+    * ``notes``: what the reader of the tool took for granted, a sentence each.
     """
 
     gpus: tuple[str, ...]  # names of the accelerators, in the order of the tool
@@ -33,6 +39,8 @@ class Machine:
     reducing: bool = False  # whether that switch copies and adds
     above: Mapping[str, tuple[str, Rate]] = field(default_factory=dict)
     nics: Mapping[str, Rate] = field(default_factory=dict)  # network cards, and what each carries
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise FileFormatError if there is nothing that could send."""
@@ -42,7 +50,7 @@ class Machine:
     @property
     def joined(self) -> bool:
         """Whether links between accelerators, and their switch, join all of them."""
-        near: dict[str, set[str]] = {gpu: set() for gpu in self.gpus}
+        near: dict[str, set[str]] = defaultdict(set)
         for a, b in [*self.direct, *combinations(self.switched, 2)]:
             near[a].add(b)
             near[b].add(a)
@@ -51,7 +59,7 @@ class Machine:
             fresh = near[border.pop()] - found
             found |= fresh
             border += fresh
-        return len(found) == len(self.gpus)
+        return found.issuperset(self.gpus)
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
@@ -83,8 +91,11 @@ class Rates:
     nic: Rate = None
 
 
-_ASSUMED = {"link": Fraction(25), "pcie": Fraction(32), "sockets": Fraction(336, 5)}
-"""A link of NVLink 2 to 4; PCIe 4.0 with 16 lanes; three UPI links of 22.4 GB/s."""
+_ASSUMED = {
+    "link": (Fraction(25), "NVLink 2 to 4, by data sheets of V100, A100 and H100"),
+    "pcie": (Fraction(32), "PCIe 4.0 with 16 lanes"),
+    "sockets": (Fraction(336, 5), "three UPI links of 22.4GB/s"),
+}
 _KNOWN = "NVLink"  # the kind of links of which one is taken for what nearly all are
 _WORDS = {"link": "a link between accelerators", "pcie": "PCIe", "sockets": "between processors"}
 
@@ -98,13 +109,15 @@ def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool 
     open, or there are too many.
     """
     check_boxes(boxes, len(machine.gpus))
-    filled = _Filled(rates, machine.kind)
+    filled = _Filled(rates, machine)
     with_tree = not machine.joined if pcie is None else pcie
     if with_tree and not machine.roots:
         raise ParameterError("what the accelerators hang on is not said, and so PCIe cannot be part of the fabric")
     if boxes > 1 and not machine.nics:
         raise ParameterError("no network card is named, and so several boxes cannot be joined")
-    cards = dict(_cards(machine, with_tree)) if boxes > 1 else {}
+    places = dict(_cards(machine, with_tree)) if boxes > 1 else {}
+    cards = {card: (at, filled.nic(card, with_tree=with_tree)) for card, at in places.items()}
+    held = [end for end in dict.fromkeys(end for pair in machine.direct for end in pair) if end not in machine.gpus]
     links: list[FabricLink] = []
     switches: list[str] = []
     capable: list[str] = []
@@ -117,8 +130,9 @@ def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool 
         if with_tree:
             links += _tree(machine, here, filled)
             switches += [here + top for top in _kept(machine)]
-        for rail, (card, at) in enumerate(cards.items()):
-            links += duplex(here + at, f"rail{rail}", filled.nic(card, machine.nics[card]), "network")
+        switches += [here + end for end in held if here + end not in switches]
+        for rail, (at, rate) in enumerate(cards.values()):
+            links += duplex(here + at, f"rail{rail}", rate, "network")
     outer = rails(len(cards))
     nodes = [f"box{box}/{gpu}" for box in range(boxes) for gpu in machine.gpus]
     fabric = drawn(name, nodes, [*switches, *outer], links, multicast=capable, aggregation=capable)
@@ -128,31 +142,45 @@ def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool 
 class _Filled:
     """Rates as they are filled in; what was assumed is kept."""
 
-    def __init__(self, rates: Rates, kind: str) -> None:
+    def __init__(self, rates: Rates, machine: Machine) -> None:
         self._rates = rates
-        self._kind = kind
-        self.sentences: list[str] = []
+        self._machine = machine
+        self.sentences: list[str] = list(machine.notes)
 
     def rate(self, what: str, said: Rate) -> Fraction:
         """Return what is said, what is given for it, or what is assumed."""
         given: Rate = getattr(self._rates, what)
         if given is not None or said is not None:
             return given if given is not None else said  # type: ignore[return-value]
-        if what == "link" and self._kind != _KNOWN:
+        if what == "link" and self._machine.kind != _KNOWN:
             raise ParameterError(
-                f"what a link of {self._kind} carries is not said; give it as --link, such as 64GB/s of an MI300X"
+                f"what a link of {self._machine.kind} carries is not said; give it as --link, such as 64GB/s of MI300X"
             )
-        sentence = f"{_WORDS[what]}: {exact_rate(_ASSUMED[what] * GB)} is assumed; --{what} changes it"
+        rate, source = _ASSUMED[what]
+        self.say(f"{_WORDS[what]}: {exact_rate(rate * GB)} is assumed ({source}); --{what} changes it")
+        return rate
+
+    def say(self, sentence: str) -> None:
+        """Keep a sentence, once."""
         if sentence not in self.sentences:
             self.sentences.append(sentence)
-        return _ASSUMED[what]
 
-    def nic(self, card: str, said: Rate) -> Fraction:
-        """Return what a card carries; nothing is assumed there, since the answer is decided by it."""
-        given = self._rates.nic
-        if given is None and said is None:
+    def nic(self, card: str, *, with_tree: bool) -> Fraction:
+        """Return what a card carries, which is no more than its own PCIe; nothing is assumed of the card itself."""
+        machine = self._machine
+        rate = self._rates.nic if self._rates.nic is not None else machine.nics[card]
+        if rate is None:
             raise ParameterError(f"what {card} carries is not said; give it as --nic, such as --nic 400Gbps")
-        return given if given is not None else said  # type: ignore[return-value]
+        top, own = machine.above.get(card, ("", None))
+        ports = [one for one in machine.nics if machine.above.get(one, ("", None))[0] == top]
+        if top.startswith(CARD) and not with_tree:
+            whole = machine.above[top][1]
+            own = None if whole is None else whole / len(ports)
+        if own is None or own >= rate:
+            return rate
+        shared = f", shared by {len(ports)} ports" if top.startswith(CARD) else ""
+        self.say(f"{card} carries {exact_rate(own * GB)}, as its PCIe does{shared}, and not {exact_rate(rate * GB)}")
+        return own
 
 
 def _between(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
@@ -177,6 +205,8 @@ def _tree(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
         if name in kept or name in machine.gpus:
             yield from duplex(here + name, here + top, filled.rate("pcie", rate), "PCIe")
     for a, b in combinations([top for top in machine.roots if top in kept], 2):
+        if machine.hosts.get(a) != machine.hosts.get(b):
+            continue
         yield from duplex(here + a, here + b, filled.rate("sockets", None), "socket")
 
 

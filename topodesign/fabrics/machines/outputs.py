@@ -46,7 +46,7 @@ def fabric_of_machine(path: str | Path, **options: Unpack[MachineOptions]) -> Re
     ----------
     path
         The tool's output: of ``nvidia-smi topo -m`` (or ``-mp``), the file of NCCL's or RCCL's
-        ``NCCL_TOPO_DUMP_FILE``, of ``rocm-smi --showtopo``, or of ``lstopo --of xml``.
+        ``NCCL_TOPO_DUMP_FILE``, of ``rocm-smi --showtopo`` or ``amd-smi topology``, or of ``lstopo --of xml``.
     **options
         What counts where the tool does not say.
 
@@ -64,8 +64,8 @@ def fabric_of_machine(path: str | Path, **options: Unpack[MachineOptions]) -> Re
     >>> text = "      GPU0 GPU1\nGPU0  X    NV4\nGPU1  NV4  X\n"
     >>> _ = Path("topo.txt").write_text(text)
     >>> made = fabric_of_machine("topo.txt", tool="nvidia-smi-topo")
-    >>> print(made.fabric, made.assumed)
-    topo: 2 nodes, 0 switches ('a link between accelerators: 25GB/s is assumed; --link changes it',)
+    >>> print(made.fabric)
+    topo: 2 nodes, 0 switches
     """
     asked = read(MachineOptions, options, "fabric_of_machine")
     if asked["tool"] is None:
