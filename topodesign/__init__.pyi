@@ -16,15 +16,10 @@ from topodesign.catalog.build import build_catalog as build_catalog
 from topodesign.catalog.changes import compare_catalogs as compare_catalogs
 from topodesign.catalog.closure import Closure as Closure
 from topodesign.catalog.closure import verify_closure as verify_closure
-from topodesign.catalog.frontier import Pareto as Pareto
 from topodesign.catalog.improve import improve_catalog as improve_catalog
-from topodesign.catalog.known import known_topologies as known_topologies
 from topodesign.catalog.lookup import Catalog as Catalog
 from topodesign.catalog.merge import merge_catalogs as merge_catalogs
-from topodesign.catalog.pareto import pareto as pareto
 from topodesign.catalog.price import price_catalog as price_catalog
-from topodesign.catalog.ranking import rank as rank
-from topodesign.catalog.survey import survey as survey
 from topodesign.catalog.verify import audit_catalog as audit_catalog
 from topodesign.catalog.verify import verify_catalog as verify_catalog
 from topodesign.collectives import as_collective as as_collective
@@ -50,6 +45,11 @@ from topodesign.fabrics.places import as_fabric as as_fabric
 from topodesign.fabrics.places import as_topology as as_topology
 from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import unwind as unwind
+from topodesign.finder.find import pareto as pareto
+from topodesign.finder.find import rank as rank
+from topodesign.finder.known import known_topologies as known_topologies
+from topodesign.finder.pareto import Pareto as Pareto
+from topodesign.finder.survey import survey as survey
 from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
@@ -80,6 +80,7 @@ from topodesign.pricing.evaluation import evaluate as evaluate
 from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred
 from topodesign.report.boxes.frontier import pareto_boxes as pareto_boxes
+from topodesign.report.boxes.frontier import survey_boxes as survey_boxes
 from topodesign.report.comparison.compare import compare as compare
 from topodesign.report.comparison.methods import compare_methods as compare_methods
 from topodesign.report.comparison.steps import compare_steps as compare_steps

@@ -56,6 +56,7 @@ def test_rankings_take_it_and_frontiers_of_allreduce_do_not(searched: Path, dupl
     specs = {one.spec for one in list(EXCHANGE.lines(searched, 5, 0, 100))}
     ranking = rank(*SIZE, sizes="64MiB", bidirectional=duplex, catalog=searched)
     assert str(ranking.best.spec) in specs
+    assert ranking.best.all_to_all is not None
     assert ranking.best.all_to_all.upper <= Fraction(203, 100)  # where rows have 2.12
     assert not specs & {str(one.spec) for one in pareto(*SIZE, bidirectional=duplex, catalog=searched)}
 

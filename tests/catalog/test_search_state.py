@@ -15,11 +15,11 @@ from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.close_sizes import better_multiple
 from topodesign.catalog.composed import _Composer
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.frontier import DEFERRED_NOTE
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
 from topodesign.catalog.search_state import deferred_row
 from topodesign.catalog.verify import misplaced, stored_rows
+from topodesign.finder.pareto import DEFERRED_NOTE
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.pricing.workload import as_workload
 from topodesign.search.candidate import transpose_spec
@@ -147,10 +147,10 @@ def test_pareto_says_how_it_is_run(directory: Path) -> None:
 def test_rankings_and_runners_up_take_the_deferred_price(directory: Path) -> None:
     row = next(row for row in read_rows(directory, 3) if row.deferred)
     ranked = next(one for one in rank(60, 3, collective="allreduce", catalog=directory) if str(one.spec) == row.spec)
-    assert (ranked.reduce_scatter, ranked.allgather) == (row.cost, row.allgather)
+    assert (ranked.cost, ranked.allgather) == (row.cost, row.allgather)
     found = pareto(60, 3, catalog=directory, runners_up=1)
     assert found.runners_up is not None
-    assert found.runners_up.fastest.allreduce == found.best.allreduce
+    assert found.runners_up.fastest.entry.allreduce == found.best.allreduce
 
 
 def test_all_to_all_costs_as_much_on_the_row_by_spff(directory: Path) -> None:

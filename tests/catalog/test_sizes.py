@@ -8,9 +8,9 @@ from topodesign import Catalog, pareto
 from topodesign.base.errors import InfeasibleError
 from topodesign.catalog import searched
 from topodesign.catalog.composed import composed
-from topodesign.catalog.known import known_topologies
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MOST_NODES, covers, sizes_among
+from topodesign.finder.known import known_topologies
 from topodesign.search.target import Target
 
 

@@ -192,16 +192,31 @@ def test_a_range_is_a_table_of_the_fastest(cli: Cli) -> None:
     assert document["verdict"] in " ".join(cli("pareto", "-n", "100", "-d", "4..6").out.split())
 
 
-@pytest.mark.parametrize("options", [("--against", "torus"), ("--runners-up", "1"), ("--collective", "allgather")])
-def test_a_range_is_of_allreduces_alone(cli: Cli, options: tuple[str, ...]) -> None:
-    assert cli("pareto", "-n", "100", "-d", "4..6", *options).status == 2
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (("--against", "torus"), "against"),
+        (("--runners-up", "1"), "sizes"),
+        (("--collective", "allgather"), "sizes"),
+        (("--workload", "mix.yaml", "--size", "1MiB"), "sizes"),
+        (("--per-port",), "sizes"),
+    ],
+)
+def test_every_option_of_one_size_changes_the_answer_of_a_range(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], name: str
+) -> None:
+    (tmp_path / "mix.yaml").write_text("collectives: [{collective: all-to-all, size: 64KiB, count: 3}]")
+    options = tuple(str(tmp_path / one) if one == "mix.yaml" else one for one in options)
+    plain = cli("pareto", "-n", "12", "-d", "3..4", "--json").json()
+    found = cli("pareto", "-n", "12", "-d", "3..4", *options, "--json").json()
+    assert found.get(name) != plain.get(name)
+    assert cli("pareto", "-n", "12", "-d", "3..4", *options).status == 0
 
 
 def test_runners_up_are_shown_beside_the_answer(cli: Cli) -> None:
     document = cli("pareto", "-n", "24", "-d", "4", "--runners-up", "1", "--json").json()
     assert {one["wish"] for one in document["runners_up"]} >= {"time", "steps", "bandwidth", "duplex", "wiring"}
     assert "runners-up" in cli("pareto", "-n", "24", "-d", "4", "--runners-up", "1").out
-    assert cli("pareto", "-n", "24", "-d", "4", "--per-port").status == 2
 
 
 def test_searching_loses_nothing(cli: Cli) -> None:
@@ -447,7 +462,7 @@ def test_the_answer_no_is_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_args: object, **_options: object) -> None:
         raise InfeasibleError("none is known")
 
-    monkeypatch.setattr("topodesign.catalog.pareto.pareto", refuse)
+    monkeypatch.setattr("topodesign.finder.find.pareto", refuse)
     assert cli(*SMALL).message(status=1) == "none is known"
 
 
@@ -457,7 +472,7 @@ def test_out_of_memory_and_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatc
         def fail(*_args: object, error: BaseException = error, **_options: object) -> None:
             raise error
 
-        monkeypatch.setattr("topodesign.catalog.pareto.pareto", fail)
+        monkeypatch.setattr("topodesign.finder.find.pareto", fail)
         assert words in cli(*SMALL).message()
 
 
@@ -465,7 +480,7 @@ def test_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("topodesign.catalog.pareto.pareto", interrupt)
+    monkeypatch.setattr("topodesign.finder.find.pareto", interrupt)
     result = cli(*SMALL)
     assert (result.status, result.out, result.err.strip()) == (130, "", "topodesign: interrupted")
 

@@ -25,7 +25,6 @@ from topodesign.catalog.budgets import Effort
 from topodesign.catalog.build import Journal
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
-from topodesign.catalog.own import read_candidates
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.check_sets import check_plan_set
@@ -40,6 +39,7 @@ from topodesign.fabrics.node_values import as_ready, as_shards
 from topodesign.fabrics.options import MachineTool
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.finder.sources import read_candidates
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.timing.workload import load_workload
@@ -235,7 +235,7 @@ MACHINES: tuple[tuple[MachineTool, str, str], ...] = (
 )
 
 READERS = (
-    Reader("catalog/own", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
+    Reader("finder/sources", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
         Reader("fabrics/networks/read", f"t.{ending}", write_links(RING, ending).encode, read_fabric)
         for ending in LINK_ENDINGS

@@ -41,7 +41,7 @@ CASES = {
         pareto -n 12 -d 4 --bidirectional
         pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
-        pareto --box dgx_h100 -n 2
+        pareto --box dgx_h100 -n 2 --against slimfly
         pareto --box dgx_h100 -n 2 --workload workload_moe.yaml
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 151 -d 5 --runners-up 1
@@ -51,6 +51,11 @@ CASES = {
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
         pareto --plant five.yaml
+        pareto --plant five.yaml --grow-from near4.json --runners-up 1 --against ring
+        pareto -n 16..17 -d 4 --candidates own.txt --against torus --runners-up 1
+        pareto -n 16 -d 4 --grow-from near.json --candidates own.txt --against torus --runners-up 1
+        pareto --box dgx_h100 -n 2..3 -d 1 --bidirectional --workload workload_moe.yaml --against torus,slimfly
+        pareto --plant inventory_testbed.yaml -n 6 -d 2 --runners-up 1
         evaluate circulant(12,2,3)
         evaluate catalog(12,4,1)
         evaluate links.csv --size 1MiB --size 1GiB
@@ -300,6 +305,8 @@ def _mistaken(name: str) -> None:
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
     elif name == "near.json":
         topodesign.save_wiring(topodesign.wire("circulant(12,2,3)", topodesign.plain_inventory(12, 4)), name)
+    elif name == "near4.json":
+        topodesign.save_wiring(topodesign.wire("biring(2,4)", topodesign.plain_inventory(4, 2)), name)
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
     elif name == "names.csv":

@@ -13,7 +13,7 @@ from tests.floors import reached
 from topodesign import build, lower_bound, moore_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
-from topodesign.catalog.frontier import Pareto
+from topodesign.finder.pareto import Pareto
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.split_deferral import price_deferred as deferred_reduce_scatter

@@ -26,11 +26,11 @@ def check(found: Growth) -> None:
         topology = one.topology
         assert topology.nodes == found.nodes
         assert topology.degree <= found.degree
-        assert one.cost == price(topology, all_sources=True)
+        assert one.entry.cost == price(topology, all_sources=True)
         assert one.at_least <= one.moves
         for other in found.topologies[:place]:
             assert other.moves < one.moves
-            assert other.times[0] > one.times[0]
+            assert other.entry.times[0] > one.entry.times[0]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,13 @@ def test_command(tmp_path: Path) -> None:
     assert read_network(tmp_path / "grown" / first["file"]).topology() == build(first["name"])
     text = CliRunner().invoke(program, asked, catch_exceptions=False).output
     assert "12 nodes to 16 of degree 4" in text
-    for wrong in (["--against", "ring"], ["--collective", "allgather"], ["--search", "1"]):
-        assert "--grow-from is for one N" in CliRunner().invoke(program, [*asked, *wrong]).output
+    for more, words in (
+        (["--against", "ring"], "contender"),
+        (["--collective", "allgather"], "1 x allgather 1MiB"),
+        (["-d", "3..4"], "of each size"),
+        (["--runners-up", "1"], "next by"),
+    ):
+        assert words in CliRunner().invoke(program, [*asked, *more], catch_exceptions=False).output
     assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output
 
 

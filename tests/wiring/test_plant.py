@@ -128,7 +128,7 @@ def check(found: Carried) -> None:
         assert one.plan is not None
         check_plan(one.plan)
         assert one.plan.topology == one.topology
-        assert (one.reduce_scatter, one.allgather) == price_both(one.topology, all_sources=True)
+        assert (one.entry.cost, one.entry.allgather) == price_both(one.topology, all_sources=True)
     assert all(one.not_carried_because for one in found.refused)
 
 
@@ -220,7 +220,8 @@ def test_uncabled_pods_and_ranking(tmp_path: Path) -> None:
     [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
     found = carry(path, degree=4, bidirectional=True, collective="all-to-all", sizes=["1MiB", "1GiB"])
     check(found)
-    assert found.best.all_to_all.upper <= Fraction(5, 2)
+    assert found.best.entry.all_to_all is not None
+    assert found.best.entry.all_to_all.upper <= Fraction(5, 2)
     assert len(found.best.times) == 2
     assert found.record()["topologies"][0]["carried"] is True
 

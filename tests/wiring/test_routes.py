@@ -17,9 +17,12 @@ import pytest
 
 from tests.conftest import few
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
-from topodesign.catalog.candidates import candidates_for_all_to_all
+from topodesign.base.spec import parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.cli.main import run
+from topodesign.finder import sources
+from topodesign.finder.question import Objective
+from topodesign.finder.question import Question as FindQuestion
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.routes.engines import ENGINES, Question
@@ -334,15 +337,16 @@ def test_families(pytestconfig: pytest.Config) -> None:
     nodes, degrees = (512, (4, 6, 8)) if thorough else (24, (3, 4))
     count = 0
     for degree in degrees:
-        for spec, _, _ in candidates_for_all_to_all(nodes, degree, duplex=False, catalog=Catalog()):
+        asked = FindQuestion(nodes, degree, False, Objective.read(), Catalog())
+        for candidate in (*sources.read_catalog(asked, exchanges=True), *sources.find_members(asked)):
             try:
-                topology = build(spec)
+                topology = candidate.topology
             except TopodesignError:
                 continue
             try:
                 found = routes(topology)
             except TooLargeError:  # a ring of so many nodes, whose ways have tens of millions of hops
-                assert spec.name in {"biring", "uniring", "dicirculant"}
+                assert parse(candidate.spec).name in {"biring", "uniring", "dicirculant"}
                 continue
             assert acyclic(found.chosen.ways)
             count += 1

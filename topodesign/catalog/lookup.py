@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
@@ -243,7 +244,11 @@ def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[R
         yield row if found is None and row.all_to_all is None else replace(row, all_to_all=found)
 
 
-def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:
+CatalogLike: TypeAlias = "Catalog | str | Path | bool | None"
+"""A catalog, its directory, or True or None for the shipped one."""
+
+
+def as_catalog(value: CatalogLike = None) -> Catalog:
     """Return the catalog that a value is or names: a directory, or True or None for the shipped one."""
     if isinstance(value, Catalog):
         return value

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import click
 
 import topodesign
+from topodesign.base.errors import SpecError
 from topodesign.base.options import flagged
-from topodesign.catalog.own import read_candidates
+from topodesign.base.spec import parse
+from topodesign.base.units import as_bandwidth
 from topodesign.cli.answers import Command, directory, form, json_option, print_json, show
 from topodesign.cli.options import (
     PATH,
@@ -19,21 +23,19 @@ from topodesign.cli.options import (
     flag,
     nodes_option,
     number_or_range,
+    offer,
     option,
-    seed_option,
     whole,
     work_options,
 )
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
-from topodesign.pricing.mix import PRICED
+from topodesign.finder.candidate import Entry
+from topodesign.finder.options import FindOptions
+from topodesign.finder.sources import read_candidates
 
-if TYPE_CHECKING:
-    from topodesign.catalog.frontier import Pareto
-    from topodesign.catalog.ranking import Ranking
-    from topodesign.catalog.survey import Survey
-    from topodesign.report.boxes.frontier import BoxFrontier
-    from topodesign.wiring.change.growth import Growth
+_ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "sizes", "bandwidth")
+"""Options that all answers take."""
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -63,36 +65,18 @@ class _Command(Command):
 @flag("--no-catalog", "Search afresh, whatever the catalog has.")
 @option(
     "--search SECONDS",
-    "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
-    "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
+    "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their expansions "
+    "only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
     type=click.FloatRange(0, 86400),
     callback=_number_of_seconds,
 )
-@seed_option("Seed of the search.  [default: 0]", None)
-@option(
-    "--collective",
-    "Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
-    words=PRICED,
-    default="allreduce",
-)
-@option(
-    "--workload FILE",
-    "Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as the "
-    "example workload_moe.yaml.",
-)
+@offer(FindOptions, "seed", "collective", "workload")
 @option(
     "--against NAMES...",
     "Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
     "schedule files, as for 'topodesign compare'; may be repeated.",
 )
-@option(
-    "--runners-up K",
-    "Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
-    "easiest wiring.",
-    type=whole(0, 100),
-    default=0,
-    show_default=False,
-)
+@offer(FindOptions, "runners_up")
 @option(
     "--candidates FILE",
     "Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
@@ -104,7 +88,7 @@ class _Command(Command):
     type=PATH,
 )
 @option("--links DIR", "The same as -o DIR with --grow-from.", hidden=True)
-@flag("--per-port", "Of a range of degrees: --bandwidth is that of a port, and more ports have more.")
+@flag("--per-port", "The --bandwidth is that of a port, so that more ports have more.")
 @option(
     "--plant INVENTORY",
     "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. N is "
@@ -118,15 +102,7 @@ class _Command(Command):
 )
 @option("--split K", "Of a --box: each NIC is split into K ports.  [default: 1]", type=whole(1, 16))
 @json_option
-def command(
-    nodes: int | range | None,
-    degrees: int | range | None,
-    alpha: str,
-    sizes: tuple[str, ...],
-    bandwidth: str,
-    bidirectional: bool,
-    **options: Any,
-) -> None:
+def command(nodes: int | range | None, degrees: int | range | None, bidirectional: bool, **options: Any) -> None:
     """Find every topology worth wiring for N nodes of degree d.
 
     Prints the Pareto frontier of steps against bandwidth factor y, cheapest latency first, with allreduce times for
@@ -135,192 +111,124 @@ def command(
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
+    given = given_options(click.get_current_context())
+    _check(options)
+    asked: dict[str, Any] = {name: options[name] for name in _ASKED if name in given}
+    asked["candidates"] = [] if options["candidates"] is None else read_candidates(options["candidates"])
     if options["box"] is not None:
-        show(_boxed(nodes, degrees, sizes, bidirectional, options))
+        _answer_boxes(nodes, degrees, asked | {"bidirectional": bidirectional}, options, given)
         return
-    if options["split"] is not None:
-        raise click.UsageError("--split is for the NICs of a --box; give both.")
-    _check(options, several=isinstance(nodes, range) or isinstance(degrees, range))
-    if options["plant"] is not None:
-        _carry(nodes, degrees, {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}, bidirectional, options)
-        return
-    if nodes is None or degrees is None:
+    several = isinstance(nodes, range) or isinstance(degrees, range)
+    if options["per_port"] and degrees is None:
+        raise click.UsageError("--per-port needs the number of ports; give -d.")
+    if options["plant"] is None and (nodes is None or degrees is None):
         context = click.get_current_context()
         missing = "nodes" if nodes is None else "degrees"
-        option = next(one for one in context.command.params if one.name == missing)
-        raise click.MissingParameter("A --plant has both; else give them.", context, option)
-    question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
-    shown: list[Any]
-    if options["grow_from"] is not None and isinstance(nodes, int) and isinstance(degrees, int):
-        shown = [_growth(nodes, degrees, question, options)]
-    elif isinstance(nodes, range) or isinstance(degrees, range):
-        shown = [_survey(nodes, degrees, question, options)]
-    elif options["workload"] is not None or options["collective"] != "allreduce":
-        shown = [_ranking(nodes, degrees, question, options)]
-    else:
-        answer = _frontier(nodes, degrees, question, options)
-        beside = _beside(answer, options["against"]) if options["against"] else None
-        if form() != "text":
-            document = answer.record() | ({} if beside is None else {"against": beside.record()})
-            print_json(document, answer.to_records)
-            return
-        shown = [one for one in (answer, answer.runners_up, beside) if one is not None]
-    for place, one in enumerate(shown):
-        if place:
-            click.echo()
-        show(one)
-
-
-def _boxed(
-    nodes: Any, degree: Any, sizes: tuple[str, ...], bidirectional: bool, options: dict[str, Any]
-) -> BoxFrontier:
-    """Return wirings of boxes; options that say something of nodes that are none are refused."""
-    known = {"box", "split", "seed", "candidates", "workload"}
-    given = given_options(click.get_current_context()) & ({"alpha", "bandwidth", "collective"} | set(options)) - known
-    if given:
-        raise click.UsageError(f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given))} out.")
-    if not isinstance(nodes, int) or isinstance(degree, range):
-        raise click.UsageError("--box takes one number of boxes (-n 16), and one of cables a box (-d 8) or none.")
-    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
-    said = "sizes" in given_options(click.get_current_context())
-    if options["workload"] is not None and said:
-        raise click.UsageError("--workload has sizes of its own; leave --size out.")
-    with progress_bar("wiring boxes") as progress:
-        return topodesign.pareto_boxes(
-            options["box"],
-            nodes,
-            degree,
-            split=options["split"] or 1,
-            bidirectional=bidirectional,
-            sizes=sizes if said else None,
-            workload=options["workload"],
-            candidates=own,
-            seed=options["seed"] or 0,
-            progress=progress,
-        )
-
-
-def _check(options: dict[str, Any], *, several: bool) -> None:
-    """Raise UsageError for options that exclude each other."""
-    searched = options["no_catalog"] or options["search"] is not None or options["seed"] is not None
-    ranked = options["workload"] is not None or options["collective"] != "allreduce"
+        parameter = next(one for one in context.command.params if one.name == missing)
+        raise click.MissingParameter("A --plant has both; else give them.", context, parameter)
+    find: Any = topodesign.pareto
     if options["plant"] is not None:
-        _check_plant(options, several=several)
-        return
+        find = partial(topodesign.carry, options["plant"])
+        find = partial(find, near=options["grow_from"])
+    elif options["grow_from"] is not None:
+        find = partial(topodesign.grow, options["grow_from"])
+    asked |= {"bidirectional": bidirectional, "catalog": False if options["no_catalog"] else options["catalog"] or True}
+    if options["per_port"] and isinstance(degrees, int):
+        asked["bandwidth"] = as_bandwidth(options["bandwidth"]) * degrees
+    with progress_bar("searching", once_told=True) as progress:
+        if several:
+            found = topodesign.survey(
+                nodes, degrees, per_port=options["per_port"], answer=find, progress=progress, **asked
+            )
+        else:
+            found = find(nodes, degrees, progress=progress, **asked)
+    target = options["links"] or directory()
+    if target is not None:
+        found = _write(found, target, several=several)
+    _show(found, options["against"], several=several)
+    if target is not None and options["plant"] is not None and form() == "text":
+        click.echo(f"wrote {target}", err=True)
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Raise UsageError for options that mean nothing together."""
+    if options["split"] is not None and options["box"] is None:
+        raise click.UsageError("--split is for the NICs of a --box; give both.")
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
-    if several and (options["against"] or options["runners_up"] or options["candidates"] or ranked):
-        raise click.UsageError(
-            "A range shows the fastest allreduce of each size; leave --against, --runners-up, --candidates, "
-            "--collective and --workload out."
-        )
     if options["links"] is not None and options["grow_from"] is None:
         raise click.UsageError("--links writes what --grow-from finds; give both.")
     if options["links"] is not None and directory() is not None:
         raise click.UsageError("-o and --links both name the directory for links; give -o alone.")
-    if options["grow_from"] is not None and (
-        several or ranked or searched or options["against"] or options["runners_up"] or options["candidates"]
-    ):
-        raise click.UsageError(
-            "--grow-from is for one N and one d, and ranks by moves and allreduce; leave ranges, --collective, "
-            "--workload, --search, --no-catalog, --seed, --against, --runners-up and --candidates out."
-        )
-    if options["per_port"] and not several:
-        raise click.UsageError("--per-port compares numbers of ports; give a range, as in -d 4..8.")
-    if ranked and searched:
-        raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
-    if ranked and (options["against"] or options["runners_up"] or options["candidates"]):
-        raise click.UsageError(
-            "--against, --runners-up and --candidates are for allreduces; leave --collective and --workload out."
-        )
 
 
-def _growth(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Growth:
-    """Return topologies that a wiring can grow to."""
-    work = {name: question[name] for name in ("alpha", "sizes", "bandwidth")}
-    with progress_bar("looking for topologies near the wiring") as progress:
-        found = topodesign.grow(options["grow_from"], nodes, degree, progress=progress, **work)
-    target = options["links"] or directory()
-    if target is not None:
-        found.save(target)
+def _write(found: Any, target: Path, *, several: bool) -> Any:
+    """Write plans or links, and return the answer with their names."""
+    if several:
+        raise click.UsageError("-o writes the plans or links of one size; give one N and one d.")
+    if hasattr(found, "write"):
+        return found.write(target)
+    found.save(target)
     return found
 
 
-def _check_plant(options: dict[str, Any], *, several: bool) -> None:
-    """Raise UsageError for options that a plant does not go with."""
-    names = ("against", "runners_up", "per_port", "no_catalog")
-    given = [f"--{name.replace('_', '-')}" for name in names if options[name]]
-    if several or given:
-        raise click.UsageError(f"--plant takes one N and one d, and no {', '.join(given) or 'range'}.")
-
-
-def _carry(nodes: Any, degree: Any, work: dict[str, Any], bidirectional: bool, options: dict[str, Any]) -> None:
-    """Print what a plant carries, and write the plans."""
-    target = directory()
-    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
-    asked = {name: options[name] for name in ("collective", "workload", "search", "catalog")}
-    with progress_bar("searching") as progress:
-        found = topodesign.carry(
-            options["plant"],
-            nodes,
-            degree,
-            bidirectional=bidirectional,
-            candidates=own,
-            seed=options["seed"] or 0,
-            progress=progress,
-            **asked,
-            **work,
-        )
-    if target is not None:
-        found = found.write(target)
-    show(found)
-    if target is not None and form() == "text":
-        click.echo(f"wrote {target}", err=True)
-
-
-def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:
-    """Return topologies ranked by another collective, or by all that is sent."""
-    asked = {name: options[name] for name in ("collective", "workload", "catalog")}
-    with progress_bar("pricing") as progress:
-        return topodesign.rank(nodes, degree, progress=progress, **asked, **question)
-
-
-def _searched(options: dict[str, Any]) -> dict[str, Any]:
-    """Return where to look, and how long to search."""
-    catalog = not options["no_catalog"] if options["catalog"] is None else options["catalog"]
-    return {"search": options["search"], "seed": options["seed"], "catalog": catalog}
-
-
-def _survey(nodes: int | range, degrees: int | range, question: dict[str, Any], options: dict[str, Any]) -> Survey:
-    """Return the fastest topology of each size."""
-    with progress_bar("searching", once_told=True) as progress:
-        return topodesign.survey(
-            nodes, degrees, per_port=options["per_port"], progress=progress, **question, **_searched(options)
-        )
-
-
-def _frontier(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Pareto:
-    """Return the frontier of a size; what is wrong with the catalog is said."""
-    own = [] if options["candidates"] is None else read_candidates(options["candidates"])
-    more = {"runners_up": options["runners_up"], "candidates": own}
-    with progress_bar("searching", once_told=True) as progress:
-        found = topodesign.pareto(nodes, degree, **more, progress=progress, **question, **_searched(options))
-    if found.catalog_error is not None:
-        click.echo(f"topodesign: {found.catalog_error}; so this was searched for", err=True)
-    return found
-
-
-def _beside(result: Pareto, against: tuple[str, ...]) -> Any:
-    """Return the fastest topology beside others."""
+def _show(found: Any, against: tuple[str, ...], *, several: bool) -> None:
+    """Print an answer, the next best of each size, and the fastest beside others."""
+    answers = found.frontiers if several else [found]
+    for one in answers:
+        if getattr(one, "catalog_error", None) is not None:
+            click.echo(f"topodesign: {one.catalog_error}; so this was searched for", err=True)
     names = [name for text in against for name in (text.split(",") if "(" not in text else [text])]
-    work = result.workload
     with progress_bar("comparing") as progress:
-        return topodesign.compare(
-            [str(result.best.spec), *names],
-            nodes=result.nodes,
-            degree=result.degree,
-            alpha=work.alpha,
-            sizes=work.sizes,
-            bandwidth=work.bandwidth,
-            progress=progress,
+        beside = [compare_with(one.fastest, names, progress) for one in answers if names]
+    if form() != "text":
+        more = {"against": [one.record() for one in beside] if several else beside[0].record()} if beside else {}
+        print_json(found.record() | more, found.to_records)
+        return
+    show(found)
+    for one in (*(answer.runners_up for answer in answers), *beside):
+        if one is not None:
+            click.echo()
+            show(one)
+
+
+def compare_with(entry: Entry, names: list[str], progress: Any) -> Any:
+    """Return the fastest topology beside others."""
+    question = entry.question
+    work, mix = question.objective.work, question.objective.mix
+    try:
+        first: Any = str(parse(entry.spec))
+    except SpecError:
+        first = entry.topology
+    return topodesign.compare(
+        [first, *names],
+        nodes=entry.nodes,
+        degree=entry.degree,
+        alpha=work.alpha,
+        sizes=work.sizes,
+        bandwidth=work.bandwidth,
+        step=None if question.objective.collective == "allreduce" else mix,
+        progress=progress,
+    )
+
+
+def _answer_boxes(nodes: Any, degree: Any, asked: dict[str, Any], options: dict[str, Any], given: set[str]) -> None:
+    """Print wirings of boxes."""
+    unknown = {"alpha", "bandwidth", "search", "runners_up", "per_port", "plant", "grow_from", "catalog", "no_catalog"}
+    if given & unknown:
+        raise click.UsageError(
+            f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given & unknown))} out."
         )
+    if nodes is None:
+        raise click.UsageError("--box takes the number of boxes; give -n.")
+    several = isinstance(nodes, range) or isinstance(degree, range)
+    names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
+    find: Any = topodesign.survey_boxes if several else topodesign.pareto_boxes
+    with progress_bar("wiring boxes") as progress:
+        found = find(
+            options["box"], nodes, degree, split=options["split"] or 1, against=names, progress=progress, **asked
+        )
+    if form() != "text":
+        print_json(found.record(), found.to_records)
+        return
+    show(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.base import doors
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import nearest
@@ -164,7 +164,10 @@ def named_preset(value: PlaceLike) -> str | None:
         text = str(value)
         return build_fabric(text).name if names_fabric(text) else None
     if isinstance(value, Fabric) and names_fabric(value.name):
-        return value.name if build_fabric(value.name) == value else None
+        try:
+            return value.name if build_fabric(value.name) == value else None
+        except SpecError:
+            return None  # of boxes of a file, whose name is a path
     return None
 
 

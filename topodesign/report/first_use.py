@@ -115,7 +115,7 @@ def _rounds() -> None:
 
 
 def _search() -> None:
-    from topodesign.catalog.pareto import pareto  # noqa: PLC0415
+    from topodesign.finder.find import pareto  # noqa: PLC0415
 
     pareto(57, 4, catalog=False)  # sets of generators
     pareto(31, 4, search="0.1s", catalog=False)  # lifts

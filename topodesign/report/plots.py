@@ -10,11 +10,11 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, SideBySide
 from topodesign.base.spec import Spec
-from topodesign.catalog.frontier import Pareto
-from topodesign.catalog.known import Known
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.networks import is_graph
 from topodesign.fabrics.places import as_place
+from topodesign.finder.known import Known
+from topodesign.finder.pareto import Pareto
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan

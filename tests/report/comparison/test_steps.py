@@ -15,8 +15,8 @@ from tests.optima.test_step import MODEL
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.base.units import as_size
-from topodesign.catalog.ranking import rank
 from topodesign.cli.main import run
+from topodesign.finder.find import rank
 from topodesign.optima.step import price_step
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.comparison.compare import compare

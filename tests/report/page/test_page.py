@@ -119,7 +119,9 @@ def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -
     texts = chart["series"][0]["texts"]
     assert all(f"y = {one.mean.bandwidth} = " in text for one, text in zip(found, texts, strict=True))
     told = next(part for part in every_part(page) if part["part"] == "table" and "next by" in part["columns"])
-    assert [row[-1] for row in told["rows"][1:]] == list(dict.fromkeys(str(one.spec) for one in found.runners_up or ()))
+    assert [row[-1] for row in told["rows"][1:]] == list(
+        dict.fromkeys(one.entry.spec for one in found.runners_up or ())
+    )
     assert [one["name"] for one in page.record()["result"]["against"]["contenders"]][1:] == ["torus", "ring"]
 
 

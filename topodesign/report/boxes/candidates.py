@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec
-from topodesign.catalog.ranking import rank
 from topodesign.fabrics.boxes import Box, exchange
 from topodesign.fabrics.places import as_topology
+from topodesign.finder.find import rank
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.schedulers.box_ways import strides_of
-from topodesign.topology.library import TopologyLike, build
+from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
 _MOST_SPARE = 40  # choices of strides for ports that are left over when every box has a cable to every other
@@ -46,8 +46,9 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLik
         for one in (*ranked.entries, *ranked.beaten):
             text = str(one.spec)
             if text not in found:
-                topology = build(one.spec)
-                bounds = one.all_to_all.lower, one.all_to_all.upper
+                topology = one.topology
+                known = one.all_to_all or all_to_all(topology, effort="quick")
+                bounds = known.lower, known.upper or Fraction(boxes)
                 found[text] = Graph(topology, text, *bounds, Fraction(topology.degree, ports))
     except InfeasibleError:
         if boxes < 2:

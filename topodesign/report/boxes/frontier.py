@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias, Unpack
 
-from topodesign.base.arguments import as_integer
-from topodesign.base.declared import Declared, key
+from topodesign.base.arguments import as_ascending, as_integer
+from topodesign.base.declared import Declared, key, row_of
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, each
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Result, Several, Table, shortened
 from topodesign.base.spec import parse
 from topodesign.base.units import Quantity, as_count, as_size, format_size, format_time
-from topodesign.base.wording import counted
+from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.fabrics.boxes import Box, Boxed, box_of, named_box
+from topodesign.fabrics.boxes import Box, Boxed, box_of, join, named_box
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file
+from topodesign.fabrics.places import as_place
+from topodesign.finder.options import BoxOptions
+from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
+from topodesign.pricing.workload import as_workload
 from topodesign.report.boxes.candidates import Graph, Numbered, graphs_of, number_nics
+from topodesign.report.comparison.compare import Missing as MissingName
+from topodesign.report.comparison.everyday import EVERYDAY, SWITCHED, everyday
 from topodesign.schedulers.method import sizes_of
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import TopologyLike
+from topodesign.topology.topology import Topology
 
 _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
 
@@ -46,6 +56,9 @@ class BoxDesign(Result):
     sizes: tuple[Fraction, ...]  # bytes that times are for
     workload: Mix | None = None  # what a step sends that wirings are ranked for, if one was given
     boxed: Boxed | None = None  # which NIC has which cable; None of rails
+    collective: str = "allreduce"  # what the times in tables are of
+    method: str = "boxes"  # how plans are made
+    switched: bool = False  # whether there are switches between NICs
 
     KEYS = (
         "topology=name",
@@ -65,7 +78,7 @@ class BoxDesign(Result):
         """Return the lifted plan of a collective for so many bytes, as ``schedule --method boxes`` makes it."""
         asked = collective, None if collective == ALL_TO_ALL.name else as_size(size)  # a flow is for any size
         if asked not in self._plans:
-            self._plans[asked] = schedule(self.fabric, collective, method="boxes", size=as_size(size))
+            self._plans[asked] = schedule(self.fabric, collective, method=self.method, size=as_size(size))
         return self._plans[asked]
 
     def time(self, collective: str, size: Quantity) -> Fraction:
@@ -77,11 +90,14 @@ class BoxDesign(Result):
 
     @property
     def timed(self) -> tuple[PlanTime, ...]:
-        """Lifted plans with their times."""
-        asked = [(size, collective) for size in self.sizes for collective in PRICED]
-        if self.workload is not None:
-            asked = [(one.size, one.collective) for one in self.workload.shares]
-        return tuple(PlanTime(collective, size, self.time(collective, size)) for size, collective in asked)
+        """Lifted plans with their times, of those collectives that have one."""
+        asked = [] if self.workload is None else [(one.size, one.collective) for one in self.workload.shares]
+        asked += [(size, collective) for size in self.sizes for collective in PRICED]
+        found = []
+        for size, collective in asked:
+            with contextlib.suppress(TopodesignError):  # which has no lifted plan
+                found.append(PlanTime(collective, size, self.time(collective, size)))
+        return tuple(found)
 
     @cached_property
     def step(self) -> Fraction | None:
@@ -107,10 +123,19 @@ class BoxDesign(Result):
 
     @cached_property
     def pace(self) -> Fraction:
-        """Seconds of the step, or of the allreduce of the largest size."""
+        """Seconds of the step, or of the collective of the largest size."""
         if self.workload is None:
-            return self.time("allreduce", max(self.sizes))
+            return self.time(self.collective, max(self.sizes))
         return Fraction(10**9) if self.step is None else self.step
+
+    def order(self, *, by_pace: bool) -> tuple[bool, Fraction, Fraction]:
+        """Return a key that puts the fastest first, or with equal or no times the fastest all-to-all."""
+        exchange = -(self.rates.least or Fraction(0))
+        try:
+            unknown = self.workload is not None and self.step is None
+            return unknown, self.pace if by_pace else Fraction(0), exchange
+        except TopodesignError:
+            return True, Fraction(0), exchange
 
     def heading(self) -> str:
         """Return what it is."""
@@ -150,6 +175,7 @@ class BoxFrontier(Result):
     compared: int  # graphs of boxes that were priced
     bound: Fraction  # all-to-all that no graph of as many boxes and ports exceeds, bytes per second
     workload: Mix | None = None  # with --workload: what a step sends
+    missing: tuple[MissingName, ...] = ()  # with --against: names of which there is nothing of this size
 
     KEYS = (
         key("box=box.name", "What the boxes are."),
@@ -157,8 +183,9 @@ class BoxFrontier(Result):
         key("degree=ports", "Cables out of, and into, each box."),
         "split all_to_all_bound=bound workload? topologies=entries",
         key("rivals", "The same boxes with switches between NICs."),
-        "compared verdict",
+        "compared verdict missing?=or_null(missing)",
     )
+    SHARED = "box_frontier"
 
     @property
     def best(self) -> BoxDesign:
@@ -185,8 +212,9 @@ class BoxFrontier(Result):
             return ""
         if quickest.pace == self.best.pace:
             return ""
+        what = with_article(quickest.collective)
         less, size = float(1 - quickest.pace / self.best.pace), format_size(max(self.best.sizes))
-        return f"; {shortened(quickest.name)} takes {less:.1%} less for an allreduce of {size}"
+        return f"; {shortened(quickest.name)} takes {less:.1%} less for {what} of {size}"
 
     def _step_verdict(self) -> str:
         """Return what the first takes, and how rivals do."""
@@ -206,32 +234,100 @@ class BoxFrontier(Result):
     def table(self) -> Table:
         """Return the wirings, then the rivals."""
         sizes = self.best.sizes
-        asked = ["step"] if self.workload is not None else [format_size(size) for size in sizes]
+        asked = ["step"] * (self.workload is not None) + [format_size(size) for size in sizes]
         columns = ("allgather GB/s", "all-to-all", *asked, "cabling", "boxes as")
         rows = []
         for one in (*self.entries, *self.rivals):
             times = ["-" if one.step is None else format_time(one.step)] if self.workload is not None else []
             for size in sizes:
                 try:
-                    times.append(format_time(one.time("allreduce", size)))
+                    times.append(format_time(one.time(one.collective, size)))
                 except TopodesignError:
                     times.append("-")
             cabling = "duplex" if one.duplex else "simplex"
-            if one in self.rivals:
+            if one.switched:
                 cabling = "switched"
             rates = one.rates
             exchange = "-" if rates.least is None else _rate(rates.least)
             rows.append((f"{rates.allgather_gbps:.1f}", exchange, *times, cabling, shortened(one.name)))
         rows.append(("", _rate(self.bound), *("" for _ in asked), "", "bound of any graph"))
-        what = "times of allreduce" if self.workload is None else f"a step is {self.workload.words}"
+        what = f"times of {self.best.collective}" if self.workload is None else f"a step is {self.workload.words}"
         return Table(
             f"{self.heading()}; {what}",
             columns,
             tuple(rows),
             words=frozenset(("cabling", "boxes as")),
             compared=len(self.entries),
-            footnote=self.verdict,
+            footnote="\n".join([self.verdict, *(f"{one.name}: {one.why}" for one in self.missing)]),
         )
+
+
+@dataclass(frozen=True, repr=False)
+class BoxSurvey(Several[BoxFrontier]):
+    """The best wirings of several numbers of boxes, or of cables of each."""
+
+    frontiers: tuple[BoxFrontier, ...]  # the answer for every size that there is something of
+    missing: tuple[Missing, ...]  # sizes without a wiring
+
+    KEYS = (key("sizes=frontiers", "The answer for each size."), "missing")
+    MEMBERS = "frontiers"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for the best wiring of every size."""
+        return [row_of(one.best) | {"boxes": one.boxes, "degree": one.ports} for one in self.frontiers]
+
+    def heading(self) -> str:
+        """Return the question."""
+        return f"the best wiring of boxes {self.frontiers[0].box.name}, of each number of boxes and cables"
+
+    def table(self) -> Table:
+        """Return a row for every size: the first of its wirings, and how its rivals do."""
+        tables = [one.table() for one in self.frontiers]
+        rows = []
+        for one, table in zip(self.frontiers, tables, strict=True):
+            kept = [table.rows[0], *table.rows[len(one.entries) : len(one.entries) + len(one.rivals)]]
+            rows += [(str(one.boxes), str(one.ports), *row) for row in kept]
+        without = [f"{one.nodes} boxes: {one.why}" for one in self.missing]
+        columns, words = ("boxes", "cables", *tables[0].columns), tables[0].words
+        return Table(self.heading(), columns, tuple(rows), words, footnote="\n".join(without))
+
+
+def survey_boxes(
+    box: str | Path | Fabric | Box, boxes: int | Iterable[int], ports: int | Iterable[int] | None = None, **options: Any
+) -> BoxSurvey:
+    """Find the wirings of every number of boxes and cables of a grid.
+
+    Parameters
+    ----------
+    box
+        As for :func:`topodesign.pareto_boxes`.
+    boxes, ports
+        One of each, or several that ascend.
+    **options
+        As for :func:`topodesign.pareto_boxes`.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no wiring of any of the sizes.
+
+    Examples
+    --------
+    >>> from topodesign import survey_boxes
+    >>> [one.best.rates.gbps for one in survey_boxes("dgx_h100", range(3, 5))]
+    [66.66666666666667, 62.5]
+    """
+    cables = [None] if ports is None else as_ascending("degree", ports)
+    found, missing = list[BoxFrontier](), list[Missing]()
+    for count in as_ascending("number of boxes", boxes):
+        for degree in cables:
+            try:
+                found.append(pareto_boxes(box, count, degree, **options))
+            except (ParameterError, InfeasibleError) as error:
+                missing.append(Missing(count, degree, str(error)))
+    if not found:
+        raise InfeasibleError(f"there is no wiring of any of these sizes; {missing[0].why}")
+    return BoxSurvey(tuple(found), tuple(missing))
 
 
 def _rate(rate: Fraction) -> str:
@@ -251,6 +347,7 @@ def as_box(value: str | Path | Fabric | Box) -> Box:
     return named_box(parse(value if "(" in value else f"{value}()"))
 
 
+@takes(BoxOptions)
 def pareto_boxes(
     box: str | Path | Fabric | Box,
     boxes: int,
@@ -258,11 +355,10 @@ def pareto_boxes(
     *,
     split: int = 1,
     bidirectional: bool = False,
-    sizes: Quantity | Sequence[Quantity] | None = None,
-    workload: Mix | str | Path | None = None,
     candidates: Iterable[TopologyLike] = (),
-    seed: int = 0,
+    against: Iterable[str] = (),
     progress: Progress | None = None,
+    **options: Unpack[BoxOptions],
 ) -> BoxFrontier:
     """Find the wirings of boxes that are worth it: which graph, which NIC has which cable, and which plan.
 
@@ -279,17 +375,15 @@ def pareto_boxes(
         Ports that each NIC is split into.
     bidirectional
         Only graphs that duplex cables can wire.
-    sizes
-        Data that plans are timed for, ``1MiB`` if None; not with a workload, which has its own.
-    workload
-        What a step sends, one collective after the other, or its file: wirings are ranked by the time of their lifted
-        plans for all of it.
     candidates
         Further graphs of boxes: specs, topologies, networkx graphs or arrays.
-    seed
-        Of the search for the cables of NICs, where the inside of a box is narrow.
+    against
+        Everyday names or specs to compare with: topologies of boxes, and switched fabrics between all accelerators.
     progress
         Called now and then with the share of the work that is done.
+    **options
+        Collective or workload that lifted plans are timed and ranked by, sizes, and the seed of the search for the
+        cables of NICs, where the inside of a box is narrow.
 
     Raises
     ------
@@ -312,10 +406,11 @@ def pareto_boxes(
         raise ParameterError(f"{one.name} has {most} ports, not {degree}; split each NIC into more, or ask for fewer")
     if count < 2:
         raise ParameterError("boxes are wired to each other: give two or more")
+    given = read(BoxOptions, options, "pareto_boxes")
+    workload, seed, collective = given["workload"], given["seed"] or 0, given["collective"] or "allreduce"
     mix = None if workload is None else workload if isinstance(workload, Mix) else read_mix(workload)
-    if mix is not None and sizes is not None:
-        raise ParameterError("a workload has sizes of its own; leave the sizes out")
-    asked = () if mix is not None else sizes_of("1MiB" if sizes is None else sizes)
+    timed = mix is None or "sizes" in options or given["collective"] is not None
+    asked = sizes_of(given["sizes"]) if timed else ()
     graphs = graphs_of(count, degree, duplex=bidirectional, own=candidates)
     if not graphs:
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
@@ -333,14 +428,23 @@ def pareto_boxes(
                     graph, found = other, more
         boxed = Boxed(one, graph.topology, split, found.shift, found.swaps)
         duplex = graph.topology.is_duplex and found.shift == 0
-        design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, duplex, asked, mix, boxed)
+        design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, duplex, asked, mix, boxed, collective)
         if best in kept or design.beats(entries):
             entries.append(design)
-    entries.sort(key=lambda entry: (mix is not None and entry.step is None, entry.step or 0, -(entry.rates.least or 0)))
+    by_pace = mix is not None or given["collective"] is not None
+    entries.sort(key=lambda entry: entry.order(by_pace=by_pace))
     whole = one.nic_bandwidth * degree / (most * len(one.nodes))
     bound = whole / exchange_bound(count, degree)
-    rails = _rails(one, count, asked, mix)
-    return BoxFrontier(one, count, degree, split, tuple(entries), rails, len(graphs), bound, mix)
+    shown = (asked, mix, None, collective)
+    rivals, without = list(_rails(one, count, shown)), list[MissingName]()
+    for name in against:
+        try:
+            rivals.append(_rival(one, count, degree, name, shown))
+        except InfeasibleError as error:
+            without.append(MissingName(name, str(error)))
+    return BoxFrontier(
+        one, count, degree, split, tuple(entries), tuple(rivals), len(graphs), bound, mix, tuple(without)
+    )
 
 
 def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
@@ -371,7 +475,30 @@ def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
     return [] if even in kept else [even]
 
 
-def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...], workload: Mix | None) -> tuple[BoxDesign, ...]:
+_Shown: TypeAlias = tuple[tuple[Fraction, ...], Mix | None, None, str]
+
+
+def _rival(box: Box, boxes: int, ports: int, name: str, shown: _Shown) -> BoxDesign:
+    """Return boxes on an everyday topology or one of a spec, or a switched fabric between all accelerators."""
+    work = as_workload(bandwidth=box.nic_bandwidth * 8 / len(box.nodes))
+    accelerators = boxes * len(box.nodes)
+    if name in SWITCHED:
+        place = everyday(name, accelerators, 1, work).place
+    else:
+        place = everyday(name, boxes, ports, work).place if name in EVERYDAY else as_place(name)
+    if isinstance(place, Topology):
+        if place.nodes != boxes or place.degree > ports:
+            raise InfeasibleError(f"it has {place.nodes} nodes of degree {place.degree}, not {boxes} of {ports}")
+        fabric = join(box, place)
+        return BoxDesign(name, fabric, box_rates(box, place), 1, place.is_duplex, *shown)
+    if len(place.compute) != accelerators:
+        raise InfeasibleError(f"it has {len(place.compute)} nodes, not {accelerators}")
+    most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
+    rates = BoxRates(throughput(place).bandwidth, None, most, "open")
+    return BoxDesign(f"{name}, switched", place, rates, 1, True, *shown, "auto", switched=True)
+
+
+def _rails(box: Box, boxes: int, shown: _Shown) -> tuple[BoxDesign, ...]:
     """Return the same boxes on the switches of their preset."""
     from topodesign.fabrics.presets import build_fabric  # noqa: PLC0415
 
@@ -383,4 +510,4 @@ def _rails(box: Box, boxes: int, sizes: tuple[Fraction, ...], workload: Mix | No
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
     same = carries_anything(box, most)
     rates = BoxRates(throughput(fabric).bandwidth, most if same else None, most, "as with cables" if same else "open")
-    return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, sizes, workload),)
+    return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, *shown, switched=True),)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from topodesign.base.spec import Spec
+from topodesign.base.spec import Spec, parse
 from topodesign.base.units import format_size
-from topodesign.catalog.known import Known
+from topodesign.finder.known import Known
 from topodesign.report.charts.chart import Chart, Series
 
 
@@ -101,7 +101,7 @@ def winners_chart(known: Known) -> Chart:
     work = fronts[0].workload
     won: dict[str, list[int]] = {}
     for place, front in enumerate(fronts):
-        won.setdefault(construction(front.best.spec), []).append(place)
+        won.setdefault(construction(parse(front.best.spec)), []).append(place)
     series = [
         Series(
             f"{kind} ({len(places)})",

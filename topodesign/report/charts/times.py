@@ -9,7 +9,7 @@ from fractions import Fraction
 from topodesign.base.records import SideBySide, shortened
 from topodesign.base.units import rounded_size
 from topodesign.base.wording import counted
-from topodesign.catalog.frontier import Pareto
+from topodesign.finder.pareto import Pareto
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.workload import winners
 from topodesign.report.charts.chart import Chart, Series, Style

@@ -12,9 +12,9 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.wording import suggest
-from topodesign.catalog.pareto import pareto
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.finder.find import pareto
 from topodesign.graphs.mms import mms
 from topodesign.graphs.torus import factorings
 from topodesign.pricing.workload import Workload
@@ -179,3 +179,4 @@ EVERYDAY: dict[str, Everyday] = {
     "fattree": Everyday(_fattree, "leaves and spines that do not block, switched"),
 }
 """What people would do anyway, by name."""
+SWITCHED = ("dragonfly", "fattree")  # those with switches

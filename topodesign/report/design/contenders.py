@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
 from topodesign.base.progress import Progress, each, part
-from topodesign.base.spec import Spec
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.pareto import pareto
-from topodesign.catalog.ranking import rank
 from topodesign.fabrics.boxes import Box, Boxed, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
+from topodesign.finder.find import pareto, rank
 from topodesign.report.boxes.frontier import BoxDesign
 from topodesign.report.comparison.contender import counts_of, sum_of
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
@@ -89,7 +88,7 @@ def _for_groups(request: Request) -> Iterator[Candidate]:
         try:
             near = pareto(size, inside, bidirectional=duplex)
             far = pareto(request.nodes // size, request.degree - inside, bidirectional=duplex)
-            spec = Spec("product", (min(near, key=lambda one: one.cost.bandwidth).spec, next(iter(far)).spec))
+            spec = Spec("product", (parse(min(near, key=lambda one: one.bandwidth).spec), parse(next(iter(far)).spec)))
             yield Candidate(str(spec), "direct", str(spec), build(spec))
         except TopodesignError:
             continue
@@ -121,16 +120,15 @@ def _of_cables(box: Box, request: Request, degree: int, progress: Progress | Non
 def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iterator[Candidate]:
     work: dict[str, Any] = {"alpha": request.work.alpha, "bandwidth": request.work.bandwidth * degree / request.degree}
     duplex = request.cabling == "duplex"
-    specs: dict[str, Spec] = {}
+    specs: list[str] = []
     if degree == request.degree or _whole(request):
         found = rank(request.nodes, degree, workload=request.mix, bidirectional=duplex, progress=progress, **work)
         ranked = sorted((*found.entries, *found.beaten), key=lambda one: one.times[0])
-        specs = {str(one.spec): one.spec for one in ranked[: _most(request)]}
+        specs = [one.spec for one in ranked[: _most(request)]]
     sizes = [share.size for share in request.mix.shares]
     front = pareto(request.nodes, degree, bidirectional=duplex, sizes=sizes, **work)
-    specs |= {str(one.spec): one.spec for one in front}
-    for text, spec in specs.items():
-        yield Candidate(_short(text, request.nodes, degree), "direct", text, build(spec))
+    for spec in dict.fromkeys([*specs, *(one.spec for one in front)]):
+        yield Candidate(_short(spec, request.nodes, degree), "direct", spec, build(spec))
 
 
 def _most(request: Request) -> int | None:

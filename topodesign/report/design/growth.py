@@ -8,7 +8,7 @@ from fractions import Fraction
 from topodesign.base.cost import Cost, lower_bounds, moore_distances
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
-from topodesign.catalog.ranking import least_seconds_of
+from topodesign.finder.question import get_least_seconds
 from topodesign.optima.boxes import exchange_bound
 from topodesign.plans.timing.rounds import SimulationResult
 from topodesign.pricing.mix import Mix
@@ -80,7 +80,7 @@ def bound_of(mix: Mix, request: Request) -> Fraction:
     if request.box is not None:
         exchange = max(exchange, exchange_bound(*size))
         costs = (Cost(costs[0].steps, costs[-1].bandwidth),)  # flows need not trade one for the other
-    return least_seconds_of(mix, costs, exchange, request.work)
+    return get_least_seconds(mix, costs, exchange, request.work)
 
 
 def _limit(one: Part, least: Fraction, request: Request, wiring: WiringPlan) -> Limit:

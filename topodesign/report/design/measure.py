@@ -16,10 +16,10 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
-from topodesign.catalog.ranking import seconds_of
 from topodesign.fabrics.boxes import Boxed, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
+from topodesign.finder.question import get_seconds
 from topodesign.optima.boxes import box_rates
 from topodesign.optima.group_ways import Wires
 from topodesign.optima.step import StepTime, price_on
@@ -109,7 +109,7 @@ def at_least(topology: Topology, request: Request, effort: Effort = "quick") -> 
     work = replace(request.work, bandwidth=request.work.bandwidth * topology.degree / request.degree)
     exchanged = any(share.collective == "all-to-all" for share in request.mix.shares)
     exchange = all_to_all(topology, effort=effort).lower if exchanged else Fraction(0)
-    return seconds_of(request.graph_mix, out, into, exchange, work)
+    return get_seconds(request.graph_mix, out, into, exchange, work)
 
 
 def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:

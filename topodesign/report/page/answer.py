@@ -7,7 +7,8 @@ from dataclasses import replace
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
-from topodesign.catalog.frontier import Entry, Pareto
+from topodesign.finder.candidate import Entry
+from topodesign.finder.pareto import Pareto
 from topodesign.pricing.evaluation import price_each
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.times import frontier_chart, over_sizes, times_chart

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from topodesign.base.records import Table
 from topodesign.base.wording import counted
-from topodesign.catalog.frontier import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.finder.pareto import Pareto
 from topodesign.plans.plan import Plan
 from topodesign.report.comparison.compare import compare
 from topodesign.report.page.player import MOST_NODES

@@ -15,10 +15,10 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity
 from topodesign.base.version import __version__
-from topodesign.catalog.frontier import Pareto
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
+from topodesign.finder.pareto import Pareto
 from topodesign.optima.optimum import optimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan

@@ -13,8 +13,8 @@ from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.fabrics.fabric import Fabric
+from topodesign.finder.verdict import claims_on, verdict_on
 from topodesign.plans.replay.plans import Report, verify
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.evaluation import Evaluation

@@ -26,7 +26,7 @@ from topodesign.report.schemas.shapes import (
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _FILE = {"file": nullable(text("What -o wrote; null without it."))}
-_PARETO, _COMPARISON = "catalog.frontier:Pareto", "report.comparison.compare:Comparison"
+_PARETO, _COMPARISON = "finder.pareto:Pareto", "report.comparison.compare:Comparison"
 _CHART, _DRAWING = "report.charts.chart:Chart", "report.charts.chart:Drawing"
 
 _CATALOG_LIST = {
@@ -114,18 +114,23 @@ _OTHER_PROGRAMS = {
 
 SHAPES: dict[str, Shape | str] = {
     "pareto": either(
-        declared(
-            _PARETO,
-            "of allreduces",
+        *variants(
+            {
+                _PARETO: "for one N and d",
+                "wiring.change.growth:Growth": "with --grow-from",
+                "wiring.plant.answer:Carried": "with --plant",
+            },
             more={"against?": declared(_COMPARISON, "With --against: the fastest beside others.")},
+        ),
+        declared(
+            "finder.survey:Survey",
+            "for a range of N or d",
+            more={"against?": array(_COMPARISON, "With --against: the fastest of each size beside others.")},
         ),
         *variants(
             {
-                "catalog.ranking:Ranking": "with --collective or --workload",
-                "wiring.change.growth:Growth": "with --grow-from",
-                "wiring.plant.answer:Carried": "with --plant",
                 "report.boxes.frontier:BoxFrontier": "with --box",
-                "catalog.survey:Survey": "for a range of N or d",
+                "report.boxes.frontier:BoxSurvey": "with --box, for a range of N or d",
             }
         ),
     ),

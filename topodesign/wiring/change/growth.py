@@ -9,7 +9,7 @@ new nodes may be joined to each other, which moves fewer patches and makes longe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,21 +17,25 @@ from typing import Unpack
 
 import numpy as np
 
-from topodesign.base.arguments import as_integer, as_path, as_seed
+from topodesign.base.arguments import as_integer, as_path, as_seed, as_several
 from topodesign.base.atomic import write_directory
-from topodesign.base.cost import Cost
+from topodesign.base.claims import Among
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import CatalogError, DisconnectedError, InfeasibleError
-from topodesign.base.options import takes
-from topodesign.base.progress import tell
+from topodesign.base.errors import CatalogError, InfeasibleError
+from topodesign.base.options import read, takes
+from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table
-from topodesign.base.units import format_size, format_time
-from topodesign.base.work_options import WorkOptions
-from topodesign.catalog.lookup import Catalog
-from topodesign.pricing.closed_form import price
-from topodesign.pricing.workload import Workload, as_workload
+from topodesign.base.units import format_time
+from topodesign.catalog.lookup import CatalogLike, as_catalog
+from topodesign.finder import sources
+from topodesign.finder.candidate import Candidate, Entry, find_unbeaten, measure
+from topodesign.finder.find import find, rank_from_rows, read_objective
+from topodesign.finder.options import FindOptions
+from topodesign.finder.question import Question
+from topodesign.finder.runners_up import RunnersUp, RunnerUp, pick_runners_up
+from topodesign.pricing.workload import Workload
 from topodesign.topology.files import write_links
-from topodesign.topology.library import build
+from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import Problem
 from topodesign.wiring.change.patches import wired_topology
@@ -49,18 +53,34 @@ _FROM_CATALOG = 4
 class Grown(Declared):
     """A topology for more nodes."""
 
-    name: str  # its spec, or what was inserted
-    file: str  # the name of the file of its links
-    topology: Topology  # its links; nodes that there were come first, in their order, where nodes were inserted
+    entry: Entry  # the topology with its price and times; nodes that there were come first, where others were inserted
     moves: int  # patches to move to get there
     at_least: int  # patches that any change to it moves
-    cost: Cost  # of its reduce-scatter
-    times: tuple[Fraction, ...]  # of an allreduce in seconds, for each size
+    file: str = ""  # the name of the file of its links
 
     KEYS = (
-        "name file moves bound=at_least steps=cost.steps bandwidth=cost.bandwidth",
-        key("allreduce_s", "Seconds, for each size.", kind=tuple[float, ...], value=lambda one: map(float, one.times)),
+        key("name=entry.spec", "Its spec, or what was inserted."),
+        "file moves bound=at_least",
+        key("steps=entry.cost.steps", "Communication steps; the latency is alpha times this."),
+        key("bandwidth=entry.cost.bandwidth", "Bandwidth factor y of its reduce-scatter."),
+        key(
+            "allreduce_s",
+            "Seconds of an allreduce, for each size.",
+            kind=tuple[float, ...],
+            value=lambda one: map(float, one.entry.allreduce),
+        ),
+        key("times_s=float(entry.times)", "Seconds of each question."),
     )
+
+    @property
+    def name(self) -> str:
+        """Its spec, or what was inserted."""
+        return self.entry.spec
+
+    @property
+    def topology(self) -> Topology:
+        """Its links."""
+        return self.entry.topology
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,22 +88,59 @@ class Growth(Result):
     """Topologies for more nodes than a wiring has, those that move fewest patches first."""
 
     plan: WiringPlan  # the wiring that there is
-    nodes: int  # of the topologies
-    degree: int  # of the topologies
-    workload: Workload  # what the times are for
-    topologies: tuple[Grown, ...]  # none is both slower (for the first size) and needs more moves than another
+    question: Question
+    topologies: tuple[Grown, ...]  # none is both slower (for the first question) and needs more moves than another
+    candidates: tuple[Grown, ...] = ()  # your own that are not among these
+    runners_up: RunnersUp | None = None  # what comes next to the fastest, where that was asked for
 
     KEYS = (
         key("grown_from=plan.topology.nodes", "Nodes of the wiring that there is."),
-        "nodes degree *workload",
+        key("nodes=question.nodes", "Nodes of the topologies."),
+        key("degree=question.degree", "Ports of a node."),
+        "*workload",
         key("sizes_bytes", "Sizes of the data.", kind=tuple[int, ...], value=lambda one: map(int, one.workload.sizes)),
+        key("questions=question.objective.columns", "What is timed, the first decides which is the fastest."),
         "topologies",
+        key("candidates?=or_null(candidates)", "With --candidates: those that are slower and move no fewer patches."),
+        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the fastest."),
     )
     ROWS = "topologies"
 
+    @property
+    def nodes(self) -> int:
+        """Nodes of the topologies."""
+        return self.question.nodes
+
+    @property
+    def degree(self) -> int:
+        """Ports of a node."""
+        return self.question.degree
+
+    @property
+    def workload(self) -> Workload:
+        """What times are for: latency, sizes and bandwidth."""
+        return self.question.objective.work
+
+    @property
+    def fastest(self) -> Entry:
+        """The fastest for the first question."""
+        return min((one.entry for one in self.topologies), key=lambda one: one.times[0])
+
+    @property
+    def among(self) -> Among:
+        """What the topologies are the undominated ones of."""
+        return Among.FOUND
+
+    @property
+    def next_best(self) -> tuple[RunnerUp, ...]:
+        """What comes next to the fastest."""
+        return () if self.runners_up is None else self.runners_up.entries
+
     def heading(self) -> str:
         """Return what grows."""
-        return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, by moves"
+        objective = self.question.objective
+        asked = "" if objective.collective == "allreduce" else f"; {objective.words}"
+        return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, by moves{asked}"
 
     def table(self) -> Table:
         """Return a row a topology."""
@@ -91,15 +148,17 @@ class Growth(Result):
             (
                 str(one.moves),
                 str(one.at_least),
-                str(one.cost.steps),
-                f"{float(one.cost.bandwidth):.4f}",
-                *map(format_time, one.times),
+                str(one.entry.cost.steps),
+                f"{float(one.entry.factor):.4f}",
+                *map(format_time, one.entry.times),
                 one.name,
             )
-            for one in self.topologies
+            for one in (*self.topologies, *self.candidates)
         ]
-        columns = ("moves", "bound", "steps", "y", *map(format_size, self.workload.sizes), "topology")
-        return Table(self.heading(), columns, tuple(rows), words=frozenset(("topology",)))
+        columns = ("moves", "bound", "steps", "y", *self.question.objective.titles, "topology")
+        compared = len(self.topologies) if self.candidates else None
+        words = frozenset(("topology",))
+        return Table(self.heading(), columns, tuple(rows), words=words, compared=compared)
 
     def save(self, directory: str | Path) -> tuple[str, ...]:
         """Write the links of every topology to a new directory, and return the names of the files."""
@@ -108,15 +167,17 @@ class Growth(Result):
         return tuple(files)
 
 
-@takes(WorkOptions)
+@takes(FindOptions)
 def grow(
     plan: WiringLike,
     nodes: int,
     degree: int,
     *,
-    seed: int = 0,
-    progress: Callable[[float], None] | None = None,
-    **work: Unpack[WorkOptions],
+    bidirectional: bool = False,
+    catalog: CatalogLike = None,
+    candidates: Iterable[TopologyLike] = (),
+    progress: Progress | None = None,
+    **options: Unpack[FindOptions],
 ) -> Growth:
     """Find topologies for more nodes that are fast, or near a wiring that there is.
 
@@ -126,12 +187,17 @@ def grow(
         The wiring, or the path of its file.
     nodes, degree
         Of the topologies; new nodes are cabled like the others.
-    seed
-        Of the links that nodes are inserted in, and of the order of the hosts.
+    bidirectional
+        Only topologies that duplex cabling can wire, also where the wiring is simplex.
+    catalog
+        Where to look, or its directory; the shipped one by default; False to look near the wiring alone.
+    candidates
+        Topologies of your own of this size.
     progress
         Told the share that is done.
-    **work
-        Latency, sizes and bandwidth: text with a unit, or numbers of seconds, bytes and bits per second.
+    **options
+        Objective, latency, sizes and bandwidth, as for :func:`topodesign.pareto`. With ``search`` topologies of the
+        size are searched for. The ``seed`` is also of the links that nodes are inserted in, and of the order of hosts.
 
     Returns
     -------
@@ -147,40 +213,66 @@ def grow(
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
+    >>> from topodesign import grow, plain_inventory, wire
     >>> found = grow(wire("circulant(12,2,3)", plain_inventory(12, 4)), 16, 4)
     >>> [(one.name, one.moves, one.at_least) for one in found.topologies]
     [('circulant(16,3,4)', 12, 12)]
     """
-    wiring, seed = as_wiring(plan), as_seed(seed)
+    wiring, given = as_wiring(plan), read(FindOptions, options, "grow")
+    seed = as_seed(given["seed"] or 0)
     old = len(wiring.hosts)
     nodes, degree = as_integer("nodes", nodes, old + 1), as_integer("degree", degree, 1)
-    workload = as_workload(**work)
-    room = _Room(wiring, nodes)
+    room = GrowingSite(wiring, nodes)
+    asked = Question(
+        nodes,
+        degree,
+        bidirectional or room.duplex,
+        read_objective(options),
+        None if catalog is False else as_catalog(catalog),
+        None if given["search"] is None else float(given["search"]),
+        given["seed"] if given["search"] is not None else None,
+    )
+    own = sources.as_candidates(as_several("candidates", candidates), nodes, degree, duplex=asked.duplex)
+    known = _find_known(asked)
+    todo = [*known, *(entry for one in own if (entry := measure(one, asked)) is not None)]
     found: list[Grown] = []
-    try:
-        known = [row.spec for row in Catalog().frontier(nodes, degree, duplex=room.duplex)[:_FROM_CATALOG]]
-    except CatalogError:
-        known = []
-    for number, spec in enumerate(known):
-        tell(progress, number / (len(known) + 1))
-        one = room.priced(spec, build(spec), workload, seed)
+    for number, entry in enumerate(todo):
+        tell(progress, number / (len(todo) + 1))
+        one = room.place(entry, seed)
         found += [] if one is None else [one]
-    if room.degree == degree:
-        for share in _SHARES:
-            best = _fastest(room, share, workload, seed)
-            found += [] if best is None else [best]
+    found += room.find_inserted(asked, seed)
     if not found:
         raise InfeasibleError(
             f"nothing is known for {nodes} nodes of degree {degree}, and nodes have {room.degree} links"
         )
-    found.sort(key=lambda one: (one.moves, one.times))
-    front = [one for place, one in enumerate(found) if all(one.times[0] < other.times[0] for other in found[:place])]
-    named = (replace(one, file=f"grown{number}.json") for number, one in enumerate(front, start=1))
-    return Growth(wiring, nodes, degree, workload, tuple(named))
+    front = find_unbeaten(found, lambda one: (one.moves, one.entry.times[0]), lambda one: one.entry.times)
+    named = tuple(replace(one, file=f"grown{number}.json") for number, one in enumerate(front, start=1))
+    slower = tuple(one for one in found if one.entry.source == "own" and one not in front)
+    answer = Growth(wiring, asked, named, slower)
+    if not given["runners_up"]:
+        return answer
+    more = pick_runners_up(given["runners_up"], answer.fastest, [one.entry for one in found], progress)
+    return replace(answer, runners_up=replace(more, among="those that were looked at"))
 
 
-class _Room:
+def _find_known(asked: Question) -> list[Entry]:
+    """Return the best known topologies of a size; none where nothing is known."""
+    search = asked.seconds is not None
+    if asked.catalog is None or (asked.objective.collective == "allreduce" and not search):
+        try:
+            rows = (
+                [] if asked.catalog is None else asked.catalog.frontier(asked.nodes, asked.degree, duplex=asked.duplex)
+            )
+        except CatalogError:
+            return []
+        return list(rank_from_rows(rows, asked).entries[:_FROM_CATALOG]) if rows else []
+    try:
+        return list(find(asked).entries[:_FROM_CATALOG])
+    except InfeasibleError:
+        return []
+
+
+class GrowingSite:
     """A wiring and new hosts that are cabled like the others, by numbers."""
 
     def __init__(self, plan: WiringPlan, nodes: int) -> None:
@@ -206,8 +298,9 @@ class _Room:
         hosts = [*plan.hosts, *(f" {place}" for place in range(nodes - self.old))]
         self.existing = wired_topology(hosts, plan.connects)
 
-    def priced(self, name: str, topology: Topology, workload: Workload, seed: int) -> Grown | None:
-        """Return what a topology costs, and how many patches it moves; None if no fields are found for its links."""
+    def place(self, entry: Entry, seed: int) -> Grown | None:
+        """Return how many patches a topology moves; None if no fields are found for its links."""
+        topology = entry.topology
         found = relabel(self.existing, topology, seed=seed)
         problem = Problem(topology, self.lanes, self.patches)
         options = [problem.placed(place, seed=seed) for place in (found.place, tuple(range(self.nodes)))]
@@ -218,12 +311,12 @@ class _Room:
         if placed.kept < most:
             placed, _ = problem.exhausted(problem.improved(placed, most, seed=seed), swaps=True)
         links = max(len(problem.nodes), len(self.patches))
-        return self.grown(name, topology, links - placed.kept, links - most, workload)
+        return Grown(entry, links - placed.kept, links - most)
 
-    def grown(self, name: str, topology: Topology, moves: int, at_least: int, workload: Workload) -> Grown:
-        cost = price(topology)
-        both = cost, cost if topology.is_duplex else price(topology.transpose())
-        return Grown(name, "", topology, moves, at_least, cost, workload.allreduce(*both))
+    def find_inserted(self, asked: Question, seed: int) -> list[Grown]:
+        """Return the fastest of some ways to insert the new nodes, for each share of lanes joined to each other."""
+        shares = _SHARES if self.degree == asked.degree else ()
+        return [best for share in shares if (best := _find_fastest(self, share, asked, seed)) is not None]
 
     def inserted(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
         """Put new nodes into links of every field, and count the patches to move; None if an end finds no place."""
@@ -275,22 +368,23 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
     return None
 
 
-def _fastest(room: _Room, share: Fraction, workload: Workload, seed: int) -> Grown | None:
+def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
+    """Return the fastest of some ways to insert new nodes, with a share of their lanes joined to each other."""
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{room.nodes - room.old} nodes inserted{more}"
     rng = np.random.default_rng(seed)
     found: list[Grown] = []
     for _ in range(_TRIES):
-        one = room.inserted(share, rng)
-        if one is None:
+        made = room.inserted(share, rng)
+        if made is None:
             continue
-        try:
-            found.append(room.grown(name, *one, 0, workload))
-        except DisconnectedError:
-            continue
+        entry = measure(Candidate(name, "inserted", made[0]), asked, "bounds" if asked.objective.exchanges else None)
+        found += [] if entry is None else [Grown(entry, made[1], 0)]
     if not found:
         return None
-    best = min(found, key=lambda one: one.times)
+    best = min(found, key=lambda one: one.entry.times)
+    priced = measure(Candidate(name, "inserted", best.topology), asked) if asked.objective.exchanges else best.entry
+    best = replace(best, entry=priced or best.entry)
     sides = 2 if room.duplex else 1
     links = int(best.topology.capacity.sum()) // sides
     return replace(best, at_least=max(links, len(room.patches)) - most_kept(room.existing, best.topology) // sides)

@@ -5,24 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
+from topodesign.base.cost import Basis
 from topodesign.base.cost import Bounds as LowerBounds
-from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, key
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.base.wording import counted
-from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.frontier import DEFERRED_NOTE
+from topodesign.finder.candidate import Entry
+from topodesign.finder.pareto import DEFERRED_NOTE
+from topodesign.finder.question import Question
+from topodesign.finder.runners_up import RunnersUp, RunnerUp
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.workload import Workload
 from topodesign.topology.files import write_links
-from topodesign.topology.topology import Topology
+from topodesign.wiring.change.growth import Grown
 from topodesign.wiring.plan.files import plan_text
 from topodesign.wiring.plan.plan import WiringPlan
+
+if TYPE_CHECKING:
+    from topodesign.base.cost import Cost
+    from topodesign.topology.topology import Topology
 
 _LONGEST_TITLE = 80
 
@@ -31,45 +38,62 @@ _LONGEST_TITLE = 80
 class Carriage(Declared):
     """A topology, and whether the plant carries it."""
 
-    label: str  # its spec, or what it is called where that would be too long
-    topology: Topology  # all its links
-    found: str  # where it comes from
-    reduce_scatter: Cost  # its price by SPFF, or of a deferred row of the catalog
-    allgather: Cost  # likewise
-    all_to_all: Bounds  # proven bounds on what all-to-all takes
-    times: tuple[Fraction, ...]  # seconds for each question
-    plan: WiringPlan | None  # its circuits, checked; None if it is not carried
+    entry: Entry  # the topology with its price and times
+    plan: WiringPlan | None = None  # its circuits, checked; None if it is not carried
     not_carried_because: str | None = None  # why not; None where it is
     best: bool = False  # whether it is the first of those carried for the first question
     file: str | None = None  # the plan that was written, if any
-    deferred: bool = False  # whether the prices are those of a deferred row
+    moved: Grown | None = None  # patches that move, where a wiring to grow from was given and fields are found
 
     KEYS = (
-        key("spec=label", "What names it; a spec rebuilds it."),
-        "found",
+        key("spec=entry.spec", "What names it; a spec rebuilds it."),
+        key("found=entry.found", "Where it comes from."),
         key("steps=mean.steps", "Steps of a reduce-scatter."),
         key("bandwidth=mean.bandwidth", "Bandwidth factor y, the mean of reduce-scatter and allgather."),
         key("bandwidth_float=float(mean.bandwidth)", "The same, rounded."),
-        "all_to_all",
+        key("all_to_all=entry.all_to_all", "All-to-all."),
         key("link_load=float(link_load)", "Shards on the fullest link in all-to-all, by the flow that is known."),
-        key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
+        key("simplex=not(entry.duplex)", "Whether links go one way only."),
         key("times_s=float(times)", "Seconds for each question."),
         "carried not_carried_because?",
         key("circuits", "Cross-connects of its plan; null where there is none."),
         key("plan=file", "The wiring plan that -o wrote, to be verified and applied by topodesign wire; null without."),
         key("deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
         "best",
+        key("moves?=moved.moves", "With --grow-from: patches to move to get there."),
+        key("bound?=moved.at_least", "With --grow-from: patches that any change to it moves."),
     )
+
+    @property
+    def label(self) -> str:
+        """Its spec, or what it is called where that would be too long."""
+        return self.entry.spec
+
+    @property
+    def topology(self) -> Topology:
+        """All its links."""
+        return self.entry.topology
+
+    @property
+    def times(self) -> tuple[Fraction, ...]:
+        """Seconds for each question."""
+        return self.entry.times
 
     @property
     def mean(self) -> Cost:
         """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
-        return self.reduce_scatter.averaged(self.allgather)
+        return self.entry.mean
+
+    @property
+    def deferred(self) -> bool:
+        """Whether the prices are those of a deferred row."""
+        return self.entry.basis is Basis.DEFERRED
 
     @property
     def title(self) -> str:
         """What tables call it: the spec, or its beginning and where it comes from if that is long."""
-        return self.label if len(self.label) <= _LONGEST_TITLE else f"{self.label[:40]}... ({self.found})"
+        long = len(self.label) > _LONGEST_TITLE
+        return f"{self.label[:40]}... ({self.entry.found})" if long else self.label
 
     @property
     def carried(self) -> bool:
@@ -82,51 +106,69 @@ class Carriage(Declared):
         return None if self.plan is None else len(self.plan.connects)
 
     @property
-    def link_load(self) -> Fraction:
-        """Shards that the fullest link carries in all-to-all: y * N/d."""
-        return self.all_to_all.upper * self.topology.nodes / self.topology.degree
+    def link_load(self) -> Fraction | None:
+        """Shards that the fullest link carries in all-to-all: y * N/d; null where that is not known."""
+        exchange = self.entry.all_to_all
+        return None if exchange is None else exchange.upper * self.topology.nodes / self.topology.degree
 
 
 @dataclass(frozen=True, repr=False)
 class Carried(Result):
     """What a plant can carry.
 
-    * ``nodes``, ``degree``: N and d.
     * ``mode``: how its panels are patched.
     * ``hosts``: hosts that the plant has.
     * ``fields``: fields of panels that lanes end at.
-    * ``questions``: what the times are for: each size, or a training step.
-    * ``workload``: latency and bandwidth.
-    * ``bounds``: costs of which every topology of the size has at least one or more.
-    * ``least``: seconds that no topology of the size undercuts, for each question.
     * ``entries``: the topologies that are carried, of which no other beats one, the first for the first question first.
     * ``refused``: topologies of the same size that would be better and are not carried, or not known to be.
     * ``looked_at``: how many topologies were made for the plant or tried on it; None if these are all that there are.
     """
 
-    nodes: int
-    degree: int
+    question: Question
     mode: str
     hosts: int
     fields: int
-    questions: tuple[Mix, ...]
-    workload: Workload
-    bounds: tuple[Cost, ...]
-    least: tuple[Fraction, ...]
     entries: tuple[Carriage, ...]
     refused: tuple[Carriage, ...]
     looked_at: int | None
+    runners_up: RunnersUp | None = None  # what comes next to the fastest, where that was asked for
 
     KEYS = (
-        key("nodes", "Nodes N."),
-        key("degree", "Ports d out of, and into, a node."),
+        key("nodes=question.nodes", "Nodes N."),
+        key("degree=question.degree", "Ports d out of, and into, a node."),
         "mode hosts fields *workload questions",
         key("lower_bound=lower_bounds", "Steps and bandwidth factors of which every topology has one or more."),
-        key("lower_bound_s=float(least)", "What no topology beats, for each question."),
+        key("lower_bound_s=float(question.least)", "What no topology beats, for each question."),
         "exhaustive gap verdict claims",
         key("topologies", "Those that are carried, then those that are not."),
+        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the first."),
     )
     ROWS = "topologies"
+
+    @property
+    def nodes(self) -> int:
+        """Nodes N."""
+        return self.question.nodes
+
+    @property
+    def degree(self) -> int:
+        """Ports d of a node."""
+        return self.question.degree
+
+    @property
+    def questions(self) -> tuple[Mix, ...]:
+        """What the times are for: each size, or a training step."""
+        return self.question.objective.columns
+
+    @property
+    def workload(self) -> Workload:
+        """Latency and bandwidth."""
+        return self.question.objective.work
+
+    @property
+    def next_best(self) -> tuple[RunnerUp, ...]:
+        """What comes next to the first."""
+        return () if self.runners_up is None else self.runners_up.entries
 
     @property
     def topologies(self) -> tuple[Carriage, ...]:
@@ -139,9 +181,19 @@ class Carried(Result):
         return self.entries[0]
 
     @property
+    def fastest(self) -> Entry:
+        """The topology of the first."""
+        return self.best.entry
+
+    @property
+    def among(self) -> Among:
+        """What the entries are the undominated ones of."""
+        return Among.FOUND
+
+    @property
     def lower_bounds(self) -> LowerBounds:
         """Steps and bandwidth factors of which every topology of the size has one or more."""
-        return LowerBounds(self.bounds)
+        return LowerBounds(self.question.bounds)
 
     @property
     def exhaustive(self) -> bool:
@@ -151,12 +203,12 @@ class Carried(Result):
     @property
     def gap(self) -> float:
         """Time of the best over the bound that holds for every topology of the size, less 1."""
-        return float(self.best.times[0] / self.least[0] - 1)
+        return float(self.best.times[0] / self.question.least[0] - 1)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """That the best takes the least time of all that the plant carries, or how near to the bound of any it is."""
-        time, bound = self.best.times[0], self.least[0]
+        time, bound = self.best.times[0], self.question.least[0]
         if time == bound:
             return (Claim(Of.TIME, time, Among.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
         if self.exhaustive:
@@ -166,7 +218,7 @@ class Carried(Result):
     @property
     def verdict(self) -> str:
         """What is carried, how sure it is, and how far it is from what is known of the size without the plant."""
-        name, over = self.best.title, format_excess(self.best.times[0] / self.least[0])
+        name, over = self.best.title, format_excess(self.best.times[0] / self.question.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
         better = min(self.refused, key=lambda one: one.times[0], default=None)
         if better is None or better.times[0] >= self.best.times[0]:
@@ -175,7 +227,10 @@ class Carried(Result):
         return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
-        """Write the plans of what is carried, and all its links, into a new directory; return it with their names."""
+        """Write the plans of what is carried, and all its links, into a new directory; return it with their names.
+
+        Of a topology with fixed links the plan has those of the switches alone.
+        """
         target = as_path(directory)
         files: dict[str, str] = {}
         entries = []
@@ -199,21 +254,22 @@ class Carried(Result):
 
     def table(self) -> Table:
         """Return the topologies."""
+        moving = any(one.moved is not None for one in self.entries)
         names = [one.words if len(one.shares) == 1 else one.name for one in self.questions]
         rows = []
         for one in self.topologies:
-            cells = [
-                f"{format_time(time)} {format_excess(time / least):>7}"
-                for time, least in zip(one.times, self.least, strict=True)
-            ]
-            factors = (str(one.mean.steps), f"{float(one.mean.bandwidth):.4f}", one.all_to_all.words)
-            found = f"{one.found}, deferred" if one.deferred else one.found
+            pairs = zip(one.times, self.question.least, strict=True)
+            cells = [f"{format_time(time)} {format_excess(time / least):>7}" for time, least in pairs]
+            exchange = "" if one.entry.all_to_all is None else one.entry.all_to_all.words
+            found = f"{one.entry.found}, deferred" if one.deferred else one.entry.found
+            moves = ("" if one.moved is None else str(one.moved.moves),) if moving else ()
+            factors = (*moves, str(one.mean.steps), f"{float(one.mean.bandwidth):.4f}", exchange)
             rows.append((*factors, *cells, "yes" if one.carried else "no", found, one.title))
         foot = [DEFERRED_NOTE] if any(one.deferred for one in self.topologies) else []
         foot += [f"{one.title} is not carried: {one.not_carried_because}." for one in self.refused]
         return Table(
             self.heading(),
-            ("steps", "y", "all-to-all y", *names, "carried", "found", "topology"),
+            (*("moves",) * moving, "steps", "y", "all-to-all y", *names, "carried", "found", "topology"),
             tuple(rows),
             words=frozenset(("carried", "found", "topology")),
             spare=frozenset(("all-to-all y", "found")),

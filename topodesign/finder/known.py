@@ -16,11 +16,11 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Several, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
 from topodesign.catalog.close_sizes import better_size
-from topodesign.catalog.frontier import Pareto
 from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.pareto import MOST_NODES, check_question, from_rows
 from topodesign.catalog.rows import Row, undominated
-from topodesign.pricing.workload import as_workload
+from topodesign.finder.find import rank_from_rows
+from topodesign.finder.pareto import Pareto
+from topodesign.finder.question import MAX_NODES, Objective, Question, check_question
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +90,7 @@ def known_topologies(
     bidirectional
         Only topologies that duplex cabling can wire.
     alpha, sizes, bandwidth
-        As for :func:`topodesign.catalog.pareto.pareto`.
+        As for :func:`topodesign.pareto`.
     max_steps
         Only topologies with at most so many steps.
     within
@@ -118,7 +118,8 @@ def known_topologies(
     104 cayley(metacyclic(13,8,5),12,13,42,85)
     105 cayley(metacyclic(35,3,11),2,50,58,66)
     """
-    work, source, share = as_workload(alpha, sizes, bandwidth), as_catalog(catalog), _share(within)
+    source, share = as_catalog(catalog), _share(within)
+    objective = Objective.read(alpha=alpha, sizes=sizes, bandwidth=bandwidth)
     degree = as_count(degree, "degree", 1)
     asked = as_ascending("number of nodes", nodes)
     found = _frontiers(source, asked, degree, bidirectional)
@@ -126,12 +127,14 @@ def known_topologies(
     if not kept:
         raise InfeasibleError(_nothing_left(found))
     single = len(asked) == 1
-    known = [from_rows(front, work, bidirectional=bidirectional) for front in kept]
+    known = [
+        rank_from_rows(front, Question(front[0].nodes, degree, bidirectional, objective, source)) for front in kept
+    ]
     if known[0].best.name is not None:
         version = source.version(degree)
         known = [replace(one, version=version) for one in known]
     if single:
-        known = [replace(known[0], better=better_size(source, asked[0], degree, work, duplex=bidirectional))]
+        known = [replace(known[0], better=better_size(source, asked[0], degree, objective.work, duplex=bidirectional))]
     return Known(tuple(known), single)
 
 
@@ -162,7 +165,7 @@ def _frontiers(catalog: Catalog, nodes: list[int], degree: int, duplex: bool) ->
     ]
     if not fronts:
         if len(nodes) == 1:
-            check_question(nodes[0], degree, bidirectional=duplex, most=MOST_NODES)
+            check_question(nodes[0], degree, bidirectional=duplex, most=MAX_NODES)
         size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
         raise InfeasibleError(
             f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "

@@ -7,10 +7,12 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from topodesign import build, pareto, write_links
+from topodesign import Catalog, build, pareto, write_links
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError
-from topodesign.catalog.own import read_candidates
 from topodesign.cli.main import run
+from topodesign.finder import sources
+from topodesign.finder.question import Objective, Question
+from topodesign.finder.sources import read_candidates
 from topodesign.pricing.evaluation import price_both
 
 
@@ -67,5 +69,21 @@ def test_a_file_has_one_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     listed.write_text("torus(4,4)\nmissing.csv\n")
     with pytest.raises(FileFormatError, match=r"own.txt: line 2: .*missing.csv"):
         read_candidates(listed)
-    assert run(["pareto", "-n", "16..18", "-d", "4", "--candidates", str(listed)]) == 2
-    assert run(["pareto", "-n", "16", "-d", "4", "--collective", "all-to-all", "--candidates", str(listed)]) == 2
+    listed.write_text("torus(4,4)\ncirculant(17,1,2)\n")
+    assert run(["pareto", "-n", "16..17", "-d", "4", "--candidates", str(listed)]) == 0
+    assert run(["pareto", "-n", "17..18", "-d", "4", "--candidates", str(listed)]) == 2
+    assert "torus(4,4): none of these sizes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(24, 4), (20, 3), (30, 2)])
+def test_rows_come_first_and_nothing_that_is_no_topology_of_the_size(nodes: int, degree: int) -> None:
+    asked = Question(nodes, degree, False, Objective.read("all-to-all"), Catalog())
+    found = sources.read_catalog(asked, exchanges=True)
+    rows = {row.spec for row in Catalog().rows(degree, nodes, nodes)}
+    assert rows == {one.spec for one in found if one.costs is not None}
+    for one in (*found, *sources.find_members(asked)):
+        assert (one.topology.nodes, one.topology.degree) == (nodes, degree)
+    front = Catalog().frontier(nodes, degree)
+    assert {row.name for row in front} == {one.name for one in found} - {None}
+    duplex = Question(nodes, degree, True, Objective.read("all-to-all"), Catalog())
+    assert all(one.duplex for one in sources.read_catalog(duplex, exchanges=True))

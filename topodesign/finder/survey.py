@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
-from topodesign.base.arguments import as_ascending
+from topodesign.base.arguments import as_ascending, as_several
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Several, Table, shortened
-from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth, format_size, format_time
-from topodesign.base.wording import counted
-from topodesign.base.work_options import WorkOptions
-from topodesign.catalog.frontier import Entry, Pareto
-from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.pareto import pareto
-from topodesign.pricing.workload import Workload, as_workload
+from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.wording import counted, with_article
+from topodesign.catalog.lookup import CatalogLike
+from topodesign.finder import sources
+from topodesign.finder.candidate import Entry, OwnEntry
+from topodesign.finder.find import pareto, read_objective
+from topodesign.finder.options import FindOptions
+from topodesign.finder.pareto import Pareto
+from topodesign.finder.question import Objective
+from topodesign.finder.runners_up import RunnerUp
+from topodesign.pricing.workload import Workload
+
+if TYPE_CHECKING:
+    from topodesign.topology.library import TopologyLike
 
 _MOST = 4096  # sizes of a grid at most
+
+
+class Answer(Protocol):
+    """The answer for one size, of whatever source: :class:`Pareto`, what a plant carries, what a wiring grows to."""
+
+    @property
+    def nodes(self) -> int:
+        """Nodes N."""
+
+    @property
+    def degree(self) -> int:
+        """Ports of a node."""
+
+    @property
+    def fastest(self) -> Entry:
+        """The fastest for the first question."""
+
+    @property
+    def among(self) -> Among:
+        """What the fastest is the fastest of."""
+
+    @property
+    def next_best(self) -> tuple[RunnerUp, ...]:
+        """What comes next to the fastest."""
 
 
 @dataclass(frozen=True)
 class Missing(Declared):
     """A size of which there is nothing, and why."""
 
-    nodes: int  # nodes N
-    degree: int  # ports d out of, and into, a node
+    nodes: int | None  # nodes N; null for all hosts of a plant
+    degree: int | None  # ports d out of, and into, a node; null for all lanes
     why: str  # why there is none
 
     KEYS = "nodes degree why"
@@ -42,29 +72,46 @@ class _Surveyed(Declared):
     """The fastest topology of a size."""
 
     best: Entry
-    version: str | None  # version of the catalog that short specs are of
+    answer: Answer
     saved: Fraction | None  # what part of the time of the row before it saves; null without one
 
     KEYS = (
         key("nodes=best.nodes", "Nodes N."),
         key("degree=best.degree", "Ports d out of, and into, a node."),
         "catalog_version=version *best gain=float(saved)",
+        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the fastest."),
+        key("candidates?=or_null(candidates)", "With --candidates: those of this size."),
     )
     ROW = (
-        "nodes=best.nodes degree=best.degree steps=best.cost.steps bandwidth=best.cost.bandwidth",
-        "bandwidth_float=float(best.cost.bandwidth) allreduce_s_*=float(best.timed.by_size) gain=float(saved)",
-        "duplex=best.duplex spec=best.spec name=best.name",
+        "nodes=best.nodes degree=best.degree steps=best.cost.steps bandwidth=best.bandwidth",
+        "bandwidth_float=float(best.bandwidth) allreduce_s_*=float(best.timed.by_size) gain=float(saved)",
+        "time_s_*=float(best.by_place) duplex=best.duplex spec=best.spec name=best.name",
     )
+
+    @property
+    def next_best(self) -> tuple[RunnerUp, ...]:
+        """What comes next to the fastest."""
+        return self.answer.next_best
+
+    @property
+    def version(self) -> str | None:
+        """The version of the catalog, in which short specs mean this; null without any."""
+        return self.answer.version if isinstance(self.answer, Pareto) else None
+
+    @property
+    def candidates(self) -> tuple[OwnEntry, ...]:
+        """Your own of this size."""
+        return self.answer.candidates if isinstance(self.answer, Pareto) else ()
 
 
 @dataclass(frozen=True, repr=False)
-class Survey(Several[Pareto]):
+class Survey(Several[Answer]):
     """The fastest topology of every size of a grid, in the order of nodes, then degrees."""
 
-    workload: Workload  # what times are for; its bandwidth is that of a node, or of a port with ``per_port``
+    objective: Objective  # what is to be fast; its bandwidth is that of a node, or of a port with ``per_port``
     bidirectional: bool  # whether only duplex topologies were asked for
     per_port: bool  # whether every port adds its bandwidth to the node's; else the ports share what a node has
-    frontiers: tuple[Pareto, ...]  # the answer of :func:`topodesign.pareto` for every size that there is something of
+    frontiers: tuple[Answer, ...]  # the answer for every size that there is something of
     missing: tuple[Missing, ...]  # sizes without a topology
 
     KEYS = (
@@ -76,6 +123,11 @@ class Survey(Several[Pareto]):
     MEMBERS = "frontiers"
 
     @property
+    def workload(self) -> Workload:
+        """What times are for; the bandwidth is that of a node, or of a port with ``per_port``."""
+        return self.objective.work
+
+    @property
     def bandwidth_of(self) -> str:
         """What has the bandwidth of the workload: each node, or each port."""
         return "port" if self.per_port else "node"
@@ -84,7 +136,7 @@ class Survey(Several[Pareto]):
     def sizes(self) -> tuple[_Surveyed, ...]:
         """The fastest topology of each size."""
         pairs = zip(self.frontiers, self.gains, strict=True)
-        return tuple(_Surveyed(one.best, one.version, None if gain is None else gain[0]) for one, gain in pairs)
+        return tuple(_Surveyed(one.fastest, one, None if gain is None else gain[0]) for one, gain in pairs)
 
     @property
     def gains(self) -> tuple[tuple[Fraction, ...] | None, ...]:
@@ -94,7 +146,7 @@ class Survey(Several[Pareto]):
         """
         ports = len({one.degree for one in self.frontiers}) > 1
         found: list[tuple[Fraction, ...] | None] = []
-        before: Pareto | None = None
+        before: Answer | None = None
         for one in self.frontiers:
             if before is None or (ports and before.nodes != one.nodes):
                 found.append(None)
@@ -107,7 +159,10 @@ class Survey(Several[Pareto]):
     @property
     def verdict(self) -> str:
         """Which size to take, and why."""
-        size = format_size(self.workload.sizes[0])
+        mix = self.objective.mix
+        share = mix.shares[0]
+        alone = f"{with_article(share.collective)} of {format_size(share.size)}"
+        what = alone if len(mix.shares) == 1 else f"a step of {mix.name}"
         gains = [(gain[0], place) for place, gain in enumerate(self.gains) if gain is not None]
         if not gains:
             return ""
@@ -117,15 +172,15 @@ class Survey(Several[Pareto]):
             whole = 1 - _times(last)[0] / _times(first)[0]
             gets = f"{_percent(abs(whole))} {'shorter' if whole >= 0 else 'longer'}"
             if most <= 0:
-                return f"More ports save nothing for an allreduce of {size}."
+                return f"More ports save nothing for {what}."
             return (
-                f"From {first.degree} to {counted(last.degree, 'port')} an allreduce of {size} gets {gets}; "
+                f"From {first.degree} to {counted(last.degree, 'port')} {what} gets {gets}; "
                 f"the step to {self.frontiers[place].degree} saves most, {_percent(most)}."
             )
         fastest = min(self.frontiers, key=lambda one: (_times(one)[0], -one.nodes))
         return (
-            f"Of these sizes {counted(fastest.nodes, 'node')} with {counted(fastest.degree, 'port')} are first for an "
-            f"allreduce of {size}: {format_time(_times(fastest)[0])}."
+            f"Of these sizes {counted(fastest.nodes, 'node')} with {counted(fastest.degree, 'port')} are first for "
+            f"{what}: {format_time(_times(fastest)[0])}."
         )
 
     @property
@@ -134,25 +189,31 @@ class Survey(Several[Pareto]):
         looked_up = all(one.among is Among.CATALOG for one in self.frontiers)
         return Among.CATALOG if looked_up else Among.FOUND
 
+    @property
+    def _what(self) -> str:
+        """What decides which topology is the fastest."""
+        share = self.objective.mix.shares[0]
+        one = len(self.objective.mix.shares) == 1
+        return f"{share.collective} of {format_size(share.size)}" if one else self.objective.mix.words
+
     def heading(self) -> str:
         """Return the question."""
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
         return (
-            f"allreduce of {format_size(work.size)} ({kind}), of each size {fastest_of(self.among)}; "
+            f"{self._what} ({kind}), of each size {fastest_of(self.among)}; "
             f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per {self.bandwidth_of}; "
             "changes: to the row before"
         )
 
     def table(self) -> Table:
         """Return a row for every size: its fastest topology for the first size of data."""
-        sizes = tuple(format_size(size) for size in self.workload.sizes)
-        rows = tuple(_row(one.best, gain) for one, gain in zip(self.frontiers, self.gains, strict=True))
+        rows = tuple(_row(one.fastest, gain) for one, gain in zip(self.frontiers, self.gains, strict=True))
         without = [f"{one.nodes} nodes, degree {one.degree}: {one.why}" for one in self.missing[:4]]
         if len(self.missing) > len(without):
             without.append(f"and {len(self.missing) - len(without)} more sizes without a topology")
         return Table(
             self.heading(),
-            ("nodes", "degree", "steps", "y", *sizes, "cabling", "topology"),
+            ("nodes", "degree", "steps", "y", *self.objective.titles, "cabling", "topology"),
             rows,
             words=frozenset(("cabling", "topology")),
             spare=frozenset(("cabling",)),
@@ -160,8 +221,8 @@ class Survey(Several[Pareto]):
         )
 
 
-def _times(one: Pareto) -> tuple[Fraction, ...]:
-    return one.best.allreduce
+def _times(one: Answer) -> tuple[Fraction, ...]:
+    return one.fastest.times
 
 
 def _percent(share: Fraction) -> str:
@@ -174,32 +235,35 @@ def _change(gain: Fraction) -> str:
 
 
 def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
-    saved = ("",) * len(best.allreduce) if gains is None else tuple(map(_change, gains))
-    times = [f"{format_time(time)} {change:>7}" for time, change in zip(best.allreduce, saved, strict=True)]
-    cost = best.mean
+    saved = ("",) * len(best.times) if gains is None else tuple(map(_change, gains))
+    times = [f"{format_time(time)} {change:>7}" for time, change in zip(best.times, saved, strict=True)]
     return (
         str(best.nodes),
         str(best.degree),
-        str(cost.steps),
-        f"{float(cost.bandwidth):.4f}",
+        str(best.cost.steps),
+        f"{float(best.factor):.4f}",
         *times,
         best.cabling,
         shortened(best.label),
     )
 
 
-@takes(WorkOptions)
+def _has(size: tuple[int, int], grid: Sequence[tuple[int | None, int | None]]) -> bool:
+    return any(n in {None, size[0]} and d in {None, size[1]} for n, d in grid)
+
+
+@takes(FindOptions)
 def survey(
-    nodes: int | Iterable[int],
-    degrees: int | Iterable[int],
+    nodes: int | Iterable[int] | None,
+    degrees: int | Iterable[int] | None,
     *,
     bidirectional: bool = False,
     per_port: bool = False,
-    search: Quantity | None = None,
-    seed: int | None = None,
-    catalog: Catalog | str | Path | bool = True,
+    catalog: CatalogLike = True,
+    candidates: Iterable[TopologyLike] = (),
+    answer: Callable[..., Any] = pareto,
     progress: Progress | None = None,
-    **given: Unpack[WorkOptions],
+    **options: Unpack[FindOptions],
 ) -> Survey:
     """Return the fastest topology of every size of a grid, to see what one port or one node more or less buys.
 
@@ -210,17 +274,22 @@ def survey(
     per_port
         Whether the bandwidth is that of each port, so that more ports are more. Without it they only divide it
         further, and what they buy is fewer steps and a lower bandwidth factor.
-    bidirectional, search, seed, catalog
-        As for :func:`topodesign.pareto`; sizes that the catalog has not are searched for.
+    candidates
+        Topologies of your own, each of one of the sizes.
+    answer
+        Function that answers one size. For a plant it is ``functools.partial(topodesign.carry, inventory)``, near a
+        wiring ``functools.partial(topodesign.grow, plan)``.
+    bidirectional, catalog
+        As for :func:`topodesign.pareto`.
     progress
         Called now and then with the share of the work that is done.
-    **given
+    **options
         As for :func:`topodesign.pareto`.
 
     Raises
     ------
     ParameterError
-        If sizes do not ascend, or are none or too many.
+        If sizes do not ascend, or are none or too many, or a candidate has none of them.
     UnitError
         If a quantity cannot be read.
     InfeasibleError
@@ -235,30 +304,35 @@ def survey(
     3 kautz(3,1) 2
     4 circulant(12,2,3) 2
     """
-    grid = [(n, d) for n in as_ascending("number of nodes", nodes) for d in as_ascending("degree", degrees)]
+    several = [None] if nodes is None else as_ascending("number of nodes", nodes)  # None: all hosts of a plant
+    ports = [None] if degrees is None else as_ascending("degree", degrees)
+    grid = [(n, d) for n in several for d in ports]
     if len(grid) > _MOST:
         raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MOST}); ask for smaller ranges")
-    work = as_workload(**given)
-    found: list[Pareto] = []
+    objective = read_objective(options)
+    own = sources.sort_by_size(as_several("candidates", candidates))
+    found: list[Answer] = []
     missing: list[Missing] = []
     for place, (n, d) in enumerate(grid):
+        rate = objective.work.bandwidth * (d or 1) if per_port else objective.work.bandwidth
+        mine = [one for (n2, d2), some in own.items() for one in some if n in {None, n2} and d in {None, d2}]
         try:
-            one = pareto(
+            one = answer(
                 n,
                 d,
                 bidirectional=bidirectional,
-                alpha=work.alpha,
-                sizes=work.sizes,
-                bandwidth=as_bandwidth(work.bandwidth * d if per_port else work.bandwidth),
-                search=search,
-                seed=seed,
                 catalog=catalog,
+                candidates=mine,
                 progress=part(progress, place / len(grid), (place + 1) / len(grid)),
+                **(options | {"bandwidth": rate}),
             )
         except (ParameterError, InfeasibleError) as error:
             missing.append(Missing(n, d, str(error)))
             continue
-        found.append(replace(one, better=None))  # which the table shows, or hides on purpose
+        found.append(replace(one, better=None) if isinstance(one, Pareto) else one)  # which the table shows already
+    unused = [str(one) for size, some in own.items() for one in some if not _has(size, grid)]
+    if unused:
+        raise ParameterError(f"{', '.join(unused)}: none of these sizes")
     if not found:
         raise InfeasibleError(f"there is no topology of any of these sizes; {missing[0].why}")
-    return Survey(work, bidirectional, per_port, tuple(found), tuple(missing))
+    return Survey(objective, bidirectional, per_port, tuple(found), tuple(missing))

@@ -13,7 +13,7 @@ from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.units import rounded_size
 from topodesign.catalog.rows import undominated
 from topodesign.catalog.sizes import DEGREES
-from topodesign.catalog.verdict import verdict_on
+from topodesign.finder.verdict import verdict_on
 from topodesign.pricing.workload import as_workload
 
 OPEN = [(16, 4), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]

@@ -1,0 +1,76 @@
+"""Every source goes with every objective and every view: answers are those of the parts, and nothing is ignored."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import pytest
+
+from topodesign import carry, grow, pareto, plain_inventory, survey, wire
+from topodesign.finder.candidate import find_unbeaten
+from topodesign.pricing.mix import Mix, Share
+
+KIB = 2**10
+MIX = Mix("mix", (Share("allreduce", Fraction(64 * KIB), 2), Share("all-to-all", Fraction(64 * KIB))))
+OBJECTIVES: list[dict[str, Any]] = [{}, {"collective": "allgather"}, {"collective": "all-to-all"}, {"workload": MIX}]
+SOURCES = {
+    "pareto": pareto,
+    "carry": partial(carry, plain_inventory(8, 4)),
+    "grow": partial(grow, wire("circulant(7,1,2)", plain_inventory(7, 4))),
+}
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_answers_every_objective_in_every_view(source: str, objective: dict[str, Any]) -> None:
+    find: Any = SOURCES[source]
+    found = find(8, 4, runners_up=1, candidates=["circulant(8,1,2)"] if source == "pareto" else (), **objective)
+    assert {one.wish for one in found.next_best} >= {"time", "wiring"}
+    assert found.fastest.times[0] >= found.question.least[0]
+    assert all(one.over >= 1 for one in found.next_best if one.wish == "time")
+    several = survey(8, 4, answer=find, **objective)
+    assert [one.fastest for one in several] == [find(8, 4, **objective).fastest]
+    assert several.record()["sizes"][0]["times_s"] == list(map(float, found.fastest.times))
+
+
+def test_columns_of_a_workload_are_the_sums_of_its_collectives() -> None:
+    mixed = pareto(12, 4, workload=MIX, collective="all-to-all", sizes="64KiB")
+    assert mixed.questions[0] == MIX
+    assert [share.collective for one in mixed.questions[1:] for share in one.shares] == ["all-to-all"]
+    work = mixed.workload
+    for one in (*mixed.entries, *mixed.beaten):
+        (reduce,) = work.allreduce(one.cost, one.allgather)
+        assert one.times[0] == 2 * reduce + one.times[1]
+
+
+def test_all_to_all_is_priced_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise AssertionError("all-to-all was priced")
+
+    monkeypatch.setattr("topodesign.pricing.all_to_all.all_to_all", fail)
+    found = pareto(48, 6, collective="allgather")
+    assert found.best.times == found.question.least
+    with pytest.raises(AssertionError):
+        pareto(48, 6, collective="all-to-all")
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+def test_what_was_ruled_out_by_bounds_is_no_better(collective: str) -> None:
+    short = pareto(20, 3, collective=collective)
+    whole = pareto(20, 3, collective=collective, runners_up=1)
+    assert [one.spec for one in short] == [one.spec for one in whole]
+    assert short.compared == whole.compared
+    assert short.ruled_out > whole.ruled_out == 0
+
+
+def test_the_unbeaten_are_those_that_no_other_equals_or_beats() -> None:
+    values = [(a, b, name) for a, b, name in itertools.product(range(4), (3, 1, 2), "yx") if a + b > 2]
+    kept = find_unbeaten(values, lambda one: one[:2], lambda one: one[2])
+    assert all(name == "x" for _, _, name in kept)
+    for a, b, _ in values:
+        assert any(c <= a and d <= b for c, d, _ in kept)
+    for (a, b, _), (c, d, _) in itertools.permutations(kept, 2):
+        assert not (a <= c and b <= d)

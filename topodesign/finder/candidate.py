@@ -1,0 +1,286 @@
+"""A candidate, and an entry: a topology with its price and its times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from topodesign.base.cost import Basis, Cost
+from topodesign.base.declared import Keys, key, keys_of
+from topodesign.base.errors import SpecError, TopodesignError
+from topodesign.base.records import LONGEST_CELL, Result, shortened
+from topodesign.base.spec import parse
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.lookup import LONGEST_SHORT
+from topodesign.catalog.rows import how_found
+from topodesign.pricing.efforts import Effort
+from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload
+
+if TYPE_CHECKING:
+    from topodesign.finder.question import Question
+    from topodesign.topology.topology import Topology
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A topology that a source offers, with what the source knows of it.
+
+    * ``spec``: the text that rebuilds it, or a path or a title where there is none.
+    * ``source``: where it comes from, if that is not the outermost name of its spec: own, or a package.
+    * ``costs``: its reduce-scatter and its allgather; None to price its links.
+    """
+
+    spec: str
+    source: str | None = None
+    given: Topology | None = None
+    costs: tuple[Cost, Cost] | None = None
+    all_to_all: Bounds | None = None
+    duplex: bool | None = None
+    basis: Basis = Basis.LINKS
+    name: str | None = None
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The links."""
+        from topodesign.topology.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+
+        return build(self.spec) if self.given is None else self.given
+
+
+@dataclass(frozen=True, repr=False)
+class Entry(Result):
+    """A topology with its price and its times.
+
+    * ``spec``: the text that rebuilds it; of a file or a graph of your own its path or place in the list.
+    * ``cost``, ``allgather``: steps and bandwidth factor of the reduce-scatter and of the allgather.
+    * ``basis``: what the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred
+      schedule.
+    * ``name``: a short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
+    """
+
+    question: Question
+    spec: str
+    cost: Cost
+    allgather: Cost
+    duplex: bool  # whether duplex cabling can wire it
+    basis: Basis
+    times: tuple[Fraction, ...]  # seconds of each column of the objective
+    best: tuple[bool, ...] = ()  # for each column, whether no other entry is faster
+    all_to_all: Bounds | None = None  # all-to-all; null where it is not worked out
+    name: str | None = None
+    source: str | None = None
+    given: Topology | None = None
+
+    KEYS: ClassVar[Keys] = (
+        "spec",
+        key("name", "A short spec of it, such as catalog(200,6,1); null if it is no row of the default catalog."),
+        FACTORS[0],
+        "bandwidth",
+        key("bandwidth_float=float(bandwidth)", "The same, rounded."),
+        key("allgather_bandwidth=allgather.bandwidth", "Bandwidth factor of the allgather alone."),
+        key("mean_bandwidth=mean.bandwidth", "The mean of both, which half an allreduce takes."),
+        "all_to_all",
+        *TIMES,
+        key("times_s=float(times)", "Seconds of each question."),
+        key("least_s=float(least)", "What each takes at least, by the bounds of all-to-all."),
+        key("simplex=not(duplex)", "Whether links go one way only, so that duplex cabling cannot wire it."),
+        "found",
+        key("source=basis.words", "How the cost is known: from links, or by which theorem."),
+        "best=fastest",
+    )
+    ROW = (
+        "spec name nodes degree steps=cost.steps bandwidth bandwidth_float=float(bandwidth)",
+        "allgather_bandwidth=allgather.bandwidth mean_bandwidth=mean.bandwidth duplex found source=basis.words",
+        "allreduce_s_*=float(timed.by_size) time_s_*=float(by_place) best=fastest",
+        "all_to_all_lower=all_to_all.lower all_to_all_upper=all_to_all.upper",
+    )
+    SHARED = "topology"
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N."""
+        return self.question.nodes
+
+    @property
+    def degree(self) -> int:
+        """Ports of a node."""
+        return self.question.degree
+
+    @property
+    def workload(self) -> Workload:
+        """What times are for: latency, sizes and bandwidth."""
+        return self.question.objective.work
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor y of reduce-scatter or allgather, whichever is more."""
+        return max(self.cost.bandwidth, self.allgather.bandwidth)
+
+    @property
+    def mean(self) -> Cost:
+        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
+        return self.cost.averaged(self.allgather)
+
+    @property
+    def factor(self) -> Fraction:
+        """Bandwidth factor of the collective that was asked for, the mean of both halves of an allreduce."""
+        match self.question.objective.collective:
+            case "reduce-scatter":
+                return self.cost.bandwidth
+            case "allgather":
+                return self.allgather.bandwidth
+            case "all-to-all" if self.all_to_all is not None:
+                return self.all_to_all.upper
+        return self.mean.bandwidth
+
+    @property
+    def merit(self) -> tuple[int, Fraction]:
+        """Steps, and what is to be small for that many: the factor, or the time of a training step."""
+        return self.cost.steps, self.times[0] if self.question.objective.collective is None else self.factor
+
+    @property
+    def allreduce(self) -> tuple[Fraction, ...]:
+        """Seconds of an allreduce, for each size."""
+        return self.workload.allreduce(self.cost, self.allgather)
+
+    @property
+    def timed(self) -> Runtimes:
+        """Seconds of an allreduce with their sizes."""
+        return self.workload.timed(self.allreduce)
+
+    @property
+    def by_place(self) -> dict[int, Fraction]:
+        """Seconds by the number of the question."""
+        return dict(enumerate(self.times))
+
+    @property
+    def least(self) -> tuple[Fraction, ...]:
+        """Seconds that each question takes at least; less than ``times`` where all-to-all is not known exactly."""
+        if self.all_to_all is None:
+            return self.times
+        return self.question.objective.times(self.cost, self.allgather, self.all_to_all.lower)
+
+    @property
+    def fastest(self) -> bool:
+        """Whether it is the fastest for the first question."""
+        return bool(self.best) and self.best[0]
+
+    @property
+    def cabling(self) -> str:
+        """Cabling for tables: duplex or simplex, and the proof of the price unless that are links and SPFF."""
+        word = "duplex" if self.duplex else "simplex"
+        return word if self.basis is Basis.LINKS else f"{word}, {self.basis.words}"
+
+    @property
+    def label(self) -> str:
+        """Name for tables: the spec, or the short one if it is very long."""
+        return self.spec if len(self.spec) <= LONGEST_CELL or self.name is None else self.name
+
+    @property
+    def short(self) -> str:
+        """Name for pages and plots: the spec, or the name of its row if it has one and the spec is long."""
+        return self.spec if len(self.spec) <= LONGEST_SHORT or self.name is None else self.name
+
+    @property
+    def found(self) -> str:
+        """The kind of construction or search that it is from, ``own``, or the package of its family."""
+        if self.source is not None:
+            return self.source
+        try:
+            return how_found(parse(self.spec))
+        except SpecError:
+            return "own"
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The links."""
+        return self.build()
+
+    def build(self) -> Topology:
+        """Build the topology."""
+        from topodesign.topology.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+
+        return build(self.spec) if self.given is None else self.given
+
+    def heading(self) -> str:
+        """Return the spec and its price."""
+        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
+
+
+@dataclass(frozen=True, repr=False)
+class OwnEntry(Entry):
+    """A topology of your own, or of another package.
+
+    * ``dominated_by``: the first topology of the frontier that is as good in steps and factor; null if there is none.
+    """
+
+    dominated_by: str | None = None
+
+    KEYS = (*keys_of(Entry.KEYS), "dominated_by")
+    SHARED = "own_topology"
+
+
+def measure(candidate: Candidate, asked: Question, effort: Effort | None = None) -> Entry | None:
+    """Return a candidate with its price and times; None if it cannot be built, is not connected, or does not fit.
+
+    All-to-all is priced where the objective has it, or with the ``effort`` that is given. A candidate of your own
+    raises what is wrong with it.
+    """
+    exchange = candidate.all_to_all
+    try:
+        there, back = candidate.costs or _price(candidate.topology)
+        wanted: Effort | None = effort or ("quick" if asked.objective.exchanges else None)
+        if exchange is None and wanted is not None:
+            exchange = _price_all_to_all(candidate.topology, wanted)
+            if exchange is None:
+                return None
+        duplex = candidate.topology.is_duplex if candidate.duplex is None else candidate.duplex
+    except TopodesignError:
+        if candidate.source == "own":
+            raise
+        return None
+    if asked.duplex and not duplex:
+        return None
+    times = asked.objective.times(there, back, Fraction(0) if exchange is None else exchange.upper)
+    built = vars(candidate).get("topology", candidate.given)
+    name, source = candidate.name, candidate.source
+    return Entry(asked, candidate.spec, there, back, duplex, candidate.basis, times, (), exchange, name, source, built)
+
+
+def _price(topology: Topology) -> tuple[Cost, Cost]:
+    from topodesign.pricing.evaluation import price_both  # noqa: PLC0415  heavy
+
+    return price_both(topology)
+
+
+def _price_all_to_all(topology: Topology, effort: Effort) -> Bounds | None:
+    from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy
+
+    found = all_to_all(topology, effort=effort)
+    upper = found.upper or all_to_all(topology, effort="bounds").upper
+    return None if upper is None else Bounds(found.lower, upper)
+
+
+def find_unbeaten(values: Iterable[T], merit: Callable[[T], tuple[Any, Any]], tie: Callable[[T], Any]) -> list[T]:
+    """Return the values that no other equals or beats in both parts of their merit, by the first.
+
+    Of values of equal merit the first by ``tie`` is kept. This is the one dominance of the package.
+    """
+    kept: list[T] = []
+    for value in sorted(values, key=lambda value: (*merit(value), tie(value))):
+        if not kept or merit(value)[1] < merit(kept[-1])[1]:
+            kept.append(value)
+    return kept
+
+
+def mark_fastest(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return entries that know for each column whether they are the fastest, the first of several."""
+    some = list(entries)
+    columns = range(len(some[0].times)) if some else ()
+    fastest = [min(range(len(some)), key=lambda place: some[place].times[column]) for column in columns]
+    return tuple(replace(entry, best=tuple(place == winner for winner in fastest)) for place, entry in enumerate(some))

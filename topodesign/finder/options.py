@@ -1,0 +1,64 @@
+"""Options of a question: each once, for Python and for the command line."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from topodesign.base.arguments import MOST_SEED
+from topodesign.base.options import Amount, Choice, Option, PathOf, Whole
+from topodesign.base.units import Quantity, as_time
+from topodesign.base.work_options import SIZES, WorkOptions
+from topodesign.pricing.mix import PRICED, Mix
+
+
+class RankOptions(TypedDict, total=False):
+    """What is to be fast, and the seed of searches."""
+
+    collective: Annotated[
+        str | None,
+        Option(
+            "Rank by another collective than allreduce; with --workload, time it in a further column.",
+            Choice(PRICED),
+        ),
+    ]
+    workload: Annotated[
+        Mix | str | Path | None,
+        Option(
+            "Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such "
+            "as the example workload_moe.yaml. A --collective or --size besides is timed in further columns.",
+            PathOf("file"),
+            metavar="FILE",
+        ),
+    ]
+    seed: Annotated[int | None, Option("Seed of the search.  [default: 0]", Whole(0, MOST_SEED), metavar="S")]
+
+
+class BoxOptions(RankOptions, total=False):
+    """The same for boxes, which have latencies and bandwidths of their own."""
+
+    sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
+
+
+class FindOptions(WorkOptions, RankOptions, total=False):
+    """What is to be fast, how long to search, and what to show besides."""
+
+    search: Annotated[
+        Quantity | None,
+        Option(
+            "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
+            "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds. With --plant: "
+            "10 seconds where some of what is known does not fit.",
+            Amount(as_time),
+            metavar="SECONDS",
+        ),
+    ]
+    runners_up: Annotated[
+        int,
+        Option(
+            "Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, "
+            "and easiest wiring.",
+            Whole(0, 100),
+            0,
+            "K",
+        ),
+    ]

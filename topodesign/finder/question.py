@@ -1,0 +1,159 @@
+"""A question: how many nodes and ports, what is to be fast, and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.cost import Cost, check_size, lower_bounds, moore_distances
+from topodesign.base.errors import ParameterError
+from topodesign.catalog.lookup import Catalog
+from topodesign.pricing.mix import Mix, Share, questions
+from topodesign.pricing.workload import Workload, as_workload
+
+MAX_NODES = 2**20  # largest number of nodes that is answered for
+MAX_SEARCHED = 2**14  # largest number of nodes that is searched for without a catalog; it takes half a minute
+MAX_DEGREE = 64  # largest degree that is searched for
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is to be fast: a collective of each size, or all that a training step sends.
+
+    * ``columns``: what is timed, the first decides which topology is the fastest.
+    * ``collective``: the collective that topologies are ranked by; None for a training step.
+    """
+
+    columns: tuple[Mix, ...]
+    work: Workload  # latency, sizes and bandwidth
+    collective: str | None = "allreduce"
+
+    @classmethod
+    def read(cls, collective: str | None = None, workload: Mix | str | Path | None = None, **given: Any) -> Objective:
+        """Return the objective of options.
+
+        Parameters
+        ----------
+        collective
+            Collective to rank by; an allreduce if None.
+        workload
+            What a training step sends, or its file, to rank by instead. A collective or sizes that are given besides
+            are timed in further columns.
+        **given
+            ``alpha``, ``sizes`` and ``bandwidth``.
+        """
+        work = as_workload(**given)
+        plain = questions(collective or "allreduce", None, work.sizes)
+        if workload is None:
+            return cls(plain, work, collective or "allreduce")
+        more = plain if collective is not None or "sizes" in given else ()
+        return cls((*questions("allreduce", workload, work.sizes), *more), work, None)
+
+    @property
+    def mix(self) -> Mix:
+        """What decides which topology is the fastest."""
+        return self.columns[0]
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Title of each column of times."""
+        if self.collective == "allreduce":
+            from topodesign.base.units import format_size  # noqa: PLC0415
+
+            return tuple(map(format_size, self.work.sizes))
+        return tuple(one.words if len(one.shares) == 1 else one.name for one in self.columns)
+
+    @property
+    def words(self) -> str:
+        """What times are of, in words."""
+        match self.collective:
+            case "allreduce":
+                return "allreduce times, y of half one"
+            case None:
+                return f"{self.mix.words}, y of half an allreduce"
+        return f"{self.mix.words}, y of {self.collective}"
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether all-to-all matters."""
+        return any(share.collective == "all-to-all" for one in self.columns for share in one.shares)
+
+    def times(self, there: Cost, back: Cost, exchange: Fraction) -> tuple[Fraction, ...]:
+        """Return the seconds of each column with a reduce-scatter, an allgather and a factor of all-to-all."""
+        return tuple(get_seconds(one, there, back, exchange, self.work) for one in self.columns)
+
+    def least(self, nodes: int, degree: int, *, duplex: bool) -> tuple[Fraction, ...]:
+        """Return the seconds that no topology of a size undercuts, for each column."""
+        bounds, far = lower_bounds(nodes, degree, duplex=duplex), moore_distances(nodes, degree, duplex=duplex)
+        return tuple(get_least_seconds(one, bounds, far, self.work) for one in self.columns)
+
+
+@dataclass(frozen=True)
+class Question:
+    """N nodes of degree d, what is to be fast, and where to look.
+
+    * ``catalog``: where to look first; None to search afresh.
+    * ``seconds``: of search for more than is known; None for as much as is needed.
+    * ``seed``: of the search; None where nothing has to be searched for.
+    """
+
+    nodes: int
+    degree: int
+    duplex: bool  # only topologies whose every link has its reverse
+    objective: Objective
+    catalog: Catalog | None
+    seconds: float | None = None
+    seed: int | None = None
+
+    @cached_property
+    def bounds(self) -> tuple[Cost, ...]:
+        """Costs of which every topology has at least one or more."""
+        return lower_bounds(self.nodes, self.degree, duplex=self.duplex)
+
+    @property
+    def least(self) -> tuple[Fraction, ...]:
+        """Seconds that no topology of the size undercuts, for each column."""
+        return self.objective.least(self.nodes, self.degree, duplex=self.duplex)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a search was asked for."""
+        return self.catalog is None or self.seconds is not None or self.seed is not None
+
+
+def get_seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+    """Return the seconds of a mix of collectives."""
+    return sum((_get_share_seconds(share, there, back, exchange, work) for share in mix.shares), Fraction(0))
+
+
+def get_least_seconds(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: Workload) -> Fraction:
+    """Return a lower bound of the seconds of a mix: each collective by the bound that is best for it."""
+    each = [[_get_share_seconds(share, cost, cost, exchange, work) for cost in bounds] for share in mix.shares]
+    return sum(map(min, each), Fraction(0))
+
+
+def _get_share_seconds(share: Share, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+    costs = {
+        "reduce-scatter": (there,),
+        "allgather": (back,),
+        "allreduce": (there, back),
+        "all-to-all": (Cost(there.steps, exchange),),
+    }[share.collective]
+    return share.count * sum((cost.runtime(work.alpha, share.size, work.bandwidth) for cost in costs), Fraction(0))
+
+
+def check_question(nodes: int, degree: int, *, bidirectional: bool, most: int = MAX_SEARCHED) -> None:
+    """Raise ParameterError, with the nearest size that works, unless a topology of this size can exist."""
+    check_size(nodes, degree)
+    if nodes > most:
+        raise ParameterError(f"{nodes} nodes are too many to search (at most {most}); evaluate takes larger specs")
+    if degree > MAX_DEGREE:
+        raise ParameterError(f"degree {degree} is too large (at most {MAX_DEGREE})")
+    if bidirectional and degree == 1 and nodes > 2:
+        raise ParameterError(
+            f"one duplex port each cannot connect {nodes} nodes; nearest sizes (N,d): (2,1), ({nodes},2)"
+        )

@@ -1,0 +1,243 @@
+"""Where candidates come from: a source is a function of a question that yields candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topodesign.base import doors
+from topodesign.base.cost import Basis, keeps_port_free, lower_bounds
+from topodesign.base.errors import CatalogError, FileFormatError, ParameterError, TopodesignError
+from topodesign.base.spec import Spec, parse
+from topodesign.base.text_files import naming, read_text
+from topodesign.catalog.exchange import EXCHANGE
+from topodesign.catalog.idle import idle_row
+from topodesign.catalog.rows import Row
+from topodesign.catalog.sizes import MOST_NODES, covers
+from topodesign.finder.candidate import Candidate
+
+if TYPE_CHECKING:
+    from topodesign.base.progress import Progress
+    from topodesign.finder.question import Question
+    from topodesign.search.candidate import Candidate as Found
+    from topodesign.search.target import Target
+    from topodesign.topology.library import TopologyLike
+    from topodesign.topology.topology import Topology
+
+MAX_MEMBERS = 6  # members of a family that has several of a size that are looked at
+_SEARCHES = 3  # searches for all-to-all that are made, of some tenths of a second each
+
+
+def from_row(row: Row) -> Candidate:
+    """Return a row of the catalog as a candidate."""
+    costs = row.cost, row.allgather
+    return Candidate(row.spec, None, None, costs, row.all_to_all, row.duplex, row.basis, row.name)
+
+
+def read_catalog(asked: Question, *, exchanges: bool) -> list[Candidate]:
+    """Return all rows of a size, each topology once for each number of steps, and those kept for all-to-all if wanted.
+
+    Raises
+    ------
+    CatalogError
+        If a file is damaged.
+    """
+    catalog, (nodes, degree) = asked.catalog, (asked.nodes, asked.degree)
+    if catalog is None or degree not in catalog.degrees:
+        return []
+    front = {(row.spec, row.basis): row for row in catalog.frontier(nodes, degree, duplex=asked.duplex)}
+    rows = [row for row in catalog.rows(degree, nodes, nodes) if row.duplex or not asked.duplex]
+    cheapest = {(row.spec, row.cost.steps): front.get((row.spec, row.basis), row) for row in rows}
+    found = [from_row(row) for row in cheapest.values()]
+    if not exchanges:
+        return found
+    kept = EXCHANGE.known(catalog.directory, degree, nodes, nodes)
+    closer = {one.spec: one for one in kept if one.duplex or not asked.duplex}
+    known = {candidate.spec for candidate in found}
+    found = [
+        Candidate(**{**vars(one), "all_to_all": closer[one.spec].all_to_all}) if one.spec in closer else one
+        for one in found
+    ]
+    return found + [
+        Candidate(spec, all_to_all=one.all_to_all, duplex=one.duplex)
+        for spec, one in closer.items()
+        if spec not in known
+    ]
+
+
+def find_members(asked: Question) -> Iterator[Candidate]:
+    """Yield members of the known families of a size."""
+    from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
+
+    for family in FAMILIES:
+        for args in islice(family.find(asked.nodes, asked.degree), MAX_MEMBERS):
+            yield Candidate(str(Spec(family.name, tuple(args))))
+
+
+def find_plugged_in(asked: Question) -> Iterator[Candidate]:
+    """Yield members of the families of other packages."""
+    packages = {plugin.name: plugin.package for plugin in doors.FAMILIES.plugins}
+    for name, family in doors.FAMILIES.others.items() if asked.nodes <= MOST_NODES else ():
+        for args in islice(family.find(asked.nodes, asked.degree), MAX_MEMBERS):
+            topology = family(*args)
+            if topology.is_duplex or not asked.duplex:
+                yield Candidate(str(Spec(name, tuple(args))), packages[name], topology)
+
+
+def read_candidates(path: Path) -> list[str]:
+    """Return the specs and paths in a file, one a line; those of files are from where the file is."""
+    from topodesign.fabrics.networks import names_file  # noqa: PLC0415  heavy
+    from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy
+
+    found = []
+    with naming(path):
+        for number, line in enumerate(read_text(path).splitlines(), 1):
+            text = line.partition("#")[0].strip()
+            if not text:
+                continue
+            if names_file(text):
+                text = str(path.parent / text)
+            try:
+                as_topology(text)
+            except TopodesignError as error:
+                raise FileFormatError(f"line {number}: {error}") from None
+            found.append(text)
+    return found
+
+
+def as_candidates(values: Iterable[TopologyLike], nodes: int, degree: int, *, duplex: bool) -> list[Candidate]:
+    """Return topologies of your own, each of which must have this size."""
+    found = []
+    for place, value in enumerate(values, 1):
+        from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy, and most often there is none
+
+        topology = as_topology(value)
+        label = str(value) if isinstance(value, str | Path) else str(topology.spec or f"candidate {place}")
+        if topology.switches:
+            raise ParameterError(f"{label} has switches; candidates are of nodes that are linked directly")
+        if (topology.nodes, topology.degree) != (nodes, degree):
+            size = f"{topology.nodes} nodes of degree {topology.degree}"
+            raise ParameterError(f"{label} has {size}, and not {nodes} of degree {degree}")
+        if duplex and not topology.is_duplex:
+            raise ParameterError(f"{label} has links one way only, which duplex cabling cannot wire")
+        found.append(Candidate(label, "own", topology))
+    return found
+
+
+def sort_by_size(values: Iterable[TopologyLike]) -> dict[tuple[int, int], list[TopologyLike]]:
+    """Return topologies of your own by N and d."""
+    found: dict[tuple[int, int], list[TopologyLike]] = {}
+    for value in values:
+        from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy, and most often there is none
+
+        topology = as_topology(value)
+        found.setdefault((topology.nodes, topology.degree), []).append(value)
+    return found
+
+
+def search(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
+    """Return the frontier of allreduces that a search finds from what is known of a size."""
+    from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.target import Found, Target  # noqa: PLC0415
+
+    target = Target(asked.nodes, asked.degree, asked.duplex)
+    rows = [*known, *_spare_a_port(asked)]
+    front = search_frontier(
+        target,
+        asked.seconds,
+        seed=asked.seed or 0,
+        known=[Found(parse(row.spec), row.cost) for row in rows],
+        near=_find_near(asked),
+        progress=progress,
+    )
+    return _add_deferred(front, rows, target)
+
+
+def compose(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
+    """Return the frontier beyond the catalog: expansions of its rows, and what a search finds."""
+    from topodesign.catalog.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.target import Target  # noqa: PLC0415
+
+    if asked.catalog is None:
+        return []
+    target = Target(asked.nodes, asked.degree, asked.duplex)
+    front = composed(target, asked.catalog, seed=asked.seed or 0, seconds=asked.seconds, progress=progress)
+    return _add_deferred(front, known, target)
+
+
+def search_for_all_to_all(asked: Question) -> Iterator[Candidate]:
+    """Yield topologies of small distances: what short searches find, and line graphs of a d-th the size.
+
+    The same always, since all budgets are of work.
+    """
+    from topodesign.search.target import Target  # noqa: PLC0415  heavy
+
+    for spec in _search_low_distances(Target(asked.nodes, asked.degree, asked.duplex), asked):
+        yield Candidate(str(spec))
+
+
+def _search_low_distances(target: Target, asked: Question) -> Iterator[Spec]:
+    from topodesign.search.candidate import line_spec  # noqa: PLC0415  heavy
+    from topodesign.search.order_degree import orbits_to_search, search_low_distances  # noqa: PLC0415
+    from topodesign.search.target import Target  # noqa: PLC0415
+
+    nodes, degree = target.size
+    for orbits in orbits_to_search(target)[:_SEARCHES]:
+        if spec := search_low_distances(target, orbits, 0):
+            yield spec
+    if not target.duplex and nodes % degree == 0:
+        fewer = nodes // degree
+        known = [] if asked.catalog is None else EXCHANGE.known(asked.catalog.directory, degree, fewer, fewer)
+        kept = [parse(one.spec) for one in known]
+        yield from map(line_spec, kept or _search_low_distances(Target(fewer, degree, duplex=False), asked))
+
+
+def _find_near(asked: Question) -> list[Topology]:
+    """Return the topologies of the sizes beside one that keeps a port free, which a node more or less makes it."""
+    if asked.catalog is None or not keeps_port_free(asked.nodes, asked.degree, duplex=asked.duplex):
+        return []
+    sizes = [n for n in (asked.nodes - 1, asked.nodes + 1) if covers(n, asked.degree)]
+    try:
+        return [row.build() for n in sizes for row in asked.catalog.frontier(n, asked.degree, duplex=True)]
+    except CatalogError:
+        return []  # which the answer tells, if it was to be looked up there
+
+
+def _spare_a_port(asked: Question) -> list[Row]:
+    """Return the rows of one port less, which may stay free where one does anyway."""
+    nodes, degree = asked.nodes, asked.degree
+    free = keeps_port_free(nodes, degree, duplex=asked.duplex) and covers(nodes, degree - 1)
+    if asked.catalog is None or not free:
+        return []
+    try:
+        return [idle_row(row) for row in asked.catalog.frontier(nodes, degree - 1, duplex=True)]
+    except CatalogError:
+        return []  # which the answer tells
+
+
+def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) -> list[Found]:
+    """Return a frontier by SPFF with what deferred schedules put on it: rows, and two steps where one is possible."""
+    from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
+    from topodesign.search.candidate import Candidate as Found  # noqa: PLC0415
+    from topodesign.search.candidate import insert  # noqa: PLC0415
+
+    best = list(front)
+    if best and best[0].cost.steps < len(lower_bounds(*target.size, duplex=target.duplex)):
+        first, topology = best[0], best[0].base.topology
+        if why_not(topology, first.cost.steps) is None:
+            there, back = sorted(deferred_both(topology), key=lambda cost: -cost.bandwidth)
+            best = [one for one in best if one.mean != there.averaged(back)]  # whose wiring is for this alone
+            insert(best, Found(first.spec, there, back, first.duplex, Basis.DEFERRED))
+    for row in known:
+        if row.deferred:
+            insert(best, row.candidate)
+    return best
+
+
+def from_found(one: Found) -> Candidate:
+    """Return what a search found as a candidate."""
+    costs = one.cost, one.allgather
+    return Candidate(str(one.spec), None, one.topology, costs, None, one.duplex, one.basis)
