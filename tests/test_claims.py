@@ -40,7 +40,7 @@ ALLOWED = {
     "catalog/ranking.py": 1,
     "catalog/runners_up.py": 1,
     "catalog/survey.py": 1,
-    "pricing/evaluation.py": 1,
+    "schedulers/evaluation.py": 1,
     "pricing/flows/demands.py": 3,
     "solve/discrete.py": 1,
     "solve/program.py": 2,

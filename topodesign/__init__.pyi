@@ -56,8 +56,6 @@ from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.layout import layout as layout
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
-from topodesign.optima.step import as_step as as_step
-from topodesign.optima.step import price_step as price_step
 from topodesign.optima.throughput import throughput as throughput
 from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
@@ -76,7 +74,6 @@ from topodesign.plans.timing.plans import training_step as training_step
 from topodesign.plans.timing.timeline import timeline as timeline
 from topodesign.plans.trees import Trees as Trees
 from topodesign.pricing.all_to_all import all_to_all as all_to_all
-from topodesign.pricing.evaluation import evaluate as evaluate
 from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred
 from topodesign.report.boxes.frontier import pareto_boxes as pareto_boxes
@@ -100,11 +97,14 @@ from topodesign.runtime.phases import PhasesReport as PhasesReport
 from topodesign.runtime.phases import check_phases as check_phases
 from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
+from topodesign.schedulers.evaluation import evaluate as evaluate
 from topodesign.schedulers.failure_plans import failure_plans as failure_plans
 from topodesign.schedulers.failure_plans import replan as replan
 from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
+from topodesign.schedulers.step import as_step as as_step
+from topodesign.schedulers.step import price_step as price_step
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology

@@ -21,10 +21,12 @@ from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer
-from topodesign.pricing.evaluation import deferred_both, evaluate, price_each
+from topodesign.pricing.evaluation import deferred_both
 from topodesign.pricing.split_deferral import price_deferred
 from topodesign.schedulers import deferred as scheduler
 from topodesign.schedulers.deferred import deferred, deferred_orbit
+from topodesign.schedulers.evaluation import evaluate
+from topodesign.schedulers.price import price_plans
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry
@@ -64,7 +66,7 @@ def test_a_shard_comes_no_sooner_than_its_distance_and_over_a_link_with_room(top
 @settings(max_examples=100)
 def test_so_many_times_the_links_take_the_same_time(topology: Topology, times: int) -> None:
     several = parallel(topology, times)
-    assert price_each(several, deferred=True) == price_each(topology, deferred=True)
+    assert price_plans(several, deferred=True) == price_plans(topology, deferred=True)
 
 
 def test_plans_of_several_links_in_parallel_are_those_of_one() -> None:

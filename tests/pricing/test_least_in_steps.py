@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.split_deferral import best_deferral
+from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 

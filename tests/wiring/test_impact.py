@@ -23,8 +23,8 @@ from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.wire.impact import command
-from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.repricing import priced
+from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
 from topodesign.wiring.failures.impact import Failure, best_repair, impact, intact, losses, state_strength

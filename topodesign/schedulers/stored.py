@@ -19,10 +19,12 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
@@ -31,14 +33,16 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCA
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.rounds_ops import assemble, relabel
+from topodesign.pricing.node_order import node_order
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.library import build
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 DATA = Path(__file__).parent / "data"
 FORMAT = "topodesign stored schedules"
 VERSION = 1
+_LARGEST = 20  # nodes of the largest topology with stored schedules
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,39 @@ def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
         return None
     text = str(parse(spec) if isinstance(spec, str) else spec)
     return _load(text).get(collective) if text in stored_specs() else None
+
+
+def recognised(topology: Topology, collective: Collective) -> Stored | None:
+    """Return the stored schedule of a topology however its nodes are numbered, with its nodes; None if there is none.
+
+    Nodes are put in an order that does not depend on their numbers, so a file of links and a relabelled copy of a
+    stored topology have the plan of its spec.
+    """
+    found = stored(topology.spec, collective)
+    if found is not None or topology.nodes > _LARGEST or topology.switches:
+        return found
+    common = int(np.gcd.reduce(topology.capacity))  # as many links more do not change what is best
+    once = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity // common)
+    order, links = _in_order(once)
+    for text in stored_specs():
+        other = build(text)
+        if (other.nodes, len(other.src)) != (topology.nodes, len(topology.src)):
+            continue
+        theirs, same = _in_order(other)
+        entry = stored(text, collective)
+        if links == same and entry is not None:
+            name = np.empty(topology.nodes, np.int64)
+            name[theirs] = order
+            return replace(entry, schedule=relabel(entry.schedule, name))
+    return None
+
+
+def _in_order(topology: Topology) -> tuple[IntArray, list[tuple[int, int, int]]]:
+    """Return an order of the nodes, and the links between the places that they have in it."""
+    order = node_order(topology)
+    place = np.argsort(order)
+    columns = place[topology.src].tolist(), place[topology.dst].tolist(), topology.capacity.tolist()
+    return order, sorted(zip(*columns, strict=True))
 
 
 @functools.cache
@@ -139,8 +176,8 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _make(request: Request) -> list[Plan]:
-    schedule = stored_schedule(request.topology.spec, request.collective)
-    return [] if schedule is None else [planned(request.topology, schedule, "stored")]
+    found = recognised(request.topology, request.collective)
+    return [] if found is None else [planned(request.topology, found.schedule, "stored")]
 
 
 METHOD = Method("stored", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

@@ -17,11 +17,11 @@ from topodesign.base.shipped import copy_examples
 from topodesign.base.units import as_size
 from topodesign.cli.main import run
 from topodesign.finder.find import rank
-from topodesign.optima.step import price_step
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.steps import compare_steps
 from topodesign.report.design.design import design
+from topodesign.schedulers.step import price_step
 
 
 def test_each_is_what_it_is_alone() -> None:

@@ -29,11 +29,11 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
-from topodesign.optima.step import StepLike, as_step, price_on
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
+from topodesign.schedulers.step import StepLike, as_step, price_on
 from topodesign.topology.topology import Topology
 
 Parameter = Literal["gap", "hop"]

@@ -17,9 +17,7 @@ from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
-from topodesign.optima.group_ways import Wires
 from topodesign.optima.optimum import optimum
-from topodesign.optima.step import StepTime
 from topodesign.plans.files import load_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -28,13 +26,15 @@ from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.deferral import why_not
-from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
+from topodesign.schedulers.evaluation import evaluate
+from topodesign.schedulers.group_ways import Wires
 from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.step import StepTime
 from topodesign.topology.library import generator
 from topodesign.topology.topology import Topology
 

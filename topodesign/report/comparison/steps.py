@@ -15,8 +15,6 @@ from topodesign.base.progress import tell
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_time
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.group_ways import Wires
-from topodesign.optima.step import StepLike, StepTime, as_step, price_on
 from topodesign.plans.plan import Plan
 from topodesign.pricing.training.model import Model
 from topodesign.pricing.training.traffic import StepMix
@@ -24,6 +22,8 @@ from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.compare import Missing
 from topodesign.report.comparison.contender import ContenderLike, found_contender
 from topodesign.report.comparison.everyday import EVERYDAY
+from topodesign.schedulers.group_ways import Wires
+from topodesign.schedulers.step import StepLike, StepTime, as_step, price_on
 
 
 @dataclass(frozen=True, slots=True)

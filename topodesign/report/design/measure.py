@@ -2,7 +2,7 @@
 
 Nodes have a verified plan of every collective, simulated, but for all-to-alls of so many that flows are priced. Boxes
 have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a model the prices of groups
-(:mod:`topodesign.optima.step`).
+(:mod:`topodesign.schedulers.step`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
 from topodesign.finder.question import get_seconds
 from topodesign.optima.boxes import box_rates
-from topodesign.optima.group_ways import Wires
-from topodesign.optima.step import StepTime, price_on
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
@@ -35,7 +33,9 @@ from topodesign.pricing.mix import Share
 from topodesign.report.design.boxed import rated_parts
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
+from topodesign.schedulers.group_ways import Wires
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
 
 _MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made

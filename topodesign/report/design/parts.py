@@ -11,10 +11,10 @@ from topodesign.base.units import format_excess, format_time, rounded_size
 from topodesign.base.wording import listed
 from topodesign.fabrics.boxes import Boxed
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.step import StepTime
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
+from topodesign.schedulers.step import StepTime
 from topodesign.topology.topology import Topology
 
 ALL_SIZES = "all sizes"  # what a turn is about that is about no collective

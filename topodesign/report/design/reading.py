@@ -23,7 +23,6 @@ from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.networks import names_file
 from topodesign.fabrics.places import as_place
-from topodesign.optima.step import as_step
 from topodesign.pricing.mix import PRICED, Mix, Share, mix_of, read_mix
 from topodesign.pricing.training.traffic import StepMix
 from topodesign.pricing.workload import Workload, as_workload
@@ -33,6 +32,7 @@ from topodesign.report.comparison.everyday import EVERYDAY
 from topodesign.report.design.boxed import RAILS
 from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.request import Request
+from topodesign.schedulers.step import as_step
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import new_inventory
 from topodesign.wiring.inventory.devices import MODES, PANEL_KINDS

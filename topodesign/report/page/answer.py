@@ -9,7 +9,6 @@ from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
-from topodesign.pricing.evaluation import price_each
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.times import frontier_chart, over_sizes, times_chart
 from topodesign.report.page.details import Beside, made_for
@@ -24,6 +23,7 @@ from topodesign.report.page.topology import (
     summary_of,
     topology_sections,
 )
+from topodesign.schedulers.price import price_plans
 
 
 def answer_document(found: Pareto, others: Beside | None) -> Document:
@@ -93,7 +93,7 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
             Section("Commands", (loading(name),)),
         )
     graph = entry.build()
-    prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
+    prices = price_plans(graph, True if entry.basis is Basis.DEFERRED else None)
     methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
     priced = Priced(*pair, bounds, duplex, computed_from_links(graph, methods), exchange)
     made = made_for(graph)

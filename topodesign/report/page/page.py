@@ -23,7 +23,6 @@ from topodesign.optima.optimum import optimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
-from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import as_workload
 from topodesign.report.design.answer import Decision
@@ -34,6 +33,7 @@ from topodesign.report.page.fabric import fabric_document, plan_document
 from topodesign.report.page.markup import markup
 from topodesign.report.page.parts import Document
 from topodesign.report.page.topology import topology_document
+from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.topology import Topology
 
 PROGRAM = f"topodesign {__version__}"

@@ -17,7 +17,6 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.finder.verdict import claims_on, verdict_on
 from topodesign.plans.replay.plans import Report, verify
 from topodesign.pricing.baselines import baselines
-from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.report.charts.distances import distances_chart
@@ -42,6 +41,7 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.player import player_of
+from topodesign.schedulers.evaluation import Evaluation
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:

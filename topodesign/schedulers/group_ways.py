@@ -26,9 +26,9 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.timing.trees import simulate_trees
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.matrix import MatrixFlow, traffic_on
 from topodesign.pricing.groups import in_turn_of
+from topodesign.schedulers.price import price_plans
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
@@ -183,10 +183,10 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
         found = all_to_all(place, effort="quick")
         return [] if found.upper is None else [Way("best flow", least, found.upper * a_byte)]
     ways = []
-    for methods, (there, back) in evaluate(place).ways:
-        costs = {"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))
-        steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
-        ways.append(Way(", ".join(methods), steps * alpha, factor * a_byte))
+    for plans in itertools.product(*price_plans(place).plans_of(as_collective(collective))):
+        methods = ", ".join(dict.fromkeys(plan.method for plan in plans))
+        steps = sum(plan.cost.steps for plan in plans)
+        ways.append(Way(methods, steps * alpha, sum(plan.cost.bandwidth for plan in plans) * a_byte))
     return ways
 
 

@@ -24,13 +24,13 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement, along, as_placement
 from topodesign.fabrics.places import PlaceLike
-from topodesign.optima.group_ways import Ways, Wires, ways_of
 from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import Mix, read_mix
 from topodesign.pricing.training.model import Model, as_model
 from topodesign.pricing.training.timeline import Spent, spent, step_seconds
 from topodesign.pricing.training.traffic import Sent, StepMix, layers_step, mix_step, step_mix
 from topodesign.pricing.workload import as_workload
+from topodesign.schedulers.group_ways import Ways, Wires, ways_of
 
 StepLike: TypeAlias = "StepMix | Mix | Model | Mapping[str, Any] | str | Path"
 """A training step: of a model, its file or fields; a list of collectives or its file; a file of layers (.csv)."""

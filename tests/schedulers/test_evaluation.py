@@ -17,8 +17,9 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build, evaluate, price, price_deferred
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TooLargeError, TopodesignError, TopologyError, UnitError
-from topodesign.pricing import closed_form, evaluation, split_deferral
+from topodesign.pricing import closed_form, split_deferral
 from topodesign.pricing.workload import as_workload
+from topodesign.schedulers import price as price_module
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -67,7 +68,7 @@ def test_deferred_schedules_are_looked_for_where_that_is_quick_or_asked_for(monk
     topology = "randomregular(24,3,1)"
     found = evaluate(topology)
     assert found.methods == ("deferred",)
-    monkeypatch.setattr(evaluation, "_QUICK_WORK", 1)
+    monkeypatch.setattr(price_module, "_QUICK_WORK", 1)
     by_spff, asked = evaluate(topology), evaluate(topology, deferred=True)
     assert (by_spff.deferred_allgather, by_spff.methods) == (None, ("spff",))
     assert by_spff.cheapest == (by_spff.reduce_scatter, by_spff.allgather)

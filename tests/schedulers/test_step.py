@@ -12,8 +12,8 @@ import pytest
 from tests.pricing.training.test_model import TINY
 from topodesign.base.errors import ParameterError
 from topodesign.base.shipped import copy_examples
-from topodesign.optima.step import as_step, price_step
 from topodesign.pricing.mix import single
+from topodesign.schedulers.step import as_step, price_step
 
 MODEL: dict[str, Any] = {**TINY, "tensor": 2, "data": 4, "hidden": 1024}
 

@@ -11,7 +11,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.latency import Latency
 from topodesign.fabrics.groups import along
 from topodesign.optima.group_price import price_groups
-from topodesign.optima.group_ways import Wires, ways_of
+from topodesign.schedulers.group_ways import Wires, ways_of
 from topodesign.topology.topology import Topology
 
 BYTE_A_SECOND = Fraction(8)

@@ -1,0 +1,206 @@
+"""The price of a topology: what both halves of an allreduce cost by the best plans known, and which plans these are.
+
+Commands, rows of the catalog and Python ask :func:`price_plans` alone, and ``schedule`` makes the very plans that it
+prices. Known are schedules over shortest paths (SPFF), deferred ones, those that were found by a search and shipped, of
+expansions those lifted from their bases, and what the catalog says of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from topodesign.base import doors
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, TooLargeError, TopologyError
+from topodesign.base.progress import Progress, part
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
+from topodesign.plans.measure import cost_of
+from topodesign.pricing.deferral import in_lowest_terms, why_not
+from topodesign.pricing.evaluation import dearer, deferred_both, price_both
+from topodesign.pricing.workload import Workload
+from topodesign.schedulers.lift import lifted
+from topodesign.schedulers.stored import recognised
+from topodesign.topology.topology import Topology
+
+_QUICK_WORK = 2**27
+"""Work, times ports, of the deferred schedules that are looked for unasked, in both directions: some two seconds."""
+_MOST_LIFTED = 128  # nodes up to which schedules of expansions are lifted to see what they cost
+
+
+class PlanPrice(NamedTuple):
+    """A plan of a reduce-scatter or an allgather that can be made, by what it costs.
+
+    * ``method``: what makes it, as ``--method`` names it.
+    """
+
+    method: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class PlanPrices:
+    """What the two halves of an allreduce cost on a topology.
+
+    * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
+      diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
+    * ``deferred_reduce_scatter``, ``deferred_allgather``: prices of the best deferred schedules that are known, in as
+      many steps, or two where SPFF takes one; of another schedule in as many steps where that is cheaper, as
+      :attr:`methods` tells. None where they were not looked for.
+    * ``plans``: for the reduce-scatter and for the allgather all plans known that are worth making, the one with the
+      fewest steps first, each of the others with more steps and a smaller bandwidth factor.
+    """
+
+    reduce_scatter: Cost
+    allgather: Cost
+    deferred_reduce_scatter: Cost | None
+    deferred_allgather: Cost | None
+    plans: tuple[tuple[PlanPrice, ...], tuple[PlanPrice, ...]]
+
+    @property
+    def cost(self) -> Cost:
+        """Price of SPFF for the dearer of the two collectives, which holds for both."""
+        return dearer(self.reduce_scatter, self.allgather)
+
+    @property
+    def cheapest(self) -> tuple[Cost, Cost]:
+        """Prices of the cheapest reduce-scatter and allgather in the fewest steps."""
+        there, back = self.plans
+        return there[0].cost, back[0].cost
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that :attr:`cheapest` is by: ``spff``, ``deferred`` or another, or one by each."""
+        return tuple(dict.fromkeys(plans[0].method for plans in self.plans))
+
+    @property
+    def longer(self) -> tuple[Cost, Cost] | None:
+        """Prices of the deferred reduce-scatter and allgather where they take a step more than by SPFF, else None."""
+        there, back = self.deferred_reduce_scatter, self.deferred_allgather
+        if there is None or back is None or there.steps == self.reduce_scatter.steps == back.steps:
+            return None
+        return there, back
+
+    @property
+    def ways(self) -> tuple[tuple[tuple[str, ...], tuple[Cost, Cost]], ...]:
+        """The methods and the prices of an allreduce: in the fewest steps first, and deferred in two instead of one."""
+        fewest = self.methods, self.cheapest
+        return (fewest,) if self.longer is None else (fewest, (("deferred",), self.longer))
+
+    def plans_of(self, collective: Collective) -> tuple[tuple[PlanPrice, ...], ...]:
+        """Return the plans for each half of an allreduce, or for the one half that the collective is."""
+        return tuple(self.plans[0 if half.reduces else 1] for half in collective.parts)
+
+    def allreduce_times(self, work: Workload) -> tuple[Fraction, ...]:
+        """Return seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size."""
+        return tuple(map(min, zip(*(work.allreduce(*pair) for _, pair in self.ways), strict=True)))
+
+
+def price_plans(
+    topology: Topology, deferred: bool | None = None, *, all_sources: bool = False, progress: Progress | None = None
+) -> PlanPrices:
+    """Price the best plans known of a reduce-scatter and an allgather on a topology.
+
+    Parameters
+    ----------
+    topology
+        A strongly connected topology without switches.
+    deferred
+        Whether to look for deferred schedules; None for where SPFF leaves something to gain and that takes some two
+        seconds at most. How much is looked at is counted, not timed, so that the answer is the same on every machine.
+    all_sources
+        Look at every node even if the topology's construction proves that some are enough.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    DisconnectedError, TopologyError
+        As :func:`topodesign.pricing.closed_form.price`.
+    TooLargeError
+        If ``deferred`` is said of a topology that is too large for it.
+    """
+    spff = price_both(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
+    least = Fraction(topology.nodes - 1, topology.nodes)
+    gain = dearer(*spff).bandwidth > least
+    later = _look_for_deferred(topology, spff, deferred, part(progress, 0.5, 1)) if gain or deferred else None
+    halves = []
+    for half, (collective, cost) in enumerate(zip((REDUCE_SCATTER, ALLGATHER), spff, strict=True)):
+        known = [PlanPrice("spff", cost)]
+        if later is not None:
+            known.append(PlanPrice("deferred", later[half]))
+        if cost.bandwidth > least:
+            known += _other_plans(topology, collective)
+        halves.append(_worth_making(known))
+    there, back = halves
+    if later is None:
+        return PlanPrices(*spff, None, None, (there, back))
+    deferred_there, deferred_back = (
+        min(cost, *(plan.cost for plan in plans if plan.cost.steps == cost.steps), key=lambda one: one.bandwidth)
+        for cost, plans in zip(later, halves, strict=True)
+    )
+    return PlanPrices(*spff, deferred_there, deferred_back, (there, back))
+
+
+def quick_work(topology: Topology) -> int:
+    """Return how much work a deferred schedule of one half may be that nobody asked for."""
+    ports = in_lowest_terms(topology)[1].degree
+    return _QUICK_WORK // (ports * (1 if topology.is_duplex else 2))
+
+
+def deferred_in_catalog(topology: Topology) -> tuple[Cost, Cost] | None:
+    """Return what a row of the catalog says of the deferred reduce-scatter and allgather; None if there is none."""
+    if topology.spec is None:
+        return None
+    catalog, text = doors.load("catalog.lookup:Catalog")(), str(topology.spec)
+    try:
+        rows = (
+            catalog.rows(topology.degree, topology.nodes, topology.nodes) if topology.degree in catalog.degrees else []
+        )
+    except CatalogError:
+        return None
+    plain = text.removeprefix("transpose(").removesuffix(")") if text.startswith("transpose(") else text
+    known = [row for row in rows if row.deferred and row.either_way == plain]
+    if not known:
+        return None
+    row = min(known, key=lambda one: one.mean.bandwidth)
+    return (row.cost, row.allgather) if row.spec == text else (row.allgather, row.cost)
+
+
+def _look_for_deferred(
+    topology: Topology, spff: tuple[Cost, Cost], asked: bool | None, progress: Progress | None
+) -> tuple[Cost, Cost] | None:
+    """Return the prices of deferred schedules, found or known of the row; None if they are not to be looked for."""
+    if asked is False:
+        return None
+    known, most = deferred_in_catalog(topology), None if asked else quick_work(topology)
+    if not asked and (known is not None or why_not(topology, spff[0].steps, most) is not None):
+        return known
+    try:
+        return deferred_both(topology, progress, most=most)
+    except (TooLargeError, TopologyError):  # such as for too many links of a node
+        if asked:
+            raise
+        return known
+
+
+def _other_plans(topology: Topology, collective: Collective) -> Iterator[PlanPrice]:
+    """Yield the stored plan of a half and the one lifted from the bases of an expansion, where there are such."""
+    stored = recognised(topology, collective)
+    if stored is not None:
+        yield PlanPrice("stored", stored.cost)
+    if topology.nodes <= _MOST_LIFTED:
+        schedule = lifted(topology, collective)
+        if schedule is not None:
+            yield PlanPrice("lift", cost_of(topology, schedule))
+
+
+def _worth_making(known: Iterable[PlanPrice]) -> tuple[PlanPrice, ...]:
+    """Return the plans that no other dominates, by steps; of equal ones the first."""
+    kept: list[PlanPrice] = []
+    for plan in sorted(known, key=lambda one: (one.cost.steps, one.cost.bandwidth)):
+        if not kept or plan.cost.bandwidth < kept[-1].cost.bandwidth:
+            kept.append(plan)
+    return tuple(kept)
