@@ -11,7 +11,7 @@ import pytest
 
 import topodesign
 from tests.conftest import few
-from tests.optima.test_step import MODEL
+from tests.schedulers.test_step import MODEL
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.base.units import as_size
