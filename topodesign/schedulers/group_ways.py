@@ -183,10 +183,10 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
         found = all_to_all(place, effort="quick")
         return [] if found.upper is None else [Way("best flow", least, found.upper * a_byte)]
     ways = []
-    for plans in itertools.product(*price_plans(place).plans_of(as_collective(collective))):
-        methods = ", ".join(dict.fromkeys(plan.method for plan in plans))
-        steps = sum(plan.cost.steps for plan in plans)
-        ways.append(Way(methods, steps * alpha, sum(plan.cost.bandwidth for plan in plans) * a_byte))
+    for methods, (there, back) in price_plans(place).ways:
+        costs = {"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))
+        steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
+        ways.append(Way(", ".join(methods), steps * alpha, factor * a_byte))
     return ways
 
 
