@@ -46,7 +46,7 @@ LAYERS = (
 SUBLAYERS = {
     "wiring": (
         *("inventory", "netbox", "plan", "bringup", "change", "switches", "exports", "parts", "check", "failures"),
-        *("routes", "plant"),
+        "plant",
     ),
 }
 

@@ -75,7 +75,6 @@ from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.files import load_wiring, plan_text
 from topodesign.wiring.plan.losses import read_circuit_losses
-from topodesign.wiring.routes.formats import read_ports
 from topodesign.wiring.switches.drivers import DRIVERS
 
 
@@ -272,12 +271,6 @@ READERS = (
         "traffic.csv",
         lambda: b"src,dst,amount\n0,1,2.5\n3,2,1\n",
         lambda path: as_demand(path, Fabric.from_topology(RING)),
-    ),
-    Reader(
-        "wiring/routes/formats",
-        "ports.csv",
-        lambda: b"node,peer,port,address,guid\n0,1,eth0,10.0.0.1,0xa0\n1,0,eth0,10.0.0.2,0xa1\n",
-        lambda path: read_ports(path, Fabric.from_topology(RING)),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),

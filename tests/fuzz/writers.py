@@ -58,7 +58,6 @@ from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.plant.phases import carry_phases
-from topodesign.wiring.routes.routes import routes
 from topodesign.wiring.switches.steps import export_stages
 
 _Item = TypeVar("_Item")
@@ -88,7 +87,6 @@ DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for n
 BOUGHT = Both(lambda: [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
 REWIRED = Both(lambda: [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)])
 TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
-ROUTES = Both(lambda: [routes(spec, lanes=1) for spec in ("torus(3,3)", "hypercube(3)")])
 LAYOUTS = Both(lambda: [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)])
 PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
@@ -287,7 +285,6 @@ WRITERS = (
     Writer("catalog/merge", "merged", _merged, makes_directory=True),
     Writer("catalog/all_to_all", PRICED.name, _prices),
     Writer("catalog/all_to_all", EXCHANGED.name, _exchange),
-    Writer("wiring/routes/routes", "lfts", lambda path, version: ROUTES[version].save(path, "opensm")),
     Writer("optima/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),

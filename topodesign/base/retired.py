@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
     "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
+    "routes": "use the routing engines of the subnet manager (OpenSM) or switches; 'wire export' has routes of hosts.",
     "synthesize": "use 'pareto --no-catalog'.",
     "wire apply": "write files with 'wire diff --commands' and check the answers with 'wire check --ocs'.",
     "wire repairs": "compare failures one by one with 'wire impact'.",
@@ -48,14 +49,16 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
+    "Routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
+    "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
     "exact_frontier": "use list_schedules(place, collective).",
+    "expected_year": "use failure_impact.",
     "pipeline_frontier": "use list_schedules(place, collective, method='pipeline').",
     "rank_routed": "use 'rank'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",
-    "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
-    "synthesize": "use 'pareto' with 'catalog=False'.",
-    "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
-    "expected_year": "use failure_impact.",
     "repair_order": "use failure_impact for each failure.",
+    "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
+    "routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
+    "synthesize": "use 'pareto' with 'catalog=False'.",
 }
 """Successor of each retired name of the Python package."""
 

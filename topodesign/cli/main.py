@@ -51,7 +51,6 @@ SECTIONS = {
     },
     "Wire": {
         "wire": "Plan, export, check and change the wiring of a topology.",
-        "routes": "Route a network so that nothing deadlocks, with tables.",
     },
     "Look": {
         "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",

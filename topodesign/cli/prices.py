@@ -70,7 +70,7 @@ def groups(place: str, collective: Collective, group: tuple[str, ...], **options
 @seed_option("Settles what is drawn.  [default: 0]", default=None)
 @flag("--exact", "Solve the linear program at larger sizes too; else within proven bounds.")
 @offer(OwnWorkOptions, "bandwidth")
-@output_option("Write the traffic as a table src,dst,amount, for 'schedule --shards' and 'routes --traffic'.", "CSV")
+@output_option("Write the traffic as a table src,dst,amount for 'schedule --shards'.", "CSV")
 @json_option
 def uneven(place: str, output: Path | None, **options: Any) -> None:
     """Price an all-to-all in which each node has another amount for each, and what a plan for even traffic loses.

@@ -76,11 +76,6 @@ def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, s
         return _placed(fabric, _read(text))
 
 
-def is_drawn(value: object) -> bool:
-    """Return whether traffic is the text of a distribution, which a seed settles."""
-    return isinstance(value, str) and _DRAWN.fullmatch(value.strip()) is not None
-
-
 def traffic_table(fabric: Fabric, demand: Demand) -> str:
     """Return the text of a table ``src,dst,amount``.
 

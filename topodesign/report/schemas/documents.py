@@ -240,7 +240,6 @@ SHAPES: dict[str, Shape | str] = {
     ),
     "plugins": "base.plugins:Plugins",
     "warm": "report.first_use:Warmed",
-    "routes": declared("wiring.routes.routes:Routes", more=_FILE),
     "wire plan": "wiring.plan.plan:WiringPlan",
     "wire buy": "wiring.parts.bought:Purchase",
     "wire loss": "wiring.plan.losses:LossBudget",

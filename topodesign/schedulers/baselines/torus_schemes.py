@@ -55,23 +55,6 @@ class Grid:
         back = (2 * ahead > length) | ((2 * ahead == length) & (parity % 2 == 1))
         return np.where(back, -1, 1)
 
-    @cached_property
-    def steps(self) -> IntArray:
-        """For each target a row with the link out of every node along the first side where the two differ; else -1."""
-        nodes = self.topology.nodes
-        steps = np.full((nodes, nodes), -1, dtype=np.int64)
-        node = np.arange(nodes)
-        parity = self.coordinates.sum(axis=0)
-        for target in range(nodes):
-            following = node.copy()
-            for side in reversed(range(len(self.sides))):
-                ahead = (self.coordinates[side][target] - self.coordinates[side]) % self.sides[side]
-                onward = self.moved(node, side, self.turns(side, ahead, parity))
-                following = np.where(ahead > 0, onward, following)
-            others = node != target
-            steps[target, others] = self.topology.link_index(node[others], following[others])
-        return steps
-
 
 def grid_of(topology: Topology) -> Grid | None:
     """Return a topology as a torus, or None if it is none: a torus or hypercube by its spec, or a ring in order."""
