@@ -33,8 +33,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def command() -> None:
     """Draw frontiers, times, topologies, plans and bottlenecks.
 
-    Every plot is written with -o FILE as .svg, .png or .pdf (which needs matplotlib: pip install 'topodesign[plot]');
-    --csv and --json print its numbers.
+    Every plot is written with -o FILE as .svg, .png or .pdf; --csv and --json print its numbers.
 
     Example: topodesign plot times -n 200 -d 6 -o times.svg
     """

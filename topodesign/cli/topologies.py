@@ -26,7 +26,7 @@ from topodesign.cli.progress import progress_bar
 
 @click.command(name="families", cls=Command)
 @click.argument("name", type=SPEC, required=False)
-@option("--picture FILE", "Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).", type=FILE)
+@option("--picture FILE", "Draw the example of NAME: .svg, .png or .pdf.", type=FILE)
 @json_option
 def families(name: str | None, picture: Path | None) -> None:
     """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.

@@ -1,10 +1,11 @@
-"""Plots as pictures, with matplotlib: colours that the colour-blind can tell apart, and marks that need no colour."""
+"""Plots as pictures, of matplotlib: colours that the colour-blind can tell apart, and marks that need no colour."""
 
 from __future__ import annotations
 
 import io
 import math
 import textwrap
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.atomic import write_whole
-from topodesign.base.errors import MissingLibraryError, ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import format_size, format_time
 from topodesign.report.charts.chart import Chart, Drawing, Series
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".svg", ".png", ".pdf")
-_OURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5E3C99", "#7F7F7F")
+TELLING = "telling-"
+"""Beginning of the identifiers of points of which there is something to say: the numbers of series and point follow."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5E3C99", "#7F7F7F")
 """Colours of Okabe and Ito, in an order in which their lightness differs from one to the next."""
 _OTHERS = ("#4D4D4D", "#8C8C8C", "#6B6B6B", "#A6A6A6")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -47,11 +50,14 @@ _RC: Any = {
     "svg.hashsalt": "topodesign",  # the same picture is the same file
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
+    "text.parse_math": False,  # a name with dollars is a name
 }
+_IN_PAGE: Any = {**_RC, "svg.fonttype": "none"}  # a page has fonts of its own
 _HEAD: Any = {"mutation_scale": 14, "shrinkA": 0, "shrinkB": 0}  # of arrows
 _MOST_NAMED = 12  # points that have their texts beside them
 _MOST_NUMBERED = 150  # nodes that have their names in them
 _LONGEST_NAME = 34
+_NARROW = 26  # letters of names that have a column of half a page's chart
 _WIDE = 88  # letters of a title or note in a line
 
 
@@ -75,9 +81,9 @@ class Picture(Result):
         """Return it as a figure of matplotlib, to change or add to; it belongs to no window."""
         return _figure(self.shown)
 
-    def svg(self) -> str:
-        """Return it as an SVG element, for a page."""
-        text = self._content("svg").decode()
+    def svg(self, *, in_page: bool = False) -> str:
+        """Return it as an SVG element; ``in_page`` is without title and note, which a page has beside it."""
+        text = self._content("svg", in_page=in_page).decode()
         return text[text.index("<svg") :]
 
     def save(self, path: str | Path) -> None:
@@ -87,12 +93,12 @@ class Picture(Result):
             raise ParameterError(f"a picture is written as {', '.join(ENDINGS)}, unlike '{target}'")
         write_whole(target, self._content(target.suffix.lower()[1:]))
 
-    def _content(self, kind: str) -> bytes:
+    def _content(self, kind: str, *, in_page: bool = False) -> bytes:
         stream = io.BytesIO()
-        with _style():
+        with _style(_IN_PAGE if in_page else _RC):
             dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
             about = None if dated is None else {**dated, "Title": self.shown.title}
-            _figure(self.shown).savefig(stream, format=kind, dpi=160, metadata=about)
+            _figure(self.shown, in_page=in_page).savefig(stream, format=kind, dpi=160, metadata=about)
         return stream.getvalue()
 
     def _repr_html_(self) -> str:
@@ -101,18 +107,17 @@ class Picture(Result):
 
 
 @contextmanager
-def _style() -> Iterator[None]:
-    try:
-        import matplotlib as mpl  # noqa: PLC0415  heavy, and an optional extra
-    except ImportError:
-        raise MissingLibraryError("plots need matplotlib: pip install 'topodesign[plot]'") from None
-    with mpl.rc_context(_RC):
+def _style(settings: Any = _RC) -> Iterator[None]:
+    import matplotlib as mpl  # noqa: PLC0415  heavy
+
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a name in letters that its font lacks is drawn as boxes
         yield
 
 
-def _figure(picture: Chart | Drawing) -> Figure:
-    with _style():
-        from matplotlib.figure import Figure  # noqa: PLC0415  heavy, and an optional extra
+def _figure(picture: Chart | Drawing, *, in_page: bool = False) -> Figure:
+    with _style(_IN_PAGE if in_page else _RC):
+        from matplotlib.figure import Figure  # noqa: PLC0415  heavy
 
         if isinstance(picture, Drawing) and picture.kind == "orbits":
             return _orbits(picture)
@@ -122,14 +127,15 @@ def _figure(picture: Chart | Drawing) -> Figure:
             _draw(drawn.add_subplot(), picture)
             return drawn
         height = 4.0 if len(picture.lanes) < 20 else min(4.0 + 0.11 * (len(picture.lanes) - 20), 20.0)
-        drawn = Figure(figsize=(7.2, height), layout="constrained")
-        _chart(drawn.add_subplot(), picture)
+        size = (5.0, height - 0.8) if in_page else (7.2, height)
+        drawn = Figure(figsize=size, layout="constrained", frameon=not in_page)
+        _chart(drawn.add_subplot(), picture, in_page=in_page)
         return drawn
 
 
 def _orbits(drawing: Drawing) -> Figure:
     """Draw a picture for each orbit of links; that after which it is called stands out."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  heavy, and an optional extra
+    from matplotlib.figure import Figure  # noqa: PLC0415  heavy
 
     high = max(drawing.y) - min(drawing.y)
     across = min(3, len(drawing.orbit_names)) if high > 0.7 else 1
@@ -145,7 +151,7 @@ def _orbits(drawing: Drawing) -> Figure:
         for place in places:
             points = _curve(drawing, place)
             first = place == places[0]
-            axes.plot(*zip(*points, strict=True), color=_INK if first else _OURS[orbit % len(_OURS)],
+            axes.plot(*zip(*points, strict=True), color=_INK if first else COLOURS[orbit % len(COLOURS)],
                       linewidth=1.6 if first else 0.5, zorder=2 if first else 1)  # fmt: skip
         axes.set_title(name, fontsize=9)
     shown.suptitle("\n".join(textwrap.wrap(drawing.title, _WIDE)), fontsize=10, x=0.01, ha="left")
@@ -162,21 +168,22 @@ def _words(axes: Axes, picture: Chart | Drawing) -> None:
         axes.figure.supxlabel(note, fontsize=8, color=_INK, x=0.01, ha="left")
 
 
-def _chart(axes: Axes, chart: Chart) -> None:
+def _chart(axes: Axes, chart: Chart, *, in_page: bool) -> None:
     """Draw series: ours in colour, the bound black and dashed, others grey."""
-    ours = cycle(zip(_OURS, _MARKS, (_DASHES * 2)[: len(_OURS)], _HATCHES, strict=True))
+    ours = cycle(zip(COLOURS, _MARKS, (_DASHES * 2)[: len(COLOURS)], _HATCHES, strict=True))
     others = cycle(zip(_OTHERS, _MARKS[4:], _DASHES[1:], [""] * len(_OTHERS), strict=True))
     _scales(axes, chart)
     few = sum(len(one.x) for one in chart.series if one.texts) <= _MOST_NAMED
-    for one in chart.series:
-        if few and one.style == "points":
+    for number, one in enumerate(chart.series):
+        if few and one.style == "points" and not in_page:
             _name_points(axes, one)
+        told = f"{TELLING}{number}" if in_page and one.texts else ""
         if one.role == "bound":
             _bound(axes, one)
         elif one.role == "other":
-            _series(axes, one, next(others))
+            _series(axes, one, next(others), told)
         else:
-            _series(axes, one, next(ours))
+            _series(axes, one, next(ours), told)
     for x, text in chart.marks:
         axes.axvline(float(x), color=_INK, linestyle=":", linewidth=1)
         axes.annotate(
@@ -188,14 +195,26 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(len(chart.lanes) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
     named = [one for one in chart.series if one.name]
-    if len(named) > 1 and not (chart.lanes and len(named) > 2 * len(_OURS)):
-        if chart.lanes:
+    if len(named) > 1 and not (chart.lanes and len(named) > 2 * len(COLOURS)):
+        if in_page:
+            _legend_below(axes, max(len(_short(one.name)) for one in named), len(named))
+        elif chart.lanes:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         else:
             # before the lines of marks, which else go through its words
             behind = {"frameon": True, "edgecolor": "none", "framealpha": 0.9} if chart.marks else {}
             axes.legend(loc="best", ncols=1 if len(named) <= 8 else 2, **behind)
-    _words(axes, chart)
+    if not in_page:
+        _words(axes, chart)
+
+
+def _legend_below(axes: Axes, longest: int, names: int) -> None:
+    """Put the legend of a chart in a page below it, in a figure that is taller by that much."""
+    columns = 1 if longest > _NARROW else 2
+    figure = axes.figure.figure
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.16 * -(-names // columns))
+    figure.legend(loc="outside lower left", ncols=columns)
 
 
 def _scales(axes: Axes, chart: Chart) -> None:
@@ -230,7 +249,8 @@ def _floats(numbers: Any) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str]) -> None:
+def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str], told: str) -> None:
+    """Draw a series; points and spans are named after ``told`` and their number, if that is given."""
     colour, mark, dash, hatch = look
     x, y = _floats(one.x), _floats(one.y)
     label = _short(one.name) or "_"
@@ -238,7 +258,15 @@ def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str]) -> None:
         axes.bar(x, y, 0.7, color=colour, hatch=hatch, edgecolor="white", label=label)
     elif one.style == "spans":
         widths = [float(end - start) for start, end in zip(one.x, one.until, strict=True)]
-        axes.barh(y, widths, 0.8, x, color=colour, hatch=hatch, edgecolor="white", linewidth=0.5, label=label)
+        bars = axes.barh(y, widths, 0.8, x, color=colour, hatch=hatch, edgecolor="white", linewidth=0.5, label=label)
+        for place, bar in enumerate(bars.patches if told else ()):
+            bar.set_gid(f"{told}-{place}")
+    elif one.style == "points" and told:
+        for place, point in enumerate(zip(x, y, strict=True)):
+            name = "_" if place else label
+            axes.plot(
+                *point, mark, color=colour, markersize=7, markeredgecolor="white", label=name, gid=f"{told}-{place}"
+            )
     elif one.style == "points":
         many = len(x) > 2 * _MOST_NAMED
         axes.plot(
@@ -304,7 +332,7 @@ def _draw(axes: Axes, drawing: Drawing) -> None:
         if members:
             axes.plot(
                 [drawing.x[node] for node in members], [drawing.y[node] for node in members],
-                "s" if "switch" in name else "o", color=_OURS[group % len(_OURS)], markersize=size,
+                "s" if "switch" in name else "o", color=COLOURS[group % len(COLOURS)], markersize=size,
                 markeredgecolor="white", zorder=2, label=name,
             )  # fmt: skip
     if nodes <= _MOST_NUMBERED:

@@ -50,7 +50,7 @@ def test_a_shipped_request_has_the_same_figures_everywhere(name: str, tmp_path: 
     written = page.html()
     assert len(written.encode()) < LARGEST
     tree: Any = lxml_html.document_fromstring(written)
-    for one in tree.xpath("//script|//style|//details"):
+    for one in tree.xpath("//script|//style|//details|//svg"):
         one.getparent().remove(one)
     for one in tree.xpath("//wbr"):
         one.drop_tag()

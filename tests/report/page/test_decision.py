@@ -42,7 +42,7 @@ def found() -> Decision:
 def told(found: Decision) -> str:
     """The text of the page but for its scripts."""
     tree: Any = lxml_html.document_fromstring(report_page(found).html())
-    for one in tree.xpath("//script|//style|//details"):
+    for one in tree.xpath("//script|//style|//details|//svg"):
         one.getparent().remove(one)
     for one in tree.xpath("//wbr"):
         one.drop_tag()

@@ -17,7 +17,7 @@ from topodesign.topology.topology import Topology
 
 MOST_ORBITS = 12  # orbits of links that are told apart
 _MOST_LINES = 160  # lines that are read at once
-_GRID = 2.5  # lines a node up to which a grid is
+_GRID = 3  # lines a node up to which a grid is
 
 
 def picture_of(place: Topology | Fabric) -> Drawing:

@@ -27,23 +27,22 @@ from topodesign.report.page.parts import (
     Summary,
     Words,
 )
+from topodesign.report.page.plotted import chart_element
 
 _ASSETS = Path(__file__).with_name("assets")
-_CLOSING = "All figures are exact; decimals are rounded for reading. Charts: uPlot 1.6.32, MIT licence."
+_CLOSING = "All figures are exact; decimals are rounded for reading."
 _THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
-_HINT = "Point at the chart for its numbers."
 _MOST_NARROW = 2  # columns of a table that stays one on a phone; of more every row is a card
 _MOST_NUMBERS = 300  # points of a chart whose numbers are also given as a table
 
 
 def markup(document: Document, program: str) -> str:
     """Return the page."""
-    scripts = [_asset("uPlot.iife.min.js"), _asset("page.js")]
-    style = f"{_asset('uPlot.min.css')}\n{_asset('page.css')}"
+    script, style = _asset("page.js"), _asset("page.css")
     rule = "; ".join(
         (
             "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))}",
+            f"script-src {_hash(script)}",
             "style-src 'unsafe-inline'",
             "img-src data:",
             "base-uri 'none'",
@@ -75,7 +74,7 @@ def markup(document: Document, program: str) -> str:
         "<body>",
         *body,
         f'<script type="application/json" id="data">{_inert(data)}</script>',
-        *(f"<script>{script}</script>" for script in scripts),
+        f"<script>{script}</script>",
         "</body>",
         "</html>",
         "",
@@ -278,9 +277,8 @@ def _plotted(part: Plotted, name: str) -> str:
         )
     note = f'<p class="note">{_broken(chart.note)}</p>' if chart.note else ""
     return (
-        f'<figure><figcaption>{_broken(chart.title)}</figcaption><div class="chart" id="{name}" tabindex="0" '
-        f'role="group" aria-roledescription="chart" aria-label="{_text(chart.title)}. Arrow keys move along it."></div>'
-        f'<p class="hover" id="{name}t" role="status">{_HINT}</p>{note}{numbers}</figure>'
+        f'<figure><figcaption>{_broken(chart.title)}</figcaption><div class="chart" id="{name}">'
+        f"{chart_element(chart, name, chooses=part.chooses)}</div>{note}{numbers}</figure>"
     )
 
 

@@ -1,12 +1,9 @@
-// The moving parts of a report: charts, drawings, the player, and what is chosen. All text goes in as text, never as HTML.
+// The moving parts of a report: drawings, the player, and what is chosen. All text goes in as text, never as HTML.
 (function () {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const SVG = "http://www.w3.org/2000/svg";
-  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2]];
-  const SHAPES = ["circle", "square", "triangle", "diamond"];
-  const charts = new Map(); // the box of a chart: how to draw it again
 
   // ---- small helpers ----------------------------------------------------------------------------------------------
 
@@ -28,10 +25,6 @@
     return made;
   }
 
-  function colour(name) {
-    return getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-  }
-
   function isDark() {
     if (root.dataset.theme) return root.dataset.theme === "dark";
     return matchMedia("(prefers-color-scheme: dark)").matches;
@@ -39,30 +32,6 @@
 
   function short(value, digits) {
     return String(Number(value.toPrecision(digits)));
-  }
-
-  function seconds(value, digits) {
-    for (const [unit, name] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]]) {
-      if (value >= unit || unit === 1e-6) return `${short(value / unit, digits)}${name}`;
-    }
-  }
-
-  function bytes(value, digits) {
-    const power = Math.max(0, Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10)));
-    return `${short(value / 2 ** (10 * power), digits)}${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
-  }
-
-  function shown(value, label, more = 0) {
-    if (label === "seconds") return seconds(value, 4 + more);
-    return label.includes("bytes") ? bytes(value, 4 + more) : short(value, 6 + more);
-  }
-
-  // Ticks with as many digits as tell one from another.
-  function told(ticks, label) {
-    const real = ticks.filter((tick) => tick !== null);
-    let more = 0;
-    while (more < 9 && new Set(real.map((tick) => shown(tick, label, more))).size < real.length) more += 1;
-    return ticks.map((tick) => (tick === null ? "" : shown(tick, label, more)));
   }
 
   function gcd(a, b) {
@@ -79,275 +48,6 @@
     const [, choice, section, part] = /^(?:c(\d+))?s(\d+)p(\d+)$/.exec(box.id);
     const sections = choice === undefined ? data.sections : data.choices[Number(choice)].sections;
     return sections[Number(section)].parts[Number(part)];
-  }
-
-  // ---- charts -----------------------------------------------------------------------------------------------------
-
-  function looks(series) {
-    const ours = ["one", "two", "three", "four", "five", "six"];
-    let own = 0;
-    let others = 0;
-    return series.map((one) => {
-      if (one.role === "bound") return { colour: colour("ink"), dash: [4, 4], shape: "star", width: 1.5 };
-      if (one.role === "other") {
-        others += 1;
-        return { colour: colour("muted"), dash: DASHES[others % 6], shape: SHAPES[others % 4], width: 1.5 };
-      }
-      own += 1;
-      return {
-        colour: colour(ours[(own - 1) % 6]), dash: DASHES[(own - 1) % 6], shape: SHAPES[(own - 1) % 4], width: 2.25,
-      };
-    });
-  }
-
-  function mark(pen, look, x, y, size) {
-    const parts = { circle: 0, square: 4, triangle: 3, diamond: 4, star: 10 }[look.shape];
-    const turn = { square: Math.PI / 4, triangle: -Math.PI / 2, diamond: 0, star: -Math.PI / 2 }[look.shape] || 0;
-    pen.beginPath();
-    if (!parts) pen.arc(x, y, size, 0, 2 * Math.PI);
-    for (let place = 0; place < parts; place += 1) {
-      const reach = size * (look.shape === "star" ? (place % 2 ? 0.6 : 1.5) : 1.25);
-      const angle = turn + (2 * Math.PI * place) / parts;
-      pen.lineTo(x + reach * Math.cos(angle), y + reach * Math.sin(angle));
-    }
-    pen.closePath();
-    pen.fillStyle = look.colour;
-    pen.fill();
-    pen.lineWidth = size / 4;
-    pen.strokeStyle = colour("card");
-    pen.stroke();
-  }
-
-  function marks(u, part, look) {
-    const pen = u.ctx;
-    const ratio = devicePixelRatio;
-    pen.save();
-    part.series.forEach((one, place) => {
-      const at = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
-      pen.fillStyle = pen.strokeStyle = look[place].colour;
-      if (one.style === "level") {
-        pen.setLineDash([2 * ratio, 3 * ratio]);
-        pen.lineWidth = ratio;
-        pen.beginPath();
-        pen.moveTo(u.bbox.left, at(0, one.y[0])[1]);
-        pen.lineTo(u.bbox.left + u.bbox.width, at(0, one.y[0])[1]);
-        pen.stroke();
-        pen.setLineDash([]);
-      } else if (one.style === "points") {
-        one.x.forEach((x, k) => {
-          const [left, top] = at(x, one.y[k]);
-          mark(pen, look[place], left, top, 6 * ratio);
-          if (part.chooses && place === 0 && k === chosen) {
-            pen.beginPath();
-            pen.arc(left, top, 11 * ratio, 0, 2 * Math.PI);
-            pen.strokeStyle = look[0].colour;
-            pen.lineWidth = 2 * ratio;
-            pen.stroke();
-          }
-        });
-      } else if (one.style === "spans") {
-        const high = Math.abs(at(0, 1)[1] - at(0, 0)[1]) * 0.8;
-        one.x.forEach((x, k) => {
-          const [left, top] = at(x, one.y[k]);
-          const wide = Math.max(ratio, at(one.until[k], 0)[0] - left);
-          pen.fillRect(left, top - high / 2, wide, high);
-          pen.strokeStyle = colour("card");
-          pen.lineWidth = ratio / 2;
-          pen.strokeRect(left, top - high / 2, wide, high);
-        });
-      }
-    });
-    pen.fillStyle = pen.strokeStyle = colour("soft");
-    pen.font = `${11 * ratio}px system-ui, sans-serif`;
-    pen.textAlign = "center";
-    for (const one of part.marks) {
-      const left = u.valToPos(one.x, "x", true);
-      pen.setLineDash([2 * ratio, 3 * ratio]);
-      pen.lineWidth = ratio;
-      pen.beginPath();
-      pen.moveTo(left, u.bbox.top);
-      pen.lineTo(left, u.bbox.top + u.bbox.height);
-      pen.stroke();
-      pen.save();
-      pen.translate(left - 5 * ratio, u.bbox.top + u.bbox.height / 2);
-      pen.rotate(-Math.PI / 2);
-      pen.fillText(one.text, 0, 0);
-      pen.restore();
-    }
-    pen.restore();
-  }
-
-  function range(part, axis) {
-    const every = part.series.filter((one) => one.style !== "level" || axis === "y");
-    const values = every.flatMap((one) => [...one[axis], ...(axis === "x" ? one.until : [])]);
-    let low = Math.min(...values);
-    let high = Math.max(...values);
-    if (part[axis].scale !== "linear") return axis === "x" ? [low, high] : [low / 1.3, high * 1.3];
-    if (part.lanes.length) return axis === "y" ? [-0.6, part.lanes.length - 0.4] : [0, high];
-    if (axis === "y" && part.series.some((one) => one.style === "bars")) return [0, high * 1.08];
-    const room = axis === "x" && Number.isInteger(low) ? 0.6 : (high - low || Math.abs(high) || 1) * 0.12;
-    return [low - room, high + room];
-  }
-
-  function axis(part, name, narrow) {
-    const label = part[name].label;
-    const made = {
-      label, labelSize: 20, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
-      filter: (_, ticks) => ticks, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
-      values: (_, ticks) => told(ticks, label),
-    };
-    const longest = Math.max(0, ...part.lanes.map((lane) => lane.length));
-    if (name === "y") made.size = part.lanes.length ? Math.max(70, Math.min(narrow ? 120 : 160, 6 * longest + 14)) : 72;
-    if (label.includes("bytes")) made.splits = () => ticksOfBytes(part, narrow);
-    else if (part[name].scale === "log2") {
-      made.splits = () => ticksOfFactors(part, name);
-      made.values = (_, ticks) => ticks.map((tick) => (tick < 1 ? `1/${Math.round(1 / tick)}` : String(tick)));
-    } else if (part[name].scale === "log") made.splits = () => ticksOfLog(part, name);
-    const whole = part.series.every((one) => [...one[name], ...(name === "x" ? one.until : [])].every(Number.isInteger));
-    if (whole) made.incrs = Array.from({ length: 36 }, (_, place) => [1, 2, 5][place % 3] * 10 ** Math.floor(place / 3));
-    if (name === "y" && part.lanes.length) {
-      made.splits = () => part.lanes.map((_, place) => place);
-      made.values = (_, ticks) => ticks.map((tick) => part.lanes[tick]);
-      made.label = null;
-      made.labelSize = 0;
-      made.grid = { show: false };
-      made.font = "10px system-ui, sans-serif";
-    }
-    return made;
-  }
-
-  function ticksOfBytes(part, narrow) {
-    const [low, high] = range(part, "x");
-    const ticks = [];
-    for (let power = Math.ceil(Math.log2(low)); power <= Math.log2(high); power += narrow ? 10 : 4) ticks.push(2 ** power);
-    return ticks;
-  }
-
-  function ticksOfFactors(part, name) {
-    const [low, high] = range(part, name);
-    return [-8, -6, -4, -2, 0, 2, 4, 6, 8].map((power) => 2 ** power).filter((tick) => tick >= low && tick <= high);
-  }
-
-  function ticksOfLog(part, name) {
-    const [low, high] = range(part, name);
-    const between = high / low > 1e3 ? [1] : [1, 2, 5];
-    const ticks = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-      ticks.push(...between.map((by) => by * 10 ** power).filter((tick) => tick >= low && tick <= high));
-    }
-    return ticks;
-  }
-
-  function chart(box) {
-    const part = partOf(box);
-    const hover = document.getElementById(`${box.id}t`);
-    let plot = null;
-    let width = 0;
-    let place = 0;
-    const xs = [...new Set(part.series.filter((one) => one.style !== "level").flatMap((one) => one.x))];
-    xs.sort((a, b) => a - b);
-    const spans = part.series.some((one) => one.style === "spans");
-
-    function say(index) {
-      if (index === null || index === undefined) return;
-      place = index;
-      const words = [];
-      for (const one of part.series) {
-        one.x.forEach((x, k) => {
-          if (x !== xs[index] || one.style === "level" || (spans && words.length > 5)) return;
-          if (one.texts[k] && !spans) words.push(one.texts[k]);
-          else if (spans) words.push(`${part.lanes[one.y[k]]} (${one.texts[k]})`);
-          else if (one.name) words.push(`${one.name}: ${shown(one.y[k], part.y.label)}`);
-        });
-      }
-      hover.classList.add("told");
-      hover.textContent = `${shown(xs[index], part.x.label)} \u2013 ${words.join("; ")}`;
-    }
-
-    function move(by) {
-      place = Math.max(0, Math.min(xs.length - 1, place + by));
-      plot.setCursor({ left: plot.valToPos(xs[place], "x"), top: plot.over.clientHeight / 2 });
-      say(place);
-    }
-
-    function pick() {
-      const number = part.chooses ? part.series[0].x.indexOf(xs[place]) : -1;
-      if (number >= 0) choose(number);
-    }
-
-    function draw() {
-      if (plot) plot.destroy();
-      const printing = root.dataset.printing !== undefined;
-      width = printing ? Math.min(box.clientWidth, box.closest(".pair") ? 310 : 640) : box.clientWidth;
-      const look = looks(part.series);
-      const table = part.series.filter((one) => !["level", "spans"].includes(one.style)).map((one) => {
-        const at = new Map(one.x.map((x, k) => [x, one.y[k]]));
-        return xs.map((x) => (at.has(x) ? at.get(x) : null));
-      });
-      const series = part.series.map((one, k) => [one, look[k]]).filter(([one]) => !["level", "spans"].includes(one.style));
-      const narrow = width < 520;
-      const plain = printing ? 260 : narrow ? 260 : 320;
-      const high = part.lanes.length ? Math.max(220, 90 + 15 * part.lanes.length) : plain;
-      const scale = (name) => ({
-        time: false, distr: part[name].scale === "linear" ? 1 : 3, log: part[name].scale === "log2" ? 2 : 10,
-        range: () => range(part, name), dir: name === "y" && part.lanes.length ? -1 : 1,
-      });
-      plot = new uPlot({
-        width, height: high, legend: { show: false }, padding: [14, 30, 0, 0],
-        cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
-        scales: { x: scale("x"), y: scale("y") },
-        axes: [axis(part, "x", narrow), axis(part, "y", narrow)],
-        series: [{}, ...series.map(([one, own]) => ({
-          label: one.name, stroke: own.colour, width: own.width, dash: own.dash, points: { show: false },
-          spanGaps: true,
-          ...(one.style === "bars" ? { fill: own.colour, paths: uPlot.paths.bars({ size: [0.6, 60] }), dash: [] } : {}),
-          ...(one.style === "steps" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
-          ...(one.style === "points" ? { paths: () => null } : {}),
-        })), ...(spans ? [{ points: { show: false } }] : [])],
-        hooks: { draw: [(u) => marks(u, part, look)], setCursor: [(u) => { if (u.cursor.left >= 0) say(u.cursor.idx); }] },
-      }, [xs, ...table, ...(spans ? [xs.map(() => null)] : [])], box);
-      plot.over.addEventListener("click", pick);
-      plot.root.setAttribute("aria-hidden", "true");
-      const key = legend(part, look);
-      const old = box.parentElement.querySelector(".legend");
-      if (old) old.replaceWith(key);
-      else box.after(key);
-    }
-
-    box.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -xs.length, End: xs.length }[event.key];
-      if (by) move(by);
-      else if (part.chooses && (event.key === "Enter" || event.key === " ")) pick();
-      else return;
-      event.preventDefault();
-    });
-    new ResizeObserver(() => {
-      if (box.clientWidth && box.clientWidth !== width && root.dataset.printing === undefined) draw();
-    }).observe(box);
-    charts.set(box, draw);
-    draw();
-  }
-
-  function legend(part, look) {
-    const list = make("ul", { class: "legend" });
-    const named = part.series.map((one, place) => [one, look[place]]).filter(([one]) => one.name);
-    if (named.length < 2 || named.length > 12) return list;
-    for (const [one, own] of named) {
-      const sample = shape("svg", { viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true" });
-      if (["bars", "spans"].includes(one.style)) {
-        sample.append(shape("rect", { x: 6, y: 1, width: 16, height: 10, fill: own.colour }));
-      } else if (one.style === "points") {
-        const places = { circle: "M9 6a5 5 0 1 0 10 0a5 5 0 1 0-10 0", square: "M9 1h10v10h-10z", triangle: "M14 1l6 10h-12z",
-          diamond: "M14 0l6 6l-6 6l-6-6z", star: "M14 0l2 4 5 .5-4 3 1.500 4.500-4.500-2.500-4.500 2.500 1.500-4.500-4-3 5-.5z" };
-        sample.append(shape("path", { d: places[own.shape], fill: own.colour }));
-      } else {
-        sample.append(shape("path", {
-          d: "M0 6H28", stroke: own.colour, "stroke-width": own.width, "stroke-dasharray": own.dash.join(" ") || "none",
-        }));
-      }
-      list.append(make("li", {}, sample, make("span", {}, one.name)));
-    }
-    return list;
   }
 
   // ---- drawings ---------------------------------------------------------------------------------------------------
@@ -703,7 +403,7 @@
   // ---- what is chosen ---------------------------------------------------------------------------------------------
 
   let chosen = data.chosen;
-  const makers = { chart, drawing, player };
+  const makers = { drawing, player };
 
   function render() {
     for (const [kind, maker] of Object.entries(makers)) {
@@ -720,41 +420,22 @@
     for (const box of document.querySelectorAll(".choice")) box.hidden = Number(box.dataset.choice) !== number;
     for (const row of document.querySelectorAll("[data-pick]")) {
       row.classList.toggle("chosen", Number(row.dataset.pick) === number);
-      row.querySelector("input").checked = Number(row.dataset.pick) === number;
+      const input = row.querySelector("input"); // points of charts have none
+      if (input) input.checked = Number(row.dataset.pick) === number;
     }
     for (const link of document.querySelectorAll("nav [data-place]")) {
       link.setAttribute("href", `#c${number}s${link.dataset.place}`);
     }
     render();
-    for (const [box, draw] of charts) if (partOf(box).chooses) draw();
   }
 
   for (const row of document.querySelectorAll("[data-pick]")) {
     row.addEventListener("click", () => choose(Number(row.dataset.pick)));
-    row.querySelector("input").addEventListener("change", () => choose(Number(row.dataset.pick)));
-  }
-
-  function redraw() {
-    for (const [box, draw] of charts) if (box.clientWidth) draw();
+    row.querySelector("input")?.addEventListener("change", () => choose(Number(row.dataset.pick)));
   }
 
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    redraw();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  let before;
-  addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
-    root.dataset.theme = "light";
-    root.dataset.printing = "";
-    redraw();
-  });
-  addEventListener("afterprint", () => {
-    if (before === undefined) delete root.dataset.theme;
-    else root.dataset.theme = before;
-    delete root.dataset.printing;
-    redraw();
   });
   for (const box of document.querySelectorAll(".wide")) box.tabIndex = 0;
   choose(chosen);
