@@ -11,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.samples.wirings import wired
-from topodesign import build, check_wiring, export_stages, rewire
+from topodesign import build, check_wiring, export_stages, export_wiring, import_wiring, read_inventory, rewire, wire
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.main import program
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.steps import circuits_by_switch
 
 Circuits = set[tuple[int, int]]
@@ -116,3 +118,153 @@ def test_diff_writes_commands(tmp_path: Path) -> None:
     assert isinstance(
         CliRunner().invoke(program, [*words, "--format", "sonic"], standalone_mode=False).exception, click.UsageError
     )
+
+
+# -- switches with two sides: one fibre and one circuit for both ways
+
+LABELS = {
+    "letters": ("N[1-{n}]", "S[1-{n}]"),
+    "going on": ("[1-{n}]", "[{m}-{last}]"),
+    "letters going on": ("P[1-{n}]", "P[{m}-{last}]"),
+}
+
+
+def sided(folder: Path, spec: str, labels: str, switches: int) -> WiringPlan:
+    """Return a plan on switches with two sides, to each of which every host has one lane on each side."""
+    nodes = build(spec).nodes
+    one, two = (text.format(n=nodes, m=nodes + 1, last=2 * nodes) for text in LABELS[labels])
+    text = (
+        f"hosts: [{{name: 'h[1-{nodes}]', rack: r1, unit: '[1-{nodes}]', "
+        f"ports: [{{name: 'p[1-{2 * switches}]', connector: LC, speed: 100Gbps}}]}}]\n"
+        f"panels: [{{name: 'ocs[1-{switches}]', kind: ocs, rack: r2, unit: '[1-{switches}]', ports: "
+        f"[{{label: '{one}', mode: duplex, side: 1}}, {{label: '{two}', mode: duplex, side: 2}}]}}]\n"
+    )
+    (folder / "room.yaml").write_text(text)
+    return wire(spec, read_inventory(folder / "room.yaml"))
+
+
+def places(plan: WiringPlan) -> dict[str, Circuits]:
+    """Return the circuits of a plan by where their ports are in the list of each side, whatever their labels."""
+    found: dict[str, Circuits] = {panel.name: set() for panel in plan.inventory.panels}
+    for panel in plan.inventory.panels:
+        sides = [[port.label for port in panel.ports if port.side == side] for side in "12"]
+        for one in plan.connects:
+            if one.a.panel == panel.name:
+                a, b = sorted((one.a.panel_port, one.b.panel_port), key=sides[1].__contains__)
+                found[panel.name].add((sides[0].index(a) + 1, sides[1].index(b) + 1))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "switches"),
+    [
+        (spec, labels, switches)
+        for labels in LABELS
+        for spec, switches in (
+            *(("circulant(5,1)", 1), ("biring(2,7)", 1), ("complete(5)", 2), ("circulant(9,1,2)", 2)),
+            *(("torus(3,4)", 2), ("circulant(11,1,2,4)", 3), ("hypercube(3)", 2)),
+        )
+    ],
+)
+def test_a_switch_with_two_sides_gets_each_circuit_once(spec: str, labels: str, switches: int, tmp_path: Path) -> None:
+    plan = sided(tmp_path, spec, labels, switches)
+    wanted, size = places(plan), len(plan.inventory.panels[0].ports) // 2
+    assert sum(map(len, wanted.values())) == len(plan.connects)
+    for file_format, ending in (("scpi", ".scpi"), ("sonic", ".sh")):
+        export_wiring(plan, file_format, tmp_path / file_format)
+        for name, circuits in wanted.items():
+            switch = Switch(size, set())
+            for line in (tmp_path / file_format / f"{name}{ending}").read_text().splitlines():
+                if line != "#!/bin/sh -e":
+                    switch.run(line.replace(" update", " safe"))
+            assert switch.circuits == circuits
+            (tmp_path / f"{name}.scpi").write_text(switch.answer())
+        assert import_wiring(plan, file_format, tmp_path / file_format).same
+        assert check_wiring(plan, ocs=tmp_path / file_format).ok
+    (tmp_path / "answers").mkdir()
+    for name in wanted:
+        (tmp_path / f"{name}.scpi").rename(tmp_path / "answers" / f"{name}.scpi")
+    assert check_wiring(plan, ocs=tmp_path / "answers").ok
+
+
+def test_changes_of_a_switch_with_two_sides_are_commands_that_it_takes(tmp_path: Path) -> None:
+    plan = sided(tmp_path, "circulant(9,1,2)", "letters", 2)
+    change = rewire(plan, "circulant(9,1,3)", keep_hosts=True, downtime=True, throughput=False)
+    switches = {name: Switch(9, circuits) for name, circuits in places(plan).items()}
+    run_files(tmp_path / "out", export_stages(change, "sonic", tmp_path / "out"), switches)
+    assert {name: switch.circuits for name, switch in switches.items()} == places(change.after)
+
+
+def test_a_circuit_that_is_lacking_is_named_once(tmp_path: Path) -> None:
+    plan = sided(tmp_path, "circulant(5,1)", "letters", 1)
+    export_wiring(plan, "scpi", tmp_path / "out")
+    lines = (tmp_path / "out" / "ocs1.scpi").read_text().splitlines()
+    (tmp_path / "out" / "ocs1.scpi").write_text("\n".join(lines[1:]))
+    found = check_wiring(plan, ocs=tmp_path / "out")
+    assert not found.ok
+    assert len(found.built.connects) == 4
+
+
+def test_labels_name_the_lane_of_each_side(tmp_path: Path) -> None:
+    export_wiring(sided(tmp_path, "circulant(5,1)", "letters", 1), "sonic", tmp_path / "out", labels=True)
+    script = (tmp_path / "out" / "ocs1.sh").read_text()
+    assert "config ocs port label 1A h1:p1\n" in script
+    assert "config ocs port label 5B h5:p2\n" in script
+    assert script.count(" port label ") == 10
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("N[1-5]", "N[2-6]", "those of each side of 'ocs1' must be labelled from 1 on"),
+        ("N[1-5]", "north[a-e]", "is no number"),
+    ],
+)
+def test_ports_that_cannot_be_numbered_are_refused(old: str, new: str, words: str, tmp_path: Path) -> None:
+    sided(tmp_path, "circulant(5,1)", "letters", 1)
+    text = (tmp_path / "room.yaml").read_text()
+    letters = [f"{{label: north{one}, mode: duplex, side: 1}}" for one in "abcde"]
+    text = (
+        text.replace(old, new)
+        if "a-e" not in new
+        else text.replace("{label: 'N[1-5]', mode: duplex, side: 1}", ", ".join(letters))
+    )
+    (tmp_path / "room.yaml").write_text(text)
+    plan = wire("circulant(5,1)", read_inventory(tmp_path / "room.yaml"))
+    with pytest.raises(ParameterError, match=words):
+        export_wiring(plan, "scpi", tmp_path / "out")
+
+
+# -- answers as switches print them
+
+SHOWN = """id     a_side    b_side    a_side_status    b_side_status
+-----  --------  --------  ---------------  ---------------
+1A-3B  1A        3B        tuned            tuned
+3A-1B  3A        1B        tuned            tuned
+2A-4B  2A        4B        tuning           failed
+"""
+TL1 = """
+   switch 26-11-26 10:00:00
+M  123 COMPLD
+   "1,11"
+   "3,9"
+;
+"""
+
+
+def test_answers_of_tl1_and_of_show_are_read(tmp_path: Path) -> None:
+    (tmp_path / "room.yaml").write_text(
+        "hosts: [{name: 'h[1-8]', rack: r, unit: '[1-8]', ports: [{name: e, connector: LC, speed: 25Gbps}]}]\n"
+        "panels: [{name: ocs1, kind: ocs, rack: r, unit: 20, ports: [{label: '[1-8]', mode: simplex}]}]\n"
+    )
+    panel = read_inventory(tmp_path / "room.yaml").panels[0]
+    for name, text in (("sonic", SHOWN), ("scpi", TL1)):
+        driver = DRIVERS[name]
+        assert list(driver.circuits(text, panel)) == [("1", "3"), ("3", "1")]
+        with pytest.raises(FileFormatError, match="expected"):
+            list(driver.circuits(text + "nonsense\n", panel))
+    assert list(DRIVERS["sonic"].circuits("id  a_side  b_side\n1A-2B  1A  2B\n", panel)) == [("1", "2")]
+    with pytest.raises(FileFormatError, match="switch 'ocs1' has no port 9A"):
+        list(DRIVERS["sonic"].circuits("id  a_side  b_side\n9A-2B  9A  2B\n", panel))
+    with pytest.raises(FileFormatError, match="expected"):
+        list(DRIVERS["scpi"].circuits("M  123 DENY\n   PICC\n;\n", panel))

@@ -28,16 +28,16 @@ from topodesign.wiring.inventory.devices import LANES, Connector, Host, Port
 
 ENDINGS = (".json", *TEXT_ENDINGS)
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
-_LANE = re.compile(r"(.+)(?:/([1-4])|s([0-3]))")
+_LANE = re.compile(r"(.+)(?:/([1-9]|1[0-6])|s([0-9]|1[0-5]))")
 _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a slot of, as in enp1s0
 
 
 def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ...]:
     """Return the hosts that tell what they hear, with the ports that join them to each other.
 
-    An interface counts if its neighbour is one of these hosts, at either end. Interfaces ``PORT/1`` to ``PORT/4`` and
-    ``PORTs0`` to ``PORTs3`` are the lanes of one port with an MPO-12 connector. Where hosts stand is not told: they are
-    put into racks in order.
+    An interface counts if its neighbour is one of these hosts, at either end. Interfaces ``PORT/1`` to ``PORT/16`` and
+    ``PORTs0`` to ``PORTs15`` are the lanes of one port, whose connector has at least as many. Where hosts stand is not
+    told: they are put into racks in order.
 
     Parameters
     ----------
@@ -91,12 +91,11 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
 def _ports(interfaces: list[str]) -> list[tuple[str, Connector]]:
     matches = {name: match for name in interfaces if (match := _LANE.fullmatch(name))}
     parts = {name: match for name, match in matches.items() if match[2] or not _SLOT.fullmatch(match[1])}
-    split = {match[1] for match in parts.values()}
-    found: dict[str, Connector] = {}
-    for name in interfaces:
-        port = parts[name][1] if name in parts else name
-        found[port] = "MPO-12" if port in split else "LC"
-    return list(found.items())
+    lanes: dict[str, int] = {}
+    for match in parts.values():
+        lanes[match[1]] = max(lanes.get(match[1], 2), int(match[2] or int(match[3]) + 1))
+    ports = dict.fromkeys(parts[name][1] if name in parts else name for name in interfaces)
+    return [(port, next(known for known in LANES if LANES[known] >= lanes.get(port, 1))) for port in ports]
 
 
 def _order(name: str) -> list[tuple[int, str]]:

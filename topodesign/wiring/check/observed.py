@@ -31,7 +31,7 @@ from topodesign.wiring.netbox.tables import cable_file, read_cables
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
-_BY_ENDING = {driver.ending: driver for driver in DRIVERS.values()}
+_BY_ENDING = {ending: driver for driver in DRIVERS.values() for ending in driver.answers}
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane],
     labels = {port.label for port in panel.ports}
     sent: set[str] = set()
     with expecting(file, FileKind.CIRCUITS):
-        for pair in driver.circuits(read_text(file, (driver.ending,)), panel):
+        for pair in driver.circuits(read_text(file, driver.answers), panel):
             a, b = (spelt.read(panel.name, label) for label in pair)
             for label in (a, b):
                 if label not in labels:

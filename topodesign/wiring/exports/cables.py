@@ -7,9 +7,9 @@ cords on a patch panel, circuits (without a cable) in a switch.
 
 An optic with parallel lanes sends on the first fibres of its connector and receives on the last, mirrored: lane i of an
 MPO-12 (as of 40GBASE-SR4 and 100GBASE-SR4, IEEE 802.3 clauses 86 and 95) on fibres i and 13 - i, of an MPO-16 on i and
-17 - i. The 24 fibres of an MPO-24 stand in two rows, of which the first sends here and the second receives. An array
-cable takes fibre i to the same place (type A of TIA-568), to the mirrored one of its row (B) or to the other of a pair
-(C). Side A of the panel port is where the transmitter comes out, whichever fibre that is.
+17 - i. The fibres of an MPO-24 or MPO-32 stand in two rows, of which the first sends here and the second receives. An
+array cable takes fibre i to the same place (type A of TIA-568), to the mirrored one of its row (B) or to the other of a
+pair (C). Side A of the panel port is where the transmitter comes out, whichever fibre that is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,13 @@ COLOURS = {
 """The twelve fibre colours of TIA-598 in their order, with a hexadecimal RGB value each."""
 
 _NAMES = tuple(COLOURS)
-ROWS: dict[Connector, tuple[int, int]] = {"LC": (2, 1), "MPO-12": (12, 1), "MPO-16": (16, 1), "MPO-24": (12, 2)}
+ROWS: dict[Connector, tuple[int, int]] = {
+    "LC": (2, 1),
+    "MPO-12": (12, 1),
+    "MPO-16": (16, 1),
+    "MPO-24": (12, 2),
+    "MPO-32": (16, 2),
+}
 """Fibres in a row of a connector, and rows; its fibres are numbered from 1, row by row."""
 
 

@@ -9,13 +9,14 @@ from typing import Literal, NamedTuple, get_args
 
 from topodesign.base.errors import FileFormatError
 
-Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24"]
+Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24", "MPO-32"]
 Polarity = Literal["A", "B", "C"]
 Mode = Literal["simplex", "duplex"]
 PanelKind = Literal["patch panel", "ocs"]
 PortSide = Literal["", "1", "2"]
 
-LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}  # lanes of a port by its connector
+LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12, "MPO-32": 16}
+"""Lanes of a port by its connector."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PANEL_KINDS: tuple[PanelKind, ...] = get_args(PanelKind)
@@ -28,7 +29,9 @@ class Port:
     """A port of a host's network card."""
 
     name: str  # unique on its host
-    connector: Connector  # ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or ``MPO-24`` (twelve)
+    connector: (
+        Connector  # ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (8), ``MPO-24`` (12) or ``MPO-32`` (16)
+    )
     speed: Fraction  # bits per second of each lane
     polarity: Polarity = "A"  # of its array cable, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` pairs exchanged
     budget_db: Fraction | None = None  # the loss in dB that its optic stands from end to end, or None if unknown

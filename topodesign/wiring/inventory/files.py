@@ -31,16 +31,15 @@ A *range* ``[first-last]`` or ``[first-last:step]`` in a text stands for a text 
 ``first`` has them. Fields of an entry that have ranges go together and must be of the same length.
 
 ``site``, ``unit`` (1) and ``lane`` (1) may be left out. The connector is ``LC`` (one lane), ``MPO-12`` (four),
-``MPO-16`` (eight) or ``MPO-24`` (twelve); the ``speed`` is that of the whole port. A port may have a ``polarity`` (of
-the array cable in it by TIA-568: A, B or C; A if unsaid) and a ``budget``, the loss that its optic stands. A host may
-have a ``pod``, and a panel ``pods``, to whose hosts alone it is within reach. A panel is a ``patch panel`` or an
-``ocs`` (circuit switch); patch panels of the same ``field`` can be patched to each other. Panel ports are ``simplex``
-or ``duplex`` and may have a ``loss``, such as
-``1.2dB``; ``blocked: [17, "[20-24]"]`` of a panel lists labels of ports that must not be used, ``spare: 4`` keeps so
-many of its ports free, and ``circuit: 1.5dB`` is what light loses inside a circuit switch. Ports of a switch that joins
-only ports of one side to ports of the other have their ``side``, 1 or 2. Of ``losses``, those of
-``connector`` are for panel ports without a loss of their own, ``fibre`` is for a kilometre, and ``splices`` for each
-fixed cable.
+``MPO-16`` (eight), ``MPO-24`` (twelve) or ``MPO-32`` (sixteen); the ``speed`` is that of the whole port. A port may
+have a ``polarity`` (of the array cable in it by TIA-568: A, B or C; A if unsaid) and a ``budget``, the loss that its
+optic stands. A host may have a ``pod``, and a panel ``pods``, to whose hosts alone it is within reach. A panel is a
+``patch panel`` or an ``ocs`` (circuit switch); patch panels of the same ``field`` can be patched to each other. Panel
+ports are ``simplex`` or ``duplex`` and may have a ``loss``, such as ``1.2dB``; ``blocked: [17, "[20-24]"]`` of a panel
+lists labels of ports that must not be used, ``spare: 4`` keeps so many of its ports free, and ``circuit: 1.5dB`` is
+what light loses inside a circuit switch. Ports of a switch that joins only ports of one side to ports of the other have
+their ``side``, 1 or 2. Of ``losses``, those of ``connector`` are for panel ports without a loss of their own, ``fibre``
+is for a kilometre, and ``splices`` for each fixed cable.
 
 The ends of a *tray* are racks of a site, or junctions by any name; ``fill`` (40% if unsaid) is the share of its
 cross-section that cables may take. ``parts`` is the path of a list of parts, beside this file.

@@ -369,7 +369,9 @@ def ways_from(inventory: Inventory, site: str, rack: str) -> dict[str, tuple[Fra
     return found
 
 
-CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]
+CableType = Literal[
+    "LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout", "MPO-32 breakout"
+]
 
 UNIT = Fraction(4445, 100000)  # height of a rack unit in metres (IEC 60297: 44.45 mm)
 
@@ -378,6 +380,7 @@ FIXED: dict[devices.Connector, CableType] = {
     "MPO-12": "MPO-12 breakout",
     "MPO-16": "MPO-16 breakout",
     "MPO-24": "MPO-24 breakout",
+    "MPO-32": "MPO-32 breakout",
 }
 """The type of a fixed cable by the connector of the host's port; at the panel it ends in LC connectors."""
 

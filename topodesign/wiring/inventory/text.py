@@ -28,7 +28,8 @@ _STOCK = "# Lengths that cables can be had in; of a type that is not here, all w
 _RACKS = "# Where racks stand, in plan view. Without it, plans tell no lengths between racks."
 _HOSTS = """\
 # Hosts that can be nodes. connector: LC is a port of one lane, MPO-12 one that is broken out into four (MPO-16 eight,
-# MPO-24 twelve); the speed is that of the whole port. site, rack and unit are for labels, work sheets and lengths."""
+# MPO-24 twelve, MPO-32 sixteen); the speed is that of the whole port. site, rack and unit are for labels, work sheets
+# and lengths."""
 _PANELS = """\
 # kind: patch panel, or ocs for an optical circuit switch. mode: the two fibres of a simplex port are patched each by
 # itself, which wires any topology; a duplex port takes one cord for both, for topologies whose links go both ways. More

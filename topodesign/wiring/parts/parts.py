@@ -56,7 +56,7 @@ PartsLike: TypeAlias = "PartsList | str | Path"  # a list of parts, or the path 
 
 TURNS: tuple[Turn, ...] = get_args(Turn)
 PAIRINGS: tuple[Pairing, ...] = get_args(Pairing)
-ARRAYS: tuple[Connector, ...] = ("MPO-12", "MPO-16", "MPO-24")
+ARRAYS: tuple[Connector, ...] = ("MPO-12", "MPO-16", "MPO-24", "MPO-32")
 _CORDS = ("LC simplex", "LC duplex")
 _ENDINGS = (".yaml", ".yml")
 _LARGEST = 2**20
@@ -257,7 +257,7 @@ def _special(entry: FileFields, part: Part) -> Part:
 
 
 def _pairs(connector: Connector) -> int:
-    return {"LC": 1, "MPO-12": 6, "MPO-16": 8, "MPO-24": 12}[connector]
+    return {"LC": 1, "MPO-12": 6, "MPO-16": 8, "MPO-24": 12, "MPO-32": 16}[connector]
 
 
 def _ports(entry: FileFields, name: str) -> int:

@@ -25,6 +25,7 @@ from topodesign.wiring.inventory.inventory import (
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
 from topodesign.wiring.plan.losses import LossBudget, TableLike, circuit_losses, losses_of
+from topodesign.wiring.plan.ring import find_ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class WiringPlan(Result):
         key("nodes=topology.nodes", "Nodes N."),
         "mode hosts",
         key("cross_connects=len(connects)", "Patches and circuits."),
+        key("ring", "Hosts along the ring that all links make, in the order for ranks; null for other topologies."),
         "panels spare trunks",
         key("bill=bill.items", "Bill of materials."),
         key("cable_m=bill.metres", "Metres in all; null where they are not known."),
@@ -220,6 +222,26 @@ class WiringPlan(Result):
             if capacity > 1 and (u < v if self.mode == "duplex" else u != v)
         )
 
+    @cached_property
+    def ring(self) -> tuple[str, ...] | None:
+        """Hosts along the ring that all links make; None for other topologies."""
+        found = find_ring(self.topology)
+        return None if found is None else tuple(self.hosts[node] for node in found)
+
+    def _ring_words(self) -> str:
+        """Return the order of ranks along the ring, and the ports that its cables join if these are always the same."""
+        if self.ring is None:
+            return ""
+        following = dict(zip(self.ring, (*self.ring[1:], self.ring[0]), strict=True))
+        ports = set()
+        for connect in self.connects:
+            ahead = following.get(connect.a.host) == connect.b.host
+            a, b = (connect.a, connect.b) if ahead else (connect.b, connect.a)
+            ports.add((a.port, b.port))
+        a_port, b_port = next(iter(ports), ("", ""))
+        joins = f"; every cable from {a_port} to {b_port} of the next" if len(ports) == 1 and a_port != b_port else ""
+        return f"ranks along the ring: {_listed(self.ring)}{joins}"
+
     def bill(self) -> Bill:
         """Return what has to be bought."""
         return bill_of(self.inventory, self.fixed, self.connects)
@@ -259,6 +281,7 @@ class WiringPlan(Result):
             lines.append(f"panel {one.panel}: {one.ports} ports, {one.cabled} cabled, {one.patched} patched{more}")
         arrow = "--" if self.mode == "duplex" else "->"
         trunks = [f"{one.sender} {arrow} {one.receiver} x{one.links}" for one in self.trunks]
+        lines += [self._ring_words()] if self.ring is not None else []
         for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
             lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
         try:

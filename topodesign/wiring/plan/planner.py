@@ -25,6 +25,7 @@ from topodesign.wiring.plan.decompose import split, unit_edges, unit_links, with
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.ring import find_ring, turn_along_ring
 from topodesign.wiring.plan.two_sided import sided_room, split_sided
 
 SECONDS = 20.0  # time to search for a plan if nothing is said
@@ -155,6 +156,9 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
     """Return the plan of links whose hosts, cabling and fields are chosen, checked."""
     groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
+    ring = find_ring(topology) if topology.is_duplex and not topology.self_loops else None
+    if len(set(choice.part.tolist())) > 1:
+        ring = None  # some of its links have lanes in other fields
     for number, field in enumerate(inventory.fields):
         here = choice.part == number
         links = [(int(u), int(v)) for u, v in zip(choice.src[here], choice.dst[here], strict=True)]
@@ -162,7 +166,8 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
         if inventory.two_sided:
             patches += _sided_patches(links, have, inventory)
         else:
-            patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
+            made = list(_duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have))
+            patches += turn_along_ring(made, ring, have, inventory, duplex=mode == "duplex") if made else []
     connects = connects_of(inventory, mode, patches)
     plan = WiringPlan(inventory, topology, choice.hosts, mode, connects, choice.fixed)
     check_plan(plan)

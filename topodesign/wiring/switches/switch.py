@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, NamedTuple
 
-from topodesign.base.errors import ParameterError
-from topodesign.wiring.inventory.devices import Panel, is_number
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.proof import Circuit, circuits
 from topodesign.wiring.switches.kinds import Spelling
 
 Pair = tuple[int, int]
-"""A circuit by the numbers of its ports: light enters by side A of the first and leaves by side B of the second."""
+"""A circuit by the numbers of its ports: light enters by side A of the first and leaves by side B of the second.
+
+Side A of a switch with two sides is its side 1, side B its side 2, and light goes both ways.
+"""
+_LABEL = re.compile("([^0-9]*)([1-9][0-9]{0,8})")
 
 
 class SwitchStyle(NamedTuple):
@@ -36,7 +40,9 @@ class Driver(ABC):
     summary: ClassVar[str]
     """What its format is, for the help text."""
     ending: ClassVar[str]
-    """Of the files that say what circuits a switch has."""
+    """Of its files that say what circuits a switch has."""
+    answers: ClassVar[tuple[str, ...]]
+    """Endings of all files that are read: its own, and answers as they were saved."""
 
     @abstractmethod
     def check_style(self, style: SwitchStyle) -> None:
@@ -51,32 +57,99 @@ class Driver(ABC):
         """Return the ending and the text of a file that removes circuits and then makes some."""
 
     @abstractmethod
+    def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:
+        """Yield the circuits that a file of commands or an answer has; raise FileFormatError."""
+
     def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
-        """Yield the ports, by label, that light enters and leaves by, as a file says; raise FileFormatError."""
+        """Yield the ports, by label, that light enters and leaves by, as a file says; raise FileFormatError.
+
+        A circuit of a switch with two sides goes both ways.
+        """
+        ports: dict[tuple[str, int], str] = {}
+        sides = {port.label: port.side for port in panel.ports}
+        for label, number in number_ports(panel).items():
+            ports |= {(side, number): label for side in {"": "AB", "1": "A", "2": "B"}[sides[label]]}
+        for a, b in self.read_pairs(text, panel):
+            for side, number in (("A", a), ("B", b)):
+                if (side, number) not in ports:
+                    raise FileFormatError(f"switch '{panel.name}' has no port {number}{side}")
+            ends = ports["A", a], ports["B", b]
+            yield ends
+            if sides[ends[0]]:
+                yield ends[::-1]
 
 
-def port_number(panel: Panel, label: str) -> int:
-    """Return the number of a port of a switch."""
-    if not is_number(label) or label.startswith("0"):
-        raise ParameterError(f"switches number their ports; '{label}' of '{panel.name}' is no number")
-    return int(label)
+def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
+    """Return the number of every port of a switch by its label.
+
+    Labels are numbers, or the same letters and a number, such as ``N1`` to ``N5``. Each side of a switch with two sides
+    has ports from 1 on; where labels of its side 2 are numbers that go on from those of side 1 (1 to 5, then 6 to 10),
+    they count from there. Blocked ports without a number are left out.
+
+    Parameters
+    ----------
+    panel
+        A circuit switch.
+    whole
+        Whether all ports of each side have to be there.
+
+    Raises
+    ------
+    ParameterError
+        If a label has no number, or ports are lacking.
+    """
+    two_sided = any(port.side for port in panel.ports)
+    sides: dict[str, dict[str, int]] = {}
+    letters: dict[str, str] = {}
+    for port in panel.ports:
+        match = _LABEL.fullmatch(port.label)
+        if match is None or letters.setdefault(port.side, match[1]) != match[1]:
+            if port.blocked and not whole:
+                continue
+            words = f"switches number their ports; '{port.label}' of '{panel.name}' is no number"
+            raise ParameterError(f"{words}, such as 1 or N1 with the same letters for all")
+        if two_sided and not port.side:
+            if whole:
+                raise ParameterError(f"port '{port.label}' of '{panel.name}' needs a side to be numbered")
+            continue
+        sides.setdefault(port.side, {})[port.label] = int(match[2])
+    first, second = sides.get("1", {}), sides.get("2", {})
+    if first and second and min(second.values()) > len(first) and letters["1"] == letters["2"]:
+        whole = True
+        second = {label: number - len(first) for label, number in second.items()}
+    found = first | second if two_sided else sides.get("", {})
+    for part in (first, second) if two_sided else (found,):
+        if whole and sorted(part.values()) != list(range(1, len(part) + 1)):
+            side = f"those of each side of '{panel.name}'" if two_sided else f"those of '{panel.name}'"
+            raise ParameterError(f"all ports of a switch are numbered here: {side} must be labelled from 1 on")
+    return found
 
 
-def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:
+def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Pair]]]:
     """Return the circuit switches of a plan with the circuits in each."""
-    made: dict[str, list[Circuit]] = {name: [] for name in plan.inventory.switches}
+    made: dict[str, list[CrossConnect]] = {name: [] for name in plan.inventory.switches}
     if not made:
         raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels need the patch list")
-    for circuit in circuits(plan):
-        if circuit.a[0] in made:
-            made[circuit.a[0]].append(circuit)
-    return [(plan.inventory.panel[name], found) for name, found in made.items()]
+    for connect in plan.connects:
+        if connect.a.panel in made:
+            made[connect.a.panel].append(connect)
+    panels = plan.inventory.panel
+    return [(panels[name], list(pairs_of(panels[name], connects))) for name, connects in made.items()]
 
 
 def pairs_of(panel: Panel, connects: Iterable[CrossConnect]) -> Iterator[Pair]:
-    """Yield the circuits of cross-connects in a switch by the numbers of its ports; a duplex one is two."""
-    for a, b in (ends for connect in connects for ends in connect.ways):
-        yield port_number(panel, a.panel_port), port_number(panel, b.panel_port)
+    """Yield the circuits of cross-connects in a switch by the numbers of its ports.
+
+    A duplex cross-connect is two, but one in a switch with two sides, where light goes both ways in one fibre.
+    """
+    number = number_ports(panel)
+    sides = {port.label: port.side for port in panel.ports}
+    for connect in connects:
+        a, b = connect.a.panel_port, connect.b.panel_port
+        if sides[a]:
+            yield (number[a], number[b]) if sides[a] == "1" else (number[b], number[a])
+        else:
+            yield from ((number[x.panel_port], number[y.panel_port]) for x, y in connect.ways)
 
 
 def pair_name(pair: Pair) -> str:

@@ -52,6 +52,11 @@ def to_bringup(plan: WiringPlan, **options: Any) -> tuple[Content, tuple[str, ..
             files |= jaccl_of(found)
         except ParameterError as error:
             notes.append(str(error))
+        else:
+            named = files["jaccl.json"].count("rdma_") // 2
+            if named < len(found.lines):
+                words = f"up to {MOST_CABLES} cables between two ranks, and between all neighbours the same number"
+                notes.append(f"jaccl.json has {named} of {len(found.lines)} cables: JACCL takes {words}")
     hosts = {one.host: partial(write_host, found=found, host=one) for one in found.hosts}
     taken = next(iter(files.keys() & hosts.keys()), None)
     if taken is not None:
@@ -77,8 +82,9 @@ def jaccl_of(found: Bringup) -> dict[str, str]:
 
     Notes
     -----
-    ml-explore/mlx 846d1762, jaccl.cpp:15-56, 141-185, 279-299: a mesh has a port for every pair of at most 8 ranks, and
-    uses the first cable; a ring has as many cables, at most 4, between all neighbours by number.
+    ml-explore/mlx 846d1762, jaccl.cpp:15-56, 141-185, 279-299: a mesh has ports for every pair of at most 8 ranks, and
+    uses the first; a ring has the same number of cables, at most 4, between all neighbours by number, and does not look
+    at other pairs. So a mesh has all cables, and can be used as a ring (``MLX_JACCL_RING``), too.
     """
     own = {one.host: bare(one.address) for one in found.hosts}
     order: Sequence[str] = list(own)
@@ -86,18 +92,18 @@ def jaccl_of(found: Bringup) -> dict[str, str]:
     for host, some in found.ends.items():
         for _, here, there in some:
             cells.setdefault((host, there.host), []).append(_thunderbolt(here))
-    count = 1
-    near = {(a, b) for a in order for b in order if a != b}
-    if not near <= cells.keys() or len(order) > MOST_JACCL:
+    mesh = {(a, b) for a in order for b in order if a != b}
+    if not mesh <= cells.keys() or len(order) > MOST_JACCL:
         if found.ring is None:
             raise ParameterError(
                 f"no jaccl.json: JACCL joins up to {MOST_JACCL} hosts, all to all, or more in a ring, and "
                 f"the cables of these {len(order)} do neither"
             )
-        order = found.ring
-        near = {pair for n, host in enumerate(order) for pair in ((host, order[n - 1]), (order[n - 1], host))}
-        count = min(MOST_CABLES, *(len(cells[pair]) for pair in near))
-    rows = [[cells[a, b][:count] if (a, b) in near else None for b in order] for a in order]
+        order, mesh = found.ring, set()
+    near = {pair for n, host in enumerate(order) for pair in ((host, order[n - 1]), (order[n - 1], host))}
+    count = min(MOST_CABLES, *(len(cells[pair]) for pair in near))
+    most = {pair: count if pair in near else MOST_CABLES for pair in mesh | near}
+    rows = [[cells[a, b][: most[a, b]] if (a, b) in most else None for b in order] for a in order]
     hosts = [{"ssh": host, "ips": [own[host]], "rdma": row} for host, row in zip(order, rows, strict=True)]
     return {
         name: "[\n" + ",\n".join(json.dumps(row) for row in content) + "\n]\n"

@@ -14,15 +14,14 @@ from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, topology_of
 from topodesign.wiring.switches.drivers import DRIVERS
-from topodesign.wiring.switches.switch import PLAIN, Driver, SwitchStyle, port_number, switches_of
+from topodesign.wiring.switches.switch import PLAIN, Driver, SwitchStyle, switches_of
 
 
 def to_switches(plan: WiringPlan, style: SwitchStyle = PLAIN, *, driver: Driver) -> dict[str, str]:
     """Return the files of every circuit switch of a plan."""
     driver.check_style(style)
     files: dict[str, str] = {}
-    for panel, made in switches_of(plan):
-        pairs = [(port_number(panel, circuit.a[1]), port_number(panel, circuit.b[1])) for circuit in made]
+    for panel, pairs in switches_of(plan):
         files |= {panel.name + ending: text for ending, text in driver.files(plan, panel, pairs, style).items()}
     return files
 

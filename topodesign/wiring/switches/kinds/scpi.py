@@ -18,7 +18,7 @@ from topodesign.wiring.switches.switch import (
     Driver,
     Pair,
     SwitchStyle,
-    port_number,
+    number_ports,
 )
 
 _ADD, _REMOVE, _ONLY = (f":OXC:SWITch:CONNect:{word}" for word in ("ADD", "SUB", "ONLY"))
@@ -26,6 +26,11 @@ _NOTHING = ":OXC:SWITch:DISConnect:ALL"
 _MAKES = re.compile(r":?oxc:swit(?:ch)?:conn(?:ect)?:(?:add|only)\s+", re.IGNORECASE)
 _CLEARS = re.compile(r":?oxc:swit(?:ch)?:disc(?:onnect)?:all", re.IGNORECASE)
 _NUMBERS = r"\(\s*@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
+_TL1 = re.compile(r"^M\s+\S+\s+(?:COMPLD|RTRV|DENY)", re.MULTILINE)
+_TL1_HEADS = re.compile(
+    r"M\s+\S+\s+(?:COMPLD|RTRV)|\S+\s+[0-9-]{8,10}\s+[0-9:]{8}|/\*.*\*/|RTRV-PATCH\S*", re.IGNORECASE
+)
+_TL1_PAIR = re.compile(r'"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*"')
 _LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
 
 
@@ -35,6 +40,7 @@ class Scpi(Driver):
     name = "scpi"
     summary = "commands for circuit switches as Polatis makes them"
     ending = ".scpi"
+    answers = (".scpi", ".tl1")
 
     def check_style(self, style: SwitchStyle) -> None:
         """Refuse what only SONiC has."""
@@ -56,9 +62,12 @@ class Scpi(Driver):
         lines = [*_commands(_REMOVE, remove, size), *_commands(_ADD, add, size)]
         return self.ending, "".join(f"{line}\n" for line in lines)
 
-    def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
-        """Yield what commands make, or what a switch answers when it is asked for its circuits."""
+    def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:
+        """Yield what commands make, or what a switch answers by SCPI or TL1 when it is asked for its circuits."""
         size = ports_of(panel)
+        if _TL1.search(text):
+            yield from _read_tl1(text, size)
+            return
         for number, line in enumerate(text.splitlines(), start=1):
             said = line.strip().rstrip(";")
             if not said or _CLEARS.fullmatch(said):
@@ -73,17 +82,32 @@ class Scpi(Driver):
                     raise FileFormatError(f"line {number}: {len(entries)} ports in and {len(exits)} ports out")
                 if not all(0 < a <= size < b for a, b in zip(entries, exits, strict=True)):
                     raise FileFormatError(f"line {number}: not from ports 1 to {size} to those after")
-                yield from ((str(a), str(b - size)) for a, b in zip(entries, exits, strict=True))
+                yield from ((a, b - size) for a, b in zip(entries, exits, strict=True))
 
 
 DRIVER = Scpi()
 
 
 def ports_of(panel: Panel) -> int:
-    """Return the number of ports of a switch, all of which must be in the inventory to know it."""
-    if sorted(port_number(panel, port.label) for port in panel.ports) != list(range(1, len(panel.ports) + 1)):
-        raise ParameterError(f"SCPI numbers all ports of a switch: those of '{panel.name}' must be labelled from 1 on")
-    return len(panel.ports)
+    """Return the number of ports that light enters by (of side 1); all must be in the inventory to know it."""
+    number_ports(panel, whole=True)
+    ones = sum(port.side == "1" for port in panel.ports)
+    return ones or len(panel.ports)
+
+
+def _read_tl1(text: str, size: int) -> Iterator[Pair]:
+    """Yield the circuits of answers to ``RTRV-PATCH``, which have a pair of ports in quotes each."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        said = line.strip().rstrip(";").strip()
+        if not said or said == "<" or _TL1_HEADS.fullmatch(said):
+            continue
+        match = _TL1_PAIR.fullmatch(said)
+        if match is None:
+            raise FileFormatError(f'line {number}: expected ports such as "1,18", as RTRV-PATCH answers')
+        a, b = sorted((int(match[1]), int(match[2])))
+        if not 0 < a <= size < b:
+            raise FileFormatError(f"line {number}: not from ports 1 to {size} to those after")
+        yield a, b - size
 
 
 def port_lists(pairs: Iterable[Pair], size: int) -> str:

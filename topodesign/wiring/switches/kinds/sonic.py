@@ -30,8 +30,8 @@ from topodesign.wiring.switches.switch import (
     Pair,
     SwitchStyle,
     listed_pairs,
+    number_ports,
     pair_name,
-    port_number,
 )
 
 TABLE = "OCS_CROSS_CONNECT"
@@ -39,6 +39,9 @@ _PORTS = "OCS_PORT"
 _PAIR = re.compile(r"([1-9][0-9]{0,8})A-([1-9][0-9]{0,8})B")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_./:-]")
 _WORDS = {"ocs": "config ocs cross-connect", "yang": "config ocs-cross-connect"}
+_ROW = re.compile(r"\s*([1-9][0-9]{0,5})A-([1-9][0-9]{0,5})B\s+(.*)")
+_HEAD = re.compile(r"\s*(?:id\s+a_side|cross connect id\s)", re.IGNORECASE)
+_LIT = {"tuned", "connected", "enabled"}  # of the design document, and of the developer guide's examples
 
 
 class Sonic(Driver):
@@ -47,6 +50,7 @@ class Sonic(Driver):
     name = "sonic"
     summary = "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands"
     ending = ".json"
+    answers = (".json", ".txt")
 
     def check_style(self, style: SwitchStyle) -> None:
         """Refuse lists where they are not known."""
@@ -75,22 +79,46 @@ class Sonic(Driver):
         """Return commands that refuse ports that are in use."""
         return ".sh", _shell_script([*_delete(remove, spelling), *_add(add, spelling, mode="safe")])
 
-    def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:  # noqa: ARG002
-        """Yield what the table of CONFIG_DB has."""
+    def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:  # noqa: ARG002
+        """Yield what the table of CONFIG_DB has, or what ``show ocs cross-connect`` prints."""
+        if not text.lstrip().startswith("{"):
+            yield from _read_table(text)
+            return
         try:
             entries = [(name, entry["a_side"], entry["b_side"]) for name, entry in parse_json(text)[TABLE].items()]
         except (TypeError, KeyError, AttributeError):
             raise FileFormatError(f'expected {{"{TABLE}": {{"1A-2B": {{"a_side": "1A", ...}}}}}}') from None
         for name, a, b in entries:
-            match = _PAIR.fullmatch(name)
-            if not (isinstance(a, str) and isinstance(b, str) and a.endswith("A") and b.endswith("B")):
-                raise FileFormatError(f"a circuit goes from a side like 1A to one like 2B, not {a!r} to {b!r}")
-            if match is not None and name != f"{a}-{b}":
+            match = _PAIR.fullmatch(f"{a}-{b}") if isinstance(a, str) and isinstance(b, str) else None
+            if match is None:
+                raise FileFormatError(f"a circuit goes from a side like 1A to one like 2B, not {a!r:.40} to {b!r:.40}")
+            if _PAIR.fullmatch(name) is not None and name != f"{a}-{b}":
                 raise FileFormatError(f"{name!r} joins other ports, {a} and {b[:40]}")
-            yield a[:-1], b[:-1]
+            yield int(match[1]), int(match[2])
 
 
 DRIVER = Sonic()
+
+
+def _read_table(text: str) -> Iterator[Pair]:
+    """Yield the circuits of a table that ``show ocs cross-connect config`` or ``status`` prints, in either spelling.
+
+    Of a table of states those whose two sides are tuned.
+    """
+    heads = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _ROW.fullmatch(line)
+        if _HEAD.match(line):
+            heads += 1
+        elif match is not None and heads:
+            a, b, words = int(match[1]), int(match[2]), match[3].split()
+            states = words[2:] if words[:2] == [f"{a}A", f"{b}B"] else words[:1]
+            if _LIT.issuperset(states):
+                yield a, b
+        elif set(line) - set("- "):
+            raise FileFormatError(f"line {number}: expected a circuit such as '1A-2B  1A  2B', as 'show' prints it")
+    if not heads:
+        raise FileFormatError("expected the table that 'show ocs cross-connect config' prints")
 
 
 def _shell_script(commands: Iterable[str]) -> str:
@@ -132,12 +160,14 @@ def _delete(pairs: Collection[Pair], spelling: Spelling) -> list[str]:
 
 
 def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
-    """Return a label, without spaces or quotes, for both sides of every port of a switch that a lane is cabled to."""
+    """Return a label, without spaces or quotes, for every side of a port of a switch that a lane is cabled to."""
     found: dict[str, str] = {}
+    numbers = number_ports(panel)
     for port in panel.ports:
         end = plan.end.get((panel.name, port.label))
         if end is not None:
             name = _UNSAFE.sub("_", f"{end.host}:{plan.interface(end)}")
-            number = port_number(panel, port.label)
-            found |= {f"{number}A": f"{name}:Tx", f"{number}B": f"{name}:Rx"}
+            number = numbers[port.label]
+            sides = {"": {"A": ":Tx", "B": ":Rx"}, "1": {"A": ""}, "2": {"B": ""}}[port.side]
+            found |= {f"{number}{side}": f"{name}{what}" for side, what in sides.items()}
     return found
