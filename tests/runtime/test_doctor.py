@@ -242,6 +242,33 @@ def test_every_sign_has_a_source_and_a_meaning() -> None:
         assert sign.remedy or sign.role not in {"trouble", "refused", "connection", "failed"}
 
 
+# -- causes ---------------------------------------------------------------------------------------------------------
+
+CAUSES = re.findall(
+    r"^== (.*) \| (.*) \| (.*)\n((?:(?!== ).*\n)+)", Path(__file__).with_name("causes.txt").read_text(), re.MULTILINE
+)
+"""Logs in the shape of public ones, each after what its cause says, who says it, and what came before it."""
+
+
+def test_there_are_twenty_logs() -> None:
+    assert len(CAUSES) == 21
+
+
+@pytest.mark.parametrize("case", CAUSES, ids=lambda case: case[0][:30])
+def test_the_last_line_is_the_cause(case: tuple[str, str, str, str]) -> None:
+    """It is a known one with its remedy, or the first warning that is not known, quoted."""
+    words, who, before, text = case
+    found = of(text, None)
+    assert found.cause is not None
+    assert not found.ok
+    last = str(found).splitlines()[-1]
+    assert last.startswith("cause")
+    assert words in last
+    assert found.cause.rank == who
+    assert before in found.cause.before
+    assert found.cause.known == bool(found.cause.remedy)
+
+
 # -- files ----------------------------------------------------------------------------------------------------------
 
 

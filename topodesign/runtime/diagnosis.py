@@ -48,10 +48,10 @@ def about_plan(document: Any) -> About:
 
 
 Verdict = Literal[
-    "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "not loaded", "no log"
+    "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "failed", "not loaded", "no log"
 ]
 """What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
-some ranks could not be joined, so that nothing ran."""
+some ranks could not be joined, so that nothing ran; ``failed`` is any other end."""
 Kind = tuple[str, int | None, int | None, bool | None]
 """Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
 
@@ -87,6 +87,27 @@ class Symptom(Declared):
     KEYS = "line means remedy source count"
 
 
+@dataclass(frozen=True, slots=True)
+class Cause(Declared):
+    """Why a run is not as it should be: what is known to be, or the first warning that is not known."""
+
+    line: int  # where it is said
+    text: str  # what it means or, of a warning that is not known, its words
+    known: bool  # whether its meaning is known
+    remedy: str  # what to do; nothing where that is not known
+    rank: str  # who says it: a rank, else a host and a process; nothing where neither is said
+    before: str  # what the same process said before
+
+    KEYS = "line text known remedy rank before"
+
+    def __str__(self) -> str:
+        who = f", {self.rank}" if self.rank else ""
+        if self.known:
+            return f"cause (line {self.line}{who}): {'; '.join(filter(None, (self.text, self.remedy)))}"
+        before = f'; before it: "{self.before}"' if self.before else ""
+        return f'cause, by the first warning that is not known (line {self.line}{who}): "{self.text}"{before}'
+
+
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
     """What a log says."""
@@ -102,8 +123,9 @@ class Diagnosis(Result):
     environment: dict[str, str]  # variables that it names
     lines: int  # lines of the log
     processes: int  # processes that said any of this
+    cause: Cause | None = None  # why it did not run all calls; None where it did, or the log says nothing
 
-    KEYS = "ok verdict runtime program calls symptoms advice events files environment lines processes"
+    KEYS = "ok verdict runtime program calls symptoms cause advice events files environment lines processes"
     ROWS = "calls"
 
     @property
@@ -120,6 +142,7 @@ class Diagnosis(Result):
             "loaded": "a program is loaded; the log does not say what ran the calls",
             "refused": "the runtime refused the program",
             "not connected": "some ranks could not be connected",
+            "failed": "the run failed",
             "not loaded": "no program was loaded",
             "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
         }[self.verdict]
@@ -137,8 +160,10 @@ class Diagnosis(Result):
         if len(self.calls) > _SHOWN:
             lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
         said: set[str] = set()
-        for one in self.symptoms:
+        cause = "" if self.cause is None else self.cause.text
+        for one in (one for one in self.symptoms if one.means != cause):
             remedy = "" if one.remedy in said else one.remedy
             lines.append(f"  line {one.line}: {'; '.join(filter(None, (one.means, remedy)))}")
             said.add(remedy)
-        return "\n".join([*lines, *(f"  {text}" for text in self.advice)])
+        lines += [f"  {text}" for text in self.advice]
+        return "\n".join([*lines, *([] if self.cause is None else [str(self.cause)])])

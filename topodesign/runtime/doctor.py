@@ -18,7 +18,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
 from topodesign.base.wording import with_article
-from topodesign.runtime.diagnosis import About, Call, Diagnosis, Kind, Symptom, Verdict, about_plan
+from topodesign.runtime.diagnosis import About, Call, Cause, Diagnosis, Kind, Symptom, Verdict, about_plan
 from topodesign.runtime.msccl.parse import parse_xml, read_text
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.runtime.rules import SIGNS, Sign
@@ -38,9 +38,20 @@ _WORDS = re.compile(
     r"\[jaccl\]|No local NIC|operation[= ]Connect|No interface found|PollConnect|unhandled system error|"
     r"ncclSystemError|completion from peer|StartConnect|Bootstrap : no|ncclSocketInit|connectFullMesh|"
     r"Unable to resolve hostname|connect\(\) to|inbound MPI TCP|modify QP to RTR|Physical Discovery found|"
-    r"Connections found in"
+    r"Connections found in|closed by remote peer|Cannot allocate memory|with error 4|status=4|client socket has failed|"
+    r"Watchdog caught|Connection refused|Barrier timed out|heartbeat timeout|out of memory|peer access|"
+    r"No space left|Stale file|driver version|no kernel image|Duplicate GPU|remote process exited|EADDRINUSE|"
+    r"failed to pass monitoredBarrier|rendezvous|IBV_WC|has no active port|Mismatched|memlock"
 )
 """What a line has that means something; others are not looked at any closer."""
+_WARNING = re.compile(
+    r"NCCL WARN|MSCCLPP (\d+ )?(WARN|ERROR)|\[[EW]\d*[ :]|\b(Dist\w+|nccl\w+|XlaRuntime|Runtime)Error\b|gloo::\w+|"
+    r"gloo/transport|Gloo |DEADLINE_EXCEEDED|UNAVAILABLE: |INTERNAL: |Cuda failure|HIP failure|hipError|E external/xla"
+)
+"""What a line has that warns, of NCCL, RCCL, MSCCL, MSCCL++, gloo, c10d, torch or JAX."""
+_RANK = re.compile(r"\[[Rr]ank ?(\d{1,7})\]|\brank[ =:]\s?(\d{1,7})\b|/task:(\d{1,7})")
+_OF_RANK = re.compile(r"\brank (\d{1,7}) nranks \d")
+_QUOTED = 300  # letters of a line that are quoted
 _SUMS = 4  # reduction operations from here on are averages or one's own, which no program does
 _JOINED = re.compile(r"(-?\d+)/(-?\d+)/(-?\d+)->(\d+)->(-?\d+)")  # children, rank, parent
 _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
@@ -127,6 +138,10 @@ class _Reading:
     tuned: dict[str, str] = field(default_factory=dict)
     rings: set[str] = field(default_factory=set)
     joined: set[tuple[int, int]] = field(default_factory=set)
+    ranks: dict[str, str] = field(default_factory=dict)
+    last: dict[str, str] = field(default_factory=dict)
+    known: dict[str, Cause] = field(default_factory=dict)
+    unknown: Cause | None = None
 
     @property
     def runtime(self) -> str:
@@ -141,16 +156,53 @@ class _Reading:
         if found is not None:
             self.plus |= "MSCCLPP" in found.group()
             self.nccl |= "MSCCLPP" not in found.group()
-        if _WORDS.search(line) is None:
-            return
-        message = line if found is None else line[found.end() :]
+        warns = _WARNING.search(line) is not None and self.unknown is None
+        who = self._who(line)
+        if _WORDS.search(line) is not None and self._sign(line if found is None else line[found.end() :], line):
+            warns = False
+        if warns:
+            self.unknown = self._cause(line, line.strip()[:_QUOTED], "", known=False)
+        if line.strip() and (who in self.last or len(self.last) < MOST_CALLS):
+            self.last[who] = line.strip()[:_QUOTED]
+
+    def _who(self, line: str) -> str:
+        """Return the process that a line is of; nothing where it does not say."""
+        found = _PROCESS.search(line)
+        who = "" if found is None else found["other"] or f"{found['host']}:{found['pid']}"
+        rank = _OF_RANK.search(line)
+        if who and rank is not None and len(self.ranks) < MOST_CALLS:
+            self.ranks[who] = rank[1]
+        return who
+
+    def _cause(self, line: str, text: str, remedy: str, *, known: bool) -> Cause:
+        """Return a cause with who says it and what came before."""
+        who = self._who(line)
+        said = _RANK.search(line)
+        number = self.ranks.get(who) or (next(filter(None, said.groups()), "") if said is not None else "")
+        name = f"rank {number}" if number else f"process {who}" if who else ""
+        return Cause(self.lines, text, known, remedy, name, self.last.get(who, ""))
+
+    def _sign(self, message: str, line: str) -> bool:
+        """Note the first sign that a line has; return whether it has one that gives a reason."""
         for sign in SIGNS:
             match = sign.pattern.search(message)
             # 2 is the number of MSCCL's algorithm in its own runtime alone; others say other things by it
             foreign = sign.role == "ran" and sign.runtime == "msccl" and not self.runtimes["msccl"]
             if match is not None and not foreign:
                 self._note(sign, match, line)
-                break
+                return sign.role != "failed"
+        return False
+
+    @property
+    def cause(self) -> Cause | None:
+        """What keeps the run from being as it should: what is known, unless a warning that is not came before.
+
+        What a run says in the end, such as that a peer is gone, follows from what was said before; that two ports
+        cannot be connected, or that a file is refused, is a reason by itself.
+        """
+        first = self.known.get("connection") or self.known.get("refused")
+        told = [one for one in (self.known.get("failure"), self.unknown) if one is not None]
+        return first or min(told, key=lambda one: one.line, default=self.known.get("trouble"))
 
     def close(self) -> None:
         """Count the calls of which nothing more is said."""
@@ -173,8 +225,10 @@ class _Reading:
                 self.environment[groups["name"]] = groups["value"]
         elif sign.role in {"call", "ran", "built-in"}:
             self._note_call(sign, groups, process)
-        elif sign.role in {"trouble", "refused", "connection"}:
+        elif sign.role in {"trouble", "refused", "connection", "failure"}:
             self._note_symptom(sign, groups)
+            if sign.role not in self.known:
+                self.known[sign.role] = self._cause(line, sign.means.format(**groups), sign.remedy, known=True)
         if sign.role in {"rings", "trees", "joined", "connection", "failed"}:
             self._note_start(sign, groups, process)
 
@@ -273,6 +327,7 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
         reading.environment,
         reading.lines,
         len(reading.processes),
+        None if verdict == "ran" else reading.cause,
     )
 
 
@@ -330,7 +385,9 @@ def _reasons(about: About, name: str, size: int | None, ranks: int | None, inpla
             yield f"the bytes are no multiple of its {about.chunks} chunks"
 
 
-def _verdict(reading: _Reading, runtime: str, calls: tuple[Call, ...]) -> Verdict:
+def _verdict(  # noqa: PLR0911  a sign after the other
+    reading: _Reading, runtime: str, calls: tuple[Call, ...]
+) -> Verdict:
     by = Counter(call.by for call in calls)
     meant = [call for call in calls if not call.why]
     if by["program"]:
@@ -339,6 +396,9 @@ def _verdict(reading: _Reading, runtime: str, calls: tuple[Call, ...]) -> Verdic
     events = reading.events
     if events["connection"]:
         return "not connected"
+    about_programs = events["loaded"] + events["ready"] + events["refused"] + events["loading"]
+    if events["failure"] or (reading.unknown is not None and not about_programs and not calls):
+        return "failed"
     if events["loaded"] or events["ready"]:
         return "ran nothing" if by["built-in"] else "loaded"
     if events["refused"] or (events["loading"] and reading.symptoms and runtime != "mscclpp"):

@@ -120,12 +120,12 @@ def _limits(profile: RuntimeProfile) -> dict[str, object]:
 
 Role = Literal[
     "told", "loading", "loaded", "refused", "ready", "call", "ran", "built-in", "trouble",
-    "rings", "joined", "trees", "connection", "failed",
+    "rings", "joined", "trees", "connection", "failed", "failure",
 ]  # fmt: skip
 """What a line says: an environment variable, that a file is read, that it was, that it was not, that the start is over,
 that somebody calls a collective, that a program ran, that something else did, and that something is in the way; that
-the ranks are joined in rings, which ones trees join, that they do, that two ranks cannot be connected, and that the
-start failed, without a reason."""
+the ranks are joined in rings, which ones trees join, that they do, that two ranks cannot be connected, that the
+start failed, without a reason, and that a run failed, with one."""
 
 
 @dataclass(frozen=True, slots=True)
