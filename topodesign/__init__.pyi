@@ -53,7 +53,6 @@ from topodesign.finder.survey import survey as survey
 from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
-from topodesign.optima.layout import layout as layout
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.throughput import throughput as throughput

@@ -46,7 +46,6 @@ SLOW = """
     catalog list --quality -d 2..3 -n 3..300
     compare best torus jellyfish fattree -n 24 -d 4 --size 1MiB --size 1GiB
     optimum dgx_a100(2) --scan 3 --size 1GB
-    layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB
     schedule torus(4,4) --collective broadcast --method pipeline --list --root 0 --size 64KiB --size 1GiB
     methods torus(3,3) --collective allgather --size 64KiB --method spff --method ring --method stored
     schedule biring(2,4) --collective allgather --method exact --list --chunks 2 --size 64KiB

@@ -37,7 +37,6 @@ from topodesign.cli.interrupt import Ended, in_order, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.phases import compile_phases
-from topodesign.optima.layout import layout
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.files import save_plan
 from topodesign.plans.sets import ForSizes, save_plan_set
@@ -87,7 +86,6 @@ DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for n
 BOUGHT = Both(lambda: [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
 REWIRED = Both(lambda: [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)])
 TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
-LAYOUTS = Both(lambda: [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)])
 PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 DECISIONS = Both(
@@ -285,7 +283,6 @@ WRITERS = (
     Writer("catalog/merge", "merged", _merged, makes_directory=True),
     Writer("catalog/all_to_all", PRICED.name, _prices),
     Writer("catalog/all_to_all", EXCHANGED.name, _exchange),
-    Writer("optima/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
     Writer("cli/design", "request.yaml", _request, makes_directory=True),  # nor does it write over a file

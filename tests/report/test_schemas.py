@@ -111,7 +111,6 @@ CASES = {
         fabric star.yaml
         fabric shared.yaml
         groups torus(4,4) --group 4x4:0 --collective all-to-all
-        layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
     """,
     "plans": """
         schedule circulant(12,2,3) -o rounds.npz

@@ -9,6 +9,7 @@ _SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
 _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the times."
 
 COMMANDS: dict[str, str] = {
+    "layout": "give a placement of your own with '--placement'; 'step' tries several for a training step.",
     "frontier": "use 'schedule --method exact --list'.",
     "pipeline": "use 'schedule --method pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
@@ -49,6 +50,7 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
+    "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
     "Routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
     "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
     "exact_frontier": "use list_schedules(place, collective).",

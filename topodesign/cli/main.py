@@ -37,7 +37,6 @@ SECTIONS = {
         "groups": "Price a collective in several groups that share links.",
         "uneven": "Price an all-to-all of uneven traffic.",
         "reconfigure": "Find plans whose circuits change on the way.",
-        "layout": "Place ranks on nodes so that their groups sit well.",
         "methods": "Compare all methods that schedule a collective.",
         "verify": "Check a schedule, a program or traces.",
         "simulate": "Time a schedule, with failed links or a training step.",
@@ -64,7 +63,7 @@ SECTIONS = {
 """Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
 _TOGETHER = {
     "topologies": "families compare step",
-    "prices": "groups uneven layout methods",
+    "prices": "groups uneven methods",
     "about": "doctor examples warm plugins",
 }
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}

@@ -1,4 +1,4 @@
-"""``topodesign groups``, ``uneven``, ``layout`` and ``methods``: prices beside plans."""
+"""``topodesign groups``, ``uneven`` and ``methods``: prices beside plans."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
-from topodesign.base.errors import ParameterError
-from topodesign.base.options import Option, Whole
 from topodesign.base.work_options import OwnWorkOptions
-from topodesign.cli.answers import Command, csv_option, json_option, print_answer, show, tell
+from topodesign.cli.answers import Command, csv_option, json_option, show, tell
 from topodesign.cli.options import (
     SPEC,
     MethodChoice,
@@ -29,7 +27,6 @@ from topodesign.cli.options import (
 )
 from topodesign.cli.progress import progress_bar
 from topodesign.fabrics.options import PlaceOptions
-from topodesign.schedulers.options import SearchOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -45,9 +42,8 @@ def groups(place: str, collective: Collective, group: tuple[str, ...], **options
     """Price a collective in several groups of nodes that run at the same time on shared links.
 
     PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no trees of
-    the members, are faster by bandwidth, unless it says otherwise. `topodesign schedule --group` makes a plan,
-    `topodesign layout` places ranks on nodes so that the price is low. With --without it is the price of what is left,
-    by the bandwidth of the node that then has most.
+    the members, are faster by bandwidth, unless it says otherwise. `topodesign schedule --group` makes a plan.
+    With --without it is the price of what is left, by the bandwidth of the node that then has most.
 
     Example: topodesign groups 'torus(4,4)' --group 4x4:0 --collective all-to-all
     """
@@ -85,37 +81,6 @@ def uneven(place: str, output: Path | None, **options: Any) -> None:
     if output is not None:
         found.save(output)
     show(found)
-
-
-@click.command(name="layout", cls=Command)
-@click.argument("place", type=SPEC)
-@option(
-    "--traffic GROUPS=WHAT@SIZE...",
-    "Traffic in equal groups along axes of an array of ranks, such as 8x4:0=allreduce@1GiB; may be repeated, for "
-    "traffic of several axes.",
-    required=True,
-)
-@offer(PlaceOptions, "others", others="forward")
-@seed_option("Settles what is drawn.")
-@offer(SearchOptions, "tries", tries=Option("Layouts that are priced exactly.", Whole(0, 10**4), 8, "N"))
-@output_option("File to write (.csv).")
-@json_option
-def layout(place: str, traffic: tuple[str, ...], output: Path | None, **options: Any) -> None:
-    """Place the ranks of a training run on nodes so that its groups sit well on the topology.
-
-    PLACE is a spec (quote it), a file of links, or a fabric. The layout is never dearer than the ranks in the order of
-    the nodes, by exact prices. --placement of `topodesign schedule` and `topodesign groups` takes the file.
-
-    Example: topodesign layout 'torus(4,4)' --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
-    """
-    if output is not None and output.suffix.lower() != ".csv":
-        raise ParameterError(f"a placement is written as .csv, not {output}")
-    with progress_bar("placing"):
-        found = topodesign.layout(place, traffic, **options)
-    if output is not None:
-        found.save(output)
-    said = "\n".join([str(found), *([] if output is None else [f"written to {output}"])])
-    print_answer(said, {**found.record(), "file": None if output is None else str(output)})
 
 
 @click.command(name="methods", cls=Command)

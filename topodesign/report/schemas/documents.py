@@ -193,7 +193,6 @@ SHAPES: dict[str, Shape | str] = {
             }
         )
     ),
-    "layout": declared("optima.layout:Layout", more=_FILE),
     "methods": either(
         declared("report.comparison.methods:MethodComparison", "compared on a place"),
         record({"methods": array("schedulers.listing:Listed", "All there are.")}, "without a place"),
