@@ -33,6 +33,15 @@ def test_the_order_says_nothing_of_numbers(topology: Topology, seed: int) -> Non
     assert in_order(other) == in_order(topology)
 
 
+@pytest.mark.parametrize("links", [[], [(1, 2)], [(3, 0), (3, 1), (1, 3)]])
+def test_nodes_without_links_have_a_place(links: list[tuple[int, int]]) -> None:
+    topology = Topology.from_links(4, links)
+    for seed in range(6):
+        other = renamed(topology, np.random.default_rng(seed).permutation(4))
+        assert sorted(node_order(other)) == [0, 1, 2, 3]
+        assert in_order(other) == in_order(topology)
+
+
 @pytest.mark.parametrize("spec", ["randomregulargraph(40,3,1)", "torus(4,6)", "genkautz(3,40)", "complete(70)"])
 def test_regular_and_symmetric_topologies_have_one_too(spec: str) -> None:
     topology = build(spec)

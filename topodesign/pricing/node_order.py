@@ -33,11 +33,14 @@ def node_order(topology: Topology) -> IntArray:
 def _walks(topology: Topology) -> NDArray[np.uint64]:
     """Return words that tell nodes apart by the numbers of walks from and to them, and of those that are closed."""
     entered = np.lexsort((topology.src, topology.dst))
-    first = np.searchsorted(topology.dst[entered], np.arange(topology.nodes))
+    reached, first = np.unique(topology.dst[entered], return_index=True)  # a node without links in has no walks to it
     source, capacity = topology.src[entered], topology.capacity[entered].astype(np.uint64)
     walks, told = np.eye(topology.nodes, dtype=np.uint64), np.zeros(topology.nodes, np.uint64)
     for _ in range(_LENGTHS):
-        walks = np.add.reduceat(walks[source] * capacity[:, None], first)  # row v, column u: from u to v
+        longer = np.zeros_like(walks)  # row v, column u: from u to v
+        if len(first):
+            longer[reached] = np.add.reduceat(walks[source] * capacity[:, None], first)
+        walks = longer
         words = _mixed(walks)
         told = _mixed(told + _mixed(words.sum(0)) * _ODD[0] + _mixed(words.sum(1)) * _ODD[1] + words.diagonal())
     return told

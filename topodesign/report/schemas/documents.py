@@ -144,7 +144,7 @@ SHAPES: dict[str, Shape | str] = {
     "catalog improve": "catalog.improve:Improvement",
     "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
     "catalog compare": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
-    "evaluate": "pricing.evaluation:Evaluation",
+    "evaluate": "schedulers.evaluation:Evaluation",
     "compare": _COMPARISON,
     "step": "report.comparison.steps:StepComparison",
     "design": "report.design.answer:Decision",
