@@ -31,7 +31,7 @@ class Decision(TextResult):
     """The answer to a request.
 
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
-    * ``beaten``: names of what was not scheduled, as two contenders take no more time, money or power than it does at
+    * ``beaten``: names of what was not scheduled, as a contender takes no more time, money or power than it does at
       least; or, where time was asked for, as it takes far longer than another.
     """
 
@@ -55,7 +55,7 @@ class Decision(TextResult):
             kind=dict[str, str],
             value=lambda one: dict(one.missing),
         ),
-        key("beaten", "What was not scheduled, as bounds say that two contenders are as good, or one far faster."),
+        key("beaten", "What was not scheduled, as bounds say that a contender is as good, or far faster."),
         "turns limits failures growth bill claims files",
         key("text=str(self)", "The same for people.", kind=str),
     )
@@ -95,9 +95,9 @@ class Decision(TextResult):
     @property
     def absent(self) -> tuple[str, ...]:
         """What is not in the table, and why, in sentences without their full stops."""
-        takes = "it takes" if len(self.beaten) == 1 else "they take"
-        far = f", or {FAR} times what the first does" if self.request.optimise == "time" else ""
-        more = f"{counted(len(self.beaten), 'other')} not scheduled: {takes} at least what two in the table take{far}"
+        takes = "it takes" if len(self.beaten) == 1 else "each takes"
+        far = f", or {FAR} times the least" if self.request.optimise == "time" else ""
+        more = f"{counted(len(self.beaten), 'other')} not scheduled: {takes} at least what one in the table does{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
         return (*lines, *([more] if self.beaten else []))
 

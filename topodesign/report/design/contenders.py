@@ -6,7 +6,7 @@ A new kind of contender is a function from a request to candidates, and a line i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -43,7 +43,9 @@ _NOT_CARRIED = 3  # topologies that the room does not carry, and are shown all t
 class Candidate:
     """What may be wired or bought, not yet measured; ``refused`` says why it cannot be recommended.
 
-    ``boxes`` says which NIC has which cable where that was looked for.
+    ``boxes`` says which NIC has which cable where that was looked for; ``frontier`` whether no other topology of the
+    size has fewer steps and a smaller bandwidth factor, so that it may be ahead for other sizes. ``least`` are the
+    seconds of a step that none of its plans undercuts, where they were looked at.
     """
 
     name: str
@@ -54,12 +56,19 @@ class Candidate:
     wiring: WiringPlan | None = None
     refused: str | None = None
     boxes: BoxDesign | None = None
+    frontier: bool = False
+    least: Fraction | None = None
+
+    @property
+    def topology(self) -> Topology:
+        """Its links."""
+        return self.place.topology if isinstance(self.place, Fabric) else self.place
 
 
 class Gathered(NamedTuple):
     """Contenders with their plans, the wiring of those that have one, and what is missing.
 
-    ``beaten`` are those that were not planned, since two contenders take no more than they do at least; ``whole`` says
+    ``beaten`` are those that were not planned, since their bounds say that a contender is as good; ``whole`` says
     whether all that is known was planned or beaten.
     """
 
@@ -127,8 +136,10 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
         specs = [one.spec for one in ranked[: _most(request)]]
     sizes = [share.size for share in request.mix.shares]
     front = pareto(request.nodes, degree, bidirectional=duplex, sizes=sizes, **work)
+    edges = {one.spec for one in front if degree == request.degree}
     for spec in dict.fromkeys([*specs, *(one.spec for one in front)]):
-        yield Candidate(_short(spec, request.nodes, degree), "direct", spec, build(spec))
+        name = _short(spec, request.nodes, degree)
+        yield Candidate(name, "direct", spec, build(spec), frontier=spec in edges)
 
 
 def _most(request: Request) -> int | None:
@@ -231,16 +242,20 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     beaten: list[str] = []
     links: list[tuple[Topology, str]] = []
     late = False
+
+    def note(name: str, why: str) -> None:
+        missing.append((name, why))
+
     for turn, (kind, make) in enumerate(KINDS.items()):
         share = part(progress, turn / len(KINDS), (turn + 1) / len(KINDS))
-        for one in make(request, lambda name, why: missing.append((name, why)), share):
-            topology = one.place.topology if isinstance(one.place, Fabric) else one.place
-            same = next((name for other, name in links if other == topology), None)
+        found = make(request, note, part(share, 0, 0.2) if kind == "direct" else share)
+        for one in each(_by_bounds(found, request), part(share, 0.2, 1)) if kind == "direct" else found:
+            same = next((name for other, name in links if other == one.topology), None)
             if kind == "rival" and same is not None:
-                missing.append((one.name, f"it is {same}, and in the table as that"))
+                note(one.name, f"it is {same}, and in the table as that")
                 continue
             number = counts_of(one.place)
-            if kind == "direct" and _is_beaten(topology, number, request, offers):
+            if _is_beaten(one, number, request, offers):
                 beaten.append(one.name)
                 continue
             try:
@@ -248,11 +263,11 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
                     offers.append(_offer(one, number, request))
             except OutOfTime:
                 late = True
-                missing.append((one.name, f"was not scheduled and verified within {_SECONDS:g} s"))
+                note(one.name, f"was not scheduled and verified within {_SECONDS:g} s")
             except InfeasibleError as error:
-                missing.append((one.name, str(error)))
+                note(one.name, str(error))
             else:
-                links.append((topology, one.name))
+                links.append((one.topology, one.name))
                 if one.wiring is not None:
                     wirings[one.name] = one.wiring
     if not offers:
@@ -260,22 +275,32 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     return Gathered(offers, wirings, missing, beaten, _whole(request) and request.room is None and not late)
 
 
-def _is_beaten(one: Topology, number: Counts, request: Request, offers: list[Offer]) -> bool:
-    """Return whether two contenders take no more time, money or power than this does at least: it comes third.
+def _by_bounds(some: Iterator[Candidate], request: Request) -> list[Candidate]:
+    """Return candidates with the most promising first, so that their plans rule out as many others as can be.
+
+    The two whose bounds are least are always planned: there is a runner-up, then.
+    """
+    if request.step is not None:
+        return list(some)
+    bounded = [replace(one, least=at_least(one.topology, request)) for one in some]
+    ordered = sorted(bounded, key=lambda one: one.least or 0)
+    return [replace(one, frontier=True) for one in ordered[:2]] + ordered[2:]
+
+
+def _is_beaten(one: Candidate, number: Counts, request: Request, offers: list[Offer]) -> bool:
+    """Return whether a contender takes no more time, money and power than this does at least.
 
     Or, where time is what was asked for, whether it takes far longer than another.
     """
-    if request.step is not None:
+    if one.frontier or one.least is None:
         return False
     price, watts = _charges(number, request)
-    cheap = [
-        other.time
-        for other in offers
-        if other.refused is None and (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)
+    able = [other for other in offers if other.refused is None]
+    enough = [
+        other.time for other in able if (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)
     ]
-    able = [other.time for other in offers if other.refused is None] if request.optimise == "time" else []
-    most = min([*sorted(cheap)[1:2], *([FAR * min(able)] if able else [])], default=None)
-    return most is not None and most <= at_least(one, request)
+    enough += [FAR * other.time for other in able if request.optimise == "time"]
+    return any(time <= one.least for time in enough)
 
 
 def _charges(number: Counts, request: Request) -> tuple[Fraction | None, Fraction | None]:
