@@ -130,16 +130,19 @@ def _of_degree(request: Request, degree: int, progress: Progress | None) -> Iter
     work: dict[str, Any] = {"alpha": request.work.alpha, "bandwidth": request.work.bandwidth * degree / request.degree}
     duplex = request.cabling == "duplex"
     specs: list[str] = []
+    exchanges: dict[str, Fraction] = {}
     if degree == request.degree or _whole(request):
         found = rank(request.nodes, degree, workload=request.mix, bidirectional=duplex, progress=progress, **work)
         ranked = sorted((*found.entries, *found.beaten), key=lambda one: one.times[0])
         specs = [one.spec for one in ranked[: _most(request)]]
+        exchanges = {one.spec: one.all_to_all.lower for one in ranked if one.all_to_all is not None}
     sizes = [share.size for share in request.mix.shares]
     front = pareto(request.nodes, degree, bidirectional=duplex, sizes=sizes, **work)
     edges = {one.spec for one in front if degree == request.degree}
     for spec in dict.fromkeys([*specs, *(one.spec for one in front)]):
-        name = _short(spec, request.nodes, degree)
-        yield Candidate(name, "direct", spec, build(spec), frontier=spec in edges)
+        name, topology = _short(spec, request.nodes, degree), build(spec)
+        least = None if request.step is not None else at_least(topology, request, exchange=exchanges.get(spec))
+        yield Candidate(name, "direct", spec, topology, frontier=spec in edges, least=least)
 
 
 def _most(request: Request) -> int | None:
@@ -234,7 +237,7 @@ KINDS: Mapping[str, Callable[[Request, Missing, Progress | None], Iterator[Candi
 """The kinds of contenders."""
 
 
-def gathered(request: Request, progress: Progress | None) -> Gathered:
+def gather_offers(request: Request, progress: Progress | None) -> Gathered:
     """Return all contenders, planned and timed; of two with the same links the first."""
     missing: list[tuple[str, str]] = []
     offers: list[Offer] = []
@@ -249,7 +252,7 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     for turn, (kind, make) in enumerate(KINDS.items()):
         share = part(progress, turn / len(KINDS), (turn + 1) / len(KINDS))
         found = make(request, note, part(share, 0, 0.2) if kind == "direct" else share)
-        for one in each(_by_bounds(found, request), part(share, 0.2, 1)) if kind == "direct" else found:
+        for one in each(_by_bounds(found), part(share, 0.2, 1)) if kind == "direct" else found:
             same = next((name for other, name in links if other == one.topology), None)
             if kind == "rival" and same is not None:
                 note(one.name, f"it is {same}, and in the table as that")
@@ -275,15 +278,12 @@ def gathered(request: Request, progress: Progress | None) -> Gathered:
     return Gathered(offers, wirings, missing, beaten, _whole(request) and request.room is None and not late)
 
 
-def _by_bounds(some: Iterator[Candidate], request: Request) -> list[Candidate]:
+def _by_bounds(some: Iterator[Candidate]) -> list[Candidate]:
     """Return candidates with the most promising first, so that their plans rule out as many others as can be.
 
     The two whose bounds are least are always planned: there is a runner-up, then.
     """
-    if request.step is not None:
-        return list(some)
-    bounded = [replace(one, least=at_least(one.topology, request)) for one in some]
-    ordered = sorted(bounded, key=lambda one: one.least or 0)
+    ordered = sorted(some, key=lambda one: one.least or 0)
     return [replace(one, frontier=True) for one in ordered[:2]] + ordered[2:]
 
 
@@ -296,9 +296,7 @@ def _is_beaten(one: Candidate, number: Counts, request: Request, offers: list[Of
         return False
     price, watts = _charges(number, request)
     able = [other for other in offers if other.refused is None]
-    enough = [
-        other.time for other in able if (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)
-    ]
+    enough = [other.time for other in able if (other.price or 0) <= (price or 0) and (other.watts or 0) <= (watts or 0)]
     enough += [FAR * other.time for other in able if request.optimise == "time"]
     return any(time <= one.least for time in enough)
 

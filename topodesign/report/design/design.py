@@ -13,7 +13,7 @@ from topodesign.base.progress import Progress, part
 from topodesign.report.design.ahead import in_order, turns
 from topodesign.report.design.answer import Decision
 from topodesign.report.design.boxed import MOST_PLANNED, with_plans
-from topodesign.report.design.contenders import Gathered, gathered
+from topodesign.report.design.contenders import Gathered, gather_offers
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.growth import bound_of, limits_of, stages_of
@@ -67,7 +67,7 @@ def design(
         asked = request_of(fields)
     else:
         asked = request if isinstance(request, Request) else read_request(request)
-    found = gathered(asked, part(progress, 0, 0.5))
+    found = gather_offers(asked, part(progress, 0, 0.5))
     offers, wiring = _wired(found, asked)
     best = with_plans(offers[0], most=MOST_PLANNED)
     offers = [best, *offers[1:]]

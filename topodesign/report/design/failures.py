@@ -1,4 +1,7 @@
-"""What the worst failure of one cable, and of two, cost a step: schedules are made anew for what is left."""
+"""Cost of the worst failure of one cable, and of two: schedules for the remaining links.
+
+All-to-alls of more than 32 nodes have the price of a flow over these, which is within 5% of its bound.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,9 @@ _LARGE, _LARGE_BOXES = 256, 8  # nodes, and boxes with a narrow inside, above wh
 _ONES, _PRICED, _SCHEDULED = (12, 4), (48, 8), (2, 1)
 """Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled: of few nodes,
 and of many or with a model."""
+
+_MOST_BLOCKS = 32**2
+"""Blocks of an all-to-all up to which a plan is made: a program without symmetry takes minutes from 96 nodes on."""
 
 _Item = TypeVar("_Item")
 
@@ -148,7 +154,7 @@ class _Whole:
 
     def _seconds(self, failed: Sequence[_Cable]) -> Fraction | None:
         try:
-            return measured(self.left(failed), self.request, placement=self.layout).seconds
+            return measured(self.left(failed), self.request, placement=self.layout, most_blocks=_MOST_BLOCKS).seconds
         except (DisconnectedError, InfeasibleError):
             return None
 

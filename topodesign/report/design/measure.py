@@ -38,7 +38,7 @@ from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
 
-_MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
+MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
 _GAP = Fraction(1, 20)  # of the price of a flow to its bound, at most
 
 
@@ -55,9 +55,16 @@ class Measured(NamedTuple):
 
 
 def measured(
-    place: Topology | Fabric, request: Request, method: str = "auto", *, placement: Placement | None = None
+    place: Topology | Fabric,
+    request: Request,
+    method: str = "auto",
+    *,
+    placement: Placement | None = None,
+    most_blocks: int = MOST_BLOCKS,
 ) -> Measured:
     """Return what a step takes on a place; the method is for allreduces, the placement for ranks of a model.
+
+    All-to-alls of more than ``most_blocks`` blocks, nodes times nodes, have the price of their flow and no plan.
 
     Raises
     ------
@@ -74,7 +81,7 @@ def measured(
     parts = []
     for share in request.mix.shares:
         what = share.collective
-        if what == "all-to-all" and request.nodes**2 > _MOST_BLOCKS:
+        if what == "all-to-all" and request.nodes**2 > most_blocks:
             parts.append(_exchange(place, share, request))
             continue
         if what not in plans:
@@ -94,11 +101,14 @@ def measured_boxes(
     return Measured(rated_parts(fabric, box_rates(*how, without=without), request))
 
 
-def at_least(topology: Topology, request: Request, effort: Effort = "quick") -> Fraction:
+def at_least(
+    topology: Topology, request: Request, effort: Effort = "quick", *, exchange: Fraction | None = None
+) -> Fraction:
     """Return the seconds of a step that no schedule of a topology undercuts.
 
     Whatever is sent takes alpha for every step to the farthest node, and the bytes of all others come in, and go out,
-    over the links of the node with the fewest; what bounds all-to-alls is a matter of effort.
+    over the links of the node with the fewest. ``exchange`` bounds the bandwidth factor of all-to-alls from below,
+    where such a bound is known; otherwise one is computed with the effort.
     """
     real = topology.src != topology.dst
     ends = (

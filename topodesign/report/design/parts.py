@@ -146,7 +146,7 @@ class Limit(Declared):
 
 @dataclass(frozen=True)
 class Loss(Declared):
-    """What failures of cables cost, with schedules made anew for what is left."""
+    """Cost of failed cables, with new schedules, or prices of flows, for the remaining links."""
 
     cables: tuple[str, ...]  # the cables that fail, by their names in the wiring plan
     links: tuple[str, ...]  # the same by the names of hosts
