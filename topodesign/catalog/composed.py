@@ -8,7 +8,7 @@ time, so that the answer depends on the question and the catalog alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +28,7 @@ from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.line import line
 from topodesign.graphs.genkautz import orbits
-from topodesign.pricing.closed_form import distances
+from topodesign.pricing.closed_form import distances, price_unless
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.search.candidate import Candidate, insert, line_spec, product_spec, transpose_spec
@@ -70,10 +70,10 @@ def composed(
         shelf.price(spec, steps, base)
     made = with_digits(target, catalog, min((runtime(one.mean) for one in shelf.front), default=None))
     if made is not None and made.spec is not None:
-        shelf.put(_priced(made.spec, made))
+        shelf.put_priced(made.spec, made)
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
-        shelf.put(_priced(spec, topology))
+        shelf.put_priced(spec, topology)
     if keeps_port_free(*target.size, duplex=target.duplex) and is_poor(target, shelf.front):
         for one in composed(replace(target, degree=target.degree - 1), catalog, seed=seed, seconds=seconds):
             shelf.price(with_idle_ports(one.spec))
@@ -104,9 +104,28 @@ class _Shelf:
         least = exact.mean.bandwidth if exact and exact.basis is not Basis.BOUND else Fraction(0)
         if self._rules_out(steps, least):
             return
-        candidate = _from_links(spec, self.target, lambda far: self._rules_out(far, least))
-        if candidate is not None:
-            self.put(candidate)
+        topology = _build(spec, self.target)
+        try:
+            if topology is not None and not self._rules_out(int(distances(topology, 0).max()), least):
+                self.put_priced(spec, topology)
+        except (ParameterError, DisconnectedError):
+            return  # a member that is not connected
+
+    def put_priced(self, spec: Spec, topology: Topology) -> None:
+        """Price a topology from its links and keep it, unless some of its nodes show that it is dominated."""
+        optimum = Fraction(self.target.nodes - 1, self.target.nodes)
+
+        def ruled_out(cost: Cost) -> bool:
+            return self._rules_out(cost.steps, (cost.bandwidth + optimum) / 2)
+
+        there = price_unless(topology, ruled_out)
+        if there is None:
+            return
+        back = there if topology.is_duplex else price_unless(
+            topology.transpose(), lambda cost: self._rules_out(cost.steps, cost.averaged(there).bandwidth)
+        )  # fmt: skip
+        if back is not None:
+            self.put(_oriented(spec, topology, there, back))
 
     def _rules_out(self, steps: int, bandwidth: Fraction = Fraction(0)) -> bool:
         least = Cost(steps, max(bandwidth, Fraction(self.target.nodes - 1, self.target.nodes)))
@@ -330,28 +349,29 @@ def _has_many_orbits(spec: Spec, links: int) -> bool:
     return orbits(*(one for one in inner.args if isinstance(one, int))) * links > _MOST_WORK
 
 
-def _from_links(spec: Spec, target: Target, ruled_out: Callable[[int], bool] | None = None) -> Candidate | None:
-    """Return a topology priced from its links; None if it is too large, has too many orbits or another size.
-
-    None, too, if the steps that one node needs are ruled out.
-    """
+def _build(spec: Spec, target: Target) -> Topology | None:
+    """Return a topology; None if it is too large, has too many orbits or another size."""
     links = target.nodes * target.degree
     if links > _MOST_BUILT or _has_many_orbits(spec, links):
         return None
     try:
         topology = build(spec)
-        if not _can_be_priced(topology, target):
-            return None
-        if ruled_out is not None and ruled_out(int(distances(topology, 0).max())):
-            return None
-        return _priced(spec, topology)
+        return topology if _can_be_priced(topology, target) else None
     except (ParameterError, SpecError, DisconnectedError):
-        return None  # a family or an expansion that refuses this after all, or a member that is not connected
+        return None  # a family or an expansion that refuses this after all
 
 
-def _priced(spec: Spec, topology: Topology) -> Candidate:
-    """Return a topology with its price from its links, or one source for each orbit."""
-    there, back = price_both(topology)
+def _from_links(spec: Spec, target: Target) -> Candidate | None:
+    """Return a topology priced from its links; None if it is too large, has too many orbits or another size."""
+    topology = _build(spec, target)
+    try:
+        return None if topology is None else _oriented(spec, topology, *price_both(topology))
+    except (ParameterError, DisconnectedError):
+        return None  # a member that is not connected
+
+
+def _oriented(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
+    """Return a topology with its price from its links, or its transpose if that has the dearer reduce-scatter."""
     if back.bandwidth > there.bandwidth:
         there, back = back, there
         spec = transpose_spec(spec)

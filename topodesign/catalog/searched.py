@@ -232,9 +232,20 @@ def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> T
     least = Fraction(nodes - 1, nodes)
     if fastest is not None and runtime(Cost(digits(nodes, degree), GOOD * least)) >= fastest:
         return None
-    found = ((cost, number, one) for number, one in enumerate(_drafts(target, catalog)) if (cost := _seen(one, target)))
-    best = min(found, key=lambda one: (one[0].bandwidth, one[1]), default=None)
-    return None if best is None or (fastest is not None and runtime(best[0]) >= fastest) else best[2]
+    best: Topology | None = None
+    lowest: Fraction | None = None
+    for draft in _drafts(target, catalog):
+        there = price_at_least(draft, _SOURCES)
+        bound = Cost(there.steps, (there.bandwidth + least) / 2)
+        slow = fastest is not None and runtime(bound) >= fastest
+        if slow or there.steps > digits(nodes, degree) or (lowest is not None and bound.bandwidth >= lowest):
+            continue
+        back = price_at_least(draft.transpose(), _SOURCES)
+        mean = there.averaged(back)
+        slow = fastest is not None and runtime(mean) >= fastest
+        if not slow and back.steps <= digits(nodes, degree) and (lowest is None or mean.bandwidth < lowest):
+            best, lowest = draft, mean.bandwidth
+    return best
 
 
 def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
@@ -259,11 +270,3 @@ def _renamed(spec: Spec, nodes: int) -> Spec | None:
     while spec.name in {"turn", "transpose"} and isinstance(spec.args[0], Spec):
         spec = spec.args[0]
     return Spec(spec.name, (nodes, *spec.args[1:])) if spec.name == "congruential" else None
-
-
-def _seen(topology: Topology, target: Target) -> Cost | None:
-    """Return what both collectives cost on average as far as some nodes tell, None if these need more steps than k."""
-    there, back = (price_at_least(one, _SOURCES) for one in (topology, topology.transpose()))
-    if max(there.steps, back.steps) > digits(*target.size):
-        return None
-    return Cost(there.steps, (there.bandwidth + back.bandwidth) / 2)

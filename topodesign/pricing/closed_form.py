@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +22,8 @@ _MOST_PORTS = 2**20
 _MOST_WIDE_WORK = 2**31
 """Links times sources times neighbours that the slower way for many neighbours takes; tens of seconds."""
 _WORK_PER_THREAD = 2**19  # links times sources below which a second thread does not pay
+_FIRST = 32  # nodes after which a topology may be ruled out
+_SPREAD = 7919  # a prime, which puts nodes that are close by number far apart
 _WORK_PER_PIECE = 2**22  # links times sources that take about as long as a piece should
 
 
@@ -69,6 +72,30 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
     _check(topology)
     some = _sources(topology)
     return cost_of(topology, *largest_loads(topology, some[:: -(-len(some) // sources)]))
+
+
+def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> Cost | None:
+    """Price a topology as :func:`price`, or return None as soon as some nodes show that it costs too much.
+
+    Parameters
+    ----------
+    topology
+        As for :func:`price`.
+    ruled_out
+        Whether a topology that costs no less than this is of no use. It is asked after 32, 96, 224 nodes and so on,
+        spread over the topology.
+    """
+    _check(topology)
+    some = _sources(topology)
+    spread = some[np.argsort(np.arange(len(some)) * _SPREAD % len(some), kind="stable")]
+    loads, done, piece = None, 0, _FIRST
+    while done < len(spread):
+        more = largest_loads(topology, spread[done : done + piece])
+        loads = more if loads is None else larger(loads, more)
+        done, piece = done + piece, 2 * piece
+        if ruled_out(cost_of(topology, *loads)):
+            return None
+    return None if loads is None else cost_of(topology, *loads)
 
 
 def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:
