@@ -13,7 +13,7 @@ from topodesign.cli.main import run
 from topodesign.finder import sources
 from topodesign.finder.question import Objective, Question
 from topodesign.finder.sources import read_candidates
-from topodesign.pricing.evaluation import price_both
+from topodesign.schedulers.price import price_plans
 
 
 def test_they_are_priced_by_their_links() -> None:
@@ -21,7 +21,7 @@ def test_they_are_priced_by_their_links() -> None:
     found = pareto(16, 4, candidates=["torus(4,4)", build("dicirculant(16,1,2,5,8)"), graph, "circulant(16,3,4)"])
     assert found.entries == pareto(16, 4).entries
     for one, text in zip(found.candidates, ("torus(4,4)", "dicirculant(16,1,2,5,8)", "hypercube(4)"), strict=False):
-        assert {one.cost, one.allgather} == set(price_both(build(text)))
+        assert (one.cost, one.allgather) == price_plans(build(text)).cheapest
         assert one.duplex == build(text).is_duplex
         assert one.found == "own"
     assert [one.label for one in found.candidates][2] == "candidate 3"

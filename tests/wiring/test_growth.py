@@ -12,7 +12,7 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import program
 from topodesign.fabrics.networks import read_network
-from topodesign.pricing.closed_form import price
+from topodesign.schedulers.price import price_plans
 from topodesign.wiring.change.growth import Growth, grow
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.inventory.answers import plain_inventory
@@ -26,7 +26,7 @@ def check(found: Growth) -> None:
         topology = one.topology
         assert topology.nodes == found.nodes
         assert topology.degree <= found.degree
-        assert one.entry.cost == price(topology, all_sources=True)
+        assert one.entry.cost == price_plans(topology, all_sources=True).cheapest[0]
         assert one.at_least <= one.moves
         for other in found.topologies[:place]:
             assert other.moves < one.moves

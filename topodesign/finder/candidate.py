@@ -231,9 +231,12 @@ def measure(candidate: Candidate, asked: Question, effort: Effort | None = None)
     All-to-all is priced where the objective has it, or with the ``effort`` that is given. A candidate of your own
     raises what is wrong with it.
     """
-    exchange = candidate.all_to_all
+    exchange, basis = candidate.all_to_all, candidate.basis
     try:
-        there, back = candidate.costs or _price(candidate.topology)
+        if candidate.costs is None:
+            (there, back), basis = _price(candidate.topology, asked)
+        else:
+            there, back = candidate.costs
         wanted: Effort | None = effort or ("quick" if asked.objective.exchanges else None)
         if exchange is None and wanted is not None:
             exchange = _price_all_to_all(candidate.topology, wanted)
@@ -249,13 +252,16 @@ def measure(candidate: Candidate, asked: Question, effort: Effort | None = None)
     times = asked.objective.times(there, back, Fraction(0) if exchange is None else exchange.upper)
     built = vars(candidate).get("topology", candidate.given)
     name, source = candidate.name, candidate.source
-    return Entry(asked, candidate.spec, there, back, duplex, candidate.basis, times, (), exchange, name, source, built)
+    return Entry(asked, candidate.spec, there, back, duplex, basis, times, (), exchange, name, source, built)
 
 
-def _price(topology: Topology) -> tuple[Cost, Cost]:
-    from topodesign.pricing.evaluation import price_both  # noqa: PLC0415  heavy
+def _price(topology: Topology, asked: Question) -> tuple[tuple[Cost, Cost], Basis]:
+    """Return the price of the plans known that are fastest for what is asked, and what it rests on."""
+    from topodesign.schedulers.price import price_plans  # noqa: PLC0415  heavy
 
-    return price_both(topology)
+    ways = price_plans(topology).ways
+    methods, pair = min(ways, key=lambda way: asked.objective.times(way[1][0], way[1][1], Fraction(0))[0])
+    return pair, Basis.DEFERRED if "deferred" in methods else Basis.LINKS
 
 
 def _price_all_to_all(topology: Topology, effort: Effort) -> Bounds | None:
