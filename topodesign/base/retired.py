@@ -14,7 +14,7 @@ COMMANDS: dict[str, str] = {
     "pipeline": "use 'schedule --method pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
     "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
-    "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing', and 'simulate --hop'.",
+    "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing'.",
     "routes": "use the routing engines of the subnet manager (OpenSM) or switches; 'wire export' has routes of hosts.",
     "synthesize": "use 'pareto --no-catalog'.",
     "wire apply": "write files with 'wire diff --commands' and check the answers with 'wire check --ocs'.",

@@ -201,18 +201,24 @@ class Routed(Movement):
         return found
 
     @property
-    def claim(self) -> dict[str, Fraction]:
-        """What it costs: steps, the links of the longest route of each added up, and the bandwidth factor y."""
+    def factors(self) -> list[Fraction]:
+        """What each step adds to the bandwidth factor y."""
         members = self.collective.members(self.topology.nodes, self.topology.switches)
         shards = self.collective.shares(self.block[:0], self.topology.nodes, len(members))[1]
-        total = Fraction(0)
+        found = []
         for row in self.loads:
             pairs = set(zip(row.tolist(), self.topology.capacity.tolist(), strict=True))
-            total += max((Fraction(load, room) for load, room in pairs), default=Fraction(0))
+            fullest = max((Fraction(load, room) for load, room in pairs), default=Fraction(0))
+            found.append(Fraction(self.topology.degree, shards * self.units) * fullest)
+        return found
+
+    @property
+    def claim(self) -> dict[str, Fraction]:
+        """What it costs: steps, the links of the longest route of each added up, and the bandwidth factor y."""
         return {
             "steps": Fraction(self.steps),
             "hops": Fraction(sum(self.longest)),
-            "bandwidth": Fraction(self.topology.degree, shards * self.units) * total,
+            "bandwidth": sum(self.factors, Fraction(0)),
         }
 
 

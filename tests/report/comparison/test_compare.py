@@ -240,5 +240,17 @@ def test_on_both_sides_of_a_turn_others_are_the_fastest() -> None:
     assert again.best().name == found.thresholds[0].then
 
 
+@pytest.mark.parametrize("method", ["swing", "bine"])
+def test_messages_that_pass_through_nodes_take_what_simulate_says(method: str) -> None:
+    """On a ring of nine the ternary scheme takes fewer steps than sends to neighbours do at least, and says so."""
+    found = compare([f"torus(4,4)@{method}", "torus(4,4)"], hop="2us", sizes=["1KiB", "1MiB"])
+    plan = schedule("torus(4,4)", method=method)
+    times = [simulate(plan, size=size, hop="2us").time for size in ("1KiB", "1MiB")]
+    assert list(found.contenders[0].times) == times
+    assert "lower bound for sends to neighbours" in str(found.table())
+    ring = compare(["circulant(9,1)@ternary", "circulant(9,1)"])
+    assert ring.contenders[0].steps < min(one.steps for one in ring.bounds)
+
+
 def test_without_switches_nothing_turns_on_them() -> None:
     assert compare(["best", "torus"], nodes=16, degree=4).thresholds == ()

@@ -211,6 +211,7 @@ class Comparison(SideBySide):
         empty = [""] * (5 + priced + bool(trained))
         fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
         least = "lower bound without switches" if fabrics else "lower bound"
+        least = "lower bound for sends to neighbours" if any(one.passing for one in self.contenders) else least
         none = ("",) * (switched + chunked)
         for bound in self.bounds:
             times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
@@ -249,6 +250,9 @@ class Comparison(SideBySide):
     def _formulas(self) -> Iterator[str]:
         """Yield how times follow from the columns."""
         yield "time = 2 (steps alpha + y M/B)"
+        passing = [one.name for one in self.contenders if one.passing]
+        if passing:
+            yield f"{listed(passing)}: messages pass through nodes; a step adds hop for each link of its longest route"
         step = step_words(switched=self.switched)
         if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
             yield f"with chunks 2 (steps + chunks - 1) ({step} + y M/B / chunks)"

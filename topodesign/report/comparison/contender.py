@@ -22,6 +22,7 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
+from topodesign.plans.rounds import Routed
 from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.all_to_all import all_to_all
@@ -116,6 +117,11 @@ class Contender(Declared):
     def chunks(self) -> tuple[int, ...]:
         """The fastest number of chunks for each size; 1 of what is no pipeline."""
         return self.timing.chunks(self.workload)
+
+    @property
+    def passing(self) -> bool:
+        """Whether messages of its plan pass through nodes."""
+        return self.plan is not None and isinstance(self.plan.movement, Routed)
 
     def wires(self, degree: int | None) -> Wires:
         """Return its links for prices of training steps, if its nodes have so many ports."""
@@ -279,6 +285,9 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     if not verdict.ok:
         raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
     claim = plan.claim
+    if isinstance(plan.movement, Routed) and ports is not None:
+        steps = zip(plan.movement.longest, plan.movement.factors, strict=True)
+        return Timing(tuple(Phase(1, 1, links, factor * ports) for links, factor in steps))
     if kind_of(plan).pace == "steps" and ports is not None:
         return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
     rate = None if ports is None else work.bandwidth / ports

@@ -19,7 +19,7 @@ class Phase(NamedTuple):
 
     steps: int  # communication steps, or height of trees
     starts: int  # messages that the busiest port starts in a step
-    switches: int  # switches that data pass at most from node to node
+    switches: int  # switches that data pass at most from node to node, or links of messages that pass through nodes
     factor: Fraction  # bandwidth factor y
 
 
@@ -34,7 +34,8 @@ class Timing(Declared):
         "pipelined",
         key(
             "phases=len(phases)",
-            "Pipelines one after the other: 2 of an allreduce in halves, 1 of one at once; 0 of timed sends.",
+            "Pipelines one after the other: 2 of an allreduce in halves, 1 of one at once; 0 of timed sends. Steps, "
+            "where messages pass through nodes.",
         ),
         "gaps hops",
     )
