@@ -324,7 +324,13 @@ class _Edges:
                 continue
             unit = (asked[1] if asked else "") or self._unit(plain)
             self.used.add(name)
-            if unit or name == "bandwidth" or any(_rate_text(value) is not None for value in values.values()):
+            self.used.add(self._unit_column(name))
+            if (
+                unit
+                or name == "bandwidth"
+                or self._unit_column(name)
+                or any(_rate_text(value) is not None for value in values.values())
+            ):
                 rates[name] = [self._rate(name, place, unit) for place in range(len(self.pairs))]
                 if name != "bandwidth":
                     said = f" ({unit})" if unit else ""
@@ -350,13 +356,15 @@ class _Edges:
         if plain in _RATES or (
             plain.startswith(("bandwidth", "bw", "speed", "rate", "capacity", "linkspeed")) and plain.endswith("bps")
         ):
-            if plain == "linkspeed" and "LinkSpeedUnits" in self.columns and "LinkSpeedRaw" in self.columns:
-                self.used |= {name, "LinkSpeedUnits"}  # the raw value says the same in bits per second
-                return False
             return True
         if plain in {"weight", "column3"} or name == "label":
             return len(values) == len(self.pairs) and all(_rate_text(value) is not None for value in values.values())
         return False
+
+    def _unit_column(self, name: str) -> str:
+        """Return the attribute of edges that says the unit of another, such as LinkSpeedUnits; nothing if none does."""
+        wanted = {f"{_plain(name)}unit", f"{_plain(name)}units"}
+        return next((column for column in self.columns if _plain(column) in wanted), "")
 
     def _unit(self, plain: str) -> str:
         """Return the unit that the name, or an attribute of the graph, says of an attribute."""
@@ -375,11 +383,10 @@ class _Edges:
         where = self.where(place)
         if unit and _number(value) is not None:
             value = f"{_decimal(value)}{_PREFIXES.get(unit.lower(), unit)}"
-        if name == "LinkSpeed" and "LinkSpeedUnits" in self.columns and _number(value) is not None:
-            self.used.add("LinkSpeedUnits")
-            value = (
-                f"{_decimal(value)}{_PREFIXES.get(str(self.columns['LinkSpeedUnits'].get(place, '?')).lower(), '?')}"
-            )
+        units = self._unit_column(name)
+        if units and _number(value) is not None:
+            said = str(self.columns[units].get(place, "?"))
+            value = f"{_decimal(value)}{_PREFIXES.get(said.lower(), said)}"
         try:
             return parse_bandwidth(value) / 8
         except UnitError as error:
