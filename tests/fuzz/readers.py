@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fabrics.machines.texts import dgx_matrix, lstopo_text, nccl_text, rocm_text
+from tests.fabrics.networks.test_tools import HPCC, LAB, SIMAI
 from tests.samples.plans import plan_of
 from tests.samples.wirings import switch_files
 from topodesign.base.errors import FileFormatError
@@ -233,11 +234,20 @@ MACHINES: tuple[tuple[MachineTool, str, str], ...] = (
     ("lstopo", "l.xml", lstopo_text()),
 )
 
+GML = "graph [\n" + "".join(f"  node [\n    id {n}\n  ]\n" for n in range(3)) + "".join(
+    f"  edge [\n    source {n}\n    target {(n + 1) % 3}\n    bw_gbps {n + 1}\n  ]\n" for n in range(3)
+) + "]\n"  # fmt: skip
+PAJEK = "*vertices 3\n1 a\n2 b\n3 c\n*edges\n1 2\n2 3\n3 1\n"
+
 READERS = (
     Reader("finder/sources", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
         Reader("fabrics/networks/read", f"t.{ending}", write_links(RING, ending).encode, read_fabric)
         for ending in LINK_ENDINGS
+    ),
+    *(
+        Reader("fabrics/networks/read", f"{name}.txt", text.encode, read_fabric)
+        for name, text in {"hpcc": HPCC, "simai": SIMAI, "lab": LAB, "gml": GML, "pajek": PAJEK}.items()
     ),
     *(
         Reader("fabrics/networks/read", f"{name}.{ending}", write_fabric(fabric, ending).encode, read_fabric)

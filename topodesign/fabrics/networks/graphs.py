@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -76,7 +77,9 @@ def _named(node: Any) -> str:
 def _parsed(form: str, parse: Callable[[], nx.Graph]) -> RawNetwork:
     """Return what networkx reads; whatever it or its libraries raise is ours."""
     try:
-        graph = parse()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a library takes for granted in a file that is not quite its form
+            graph = parse()
     except Exception as error:  # noqa: BLE001  networkx does not check the form, so that anything may come of it
         raise FileFormatError(f"not {form}: {' '.join(str(error).split())[:150]}") from None
     return _from_networkx(graph, form)

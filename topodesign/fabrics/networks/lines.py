@@ -31,7 +31,7 @@ def read_lines(text: str, ending: str, rules: Rules) -> RawNetwork:
         if sign:
             try:
                 fields = ast.literal_eval("{" + rest.strip()) or PLAIN
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 fields = PLAIN if rest.strip() == "}" else None  # type: ignore[assignment]
             if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
                 raise FileFormatError(f"line {number}: expected two nodes and a mapping such as {{'capacity': 2}}")
@@ -65,7 +65,7 @@ def _edges(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rules) -
     if len(rows) > 1 and len(heading) == 3 and {len(cells) for _, cells, _ in rows[1:]} == {2}:
         hosts, count, radix = heading  # a host-switch graph of Graph Golf
         used = {int(cell) for _, cells, _ in rows[1:] for cell in cells if is_whole(cell)}
-        if used and max(used) == hosts + count - 1:
+        if used and max(used) == hosts + count - 1 and _all_numbers(rows):
             switches, rows = range(hosts, hosts + count), rows[1:]
             notes.append(f"line 1 is a heading: {hosts} hosts, then {count} switches of {radix} ports")
     elif len(rows) > 2 and len(heading) in {1, 2}:

@@ -137,6 +137,8 @@ def read_ns3(text: str) -> RawNetwork:
     lines = [line.split() for line in text.splitlines() if line.split() and not line.startswith("#")]
     heading = [int(word) for word in lines[0] if is_whole(word)]
     simai = len(lines[0]) > 3
+    if len(heading) < (5 if simai else 3):
+        raise FileFormatError("line 1: expected the numbers of nodes, switches and links")
     count, switches, links = (heading[0], sum(heading[2:4]), heading[4]) if simai else heading
     check_buildable(count, links)
     chosen: set[str] = set()
@@ -173,9 +175,11 @@ def read_astra(data: dict[str, Any]) -> RawNetwork:
         times = [Fraction(str(word)) for word in delays]
     except ValueError:
         raise FileFormatError("npus_count, bandwidth (GB/s) and latency (ns) are numbers") from None
+    if min(sizes, default=0) < 2 or min(speeds) <= 0 or min(times) < 0:
+        raise FileFormatError("npus_count must be 2 or more, bandwidth above zero, and latency zero or more")
     total = 1
     for size in sizes:
-        total *= max(size, 1)
+        total *= size
         check_buildable(total, total)
     nodes: dict[str, Mapping[str, Any]] = {str(number): PLAIN for number in range(total)}
     edges: list[tuple[str, str, Mapping[str, Any]]] = []
@@ -221,8 +225,10 @@ def read_taccl(data: dict[str, Any]) -> RawNetwork:
     for to, source in product(range(count), repeat=2):
         if to == source or not links[to][source]:
             continue
-        if not all(isinstance(one[to][source], int | float) and one[to][source] > 0 for one in (links, betas)):
-            raise FileFormatError(f"links and betas of row {to}, column {source} must be numbers above zero")
+        if not all(isinstance(one[to][source], int | float) and 0 < one[to][source] < 10**9 for one in (links, betas)):
+            raise FileFormatError(
+                f"links and betas of row {to}, column {source} must be numbers above zero, below 10^9"
+            )
         said = {"bandwidth": 10**12 / Fraction(str(betas[to][source])), "delay": f"{alpha}us"}
         edges.append((str(source), str(to), said))
     note = (
