@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free, moore_bound
+from topodesign.base.cost import Basis, Cost, commuting_bound, keeps_port_free
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.progress import Progress, each, part, tell
 from topodesign.base.spec import Spec, parse
@@ -31,7 +31,7 @@ from topodesign.graphs.genkautz import orbits
 from topodesign.pricing.closed_form import distances, price_unless
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
-from topodesign.search.candidate import Candidate, insert, line_spec, product_spec, transpose_spec
+from topodesign.search.candidate import Candidate, insert, least_steps, line_spec, product_spec, transpose_spec
 from topodesign.search.target import Found, Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -213,7 +213,7 @@ class _Composer:
                 # Ways between copies are ways between what they are copies of, whose sets of links are as full; and of
                 # line graphs the steps are known.
                 known = base.basis is not Basis.BOUND or base.spec.name == "line"
-                yield Spec("degree", (base.spec, copies)), base.cost.steps if known else _least(smaller), base
+                yield Spec("degree", (base.spec, copies)), base.cost.steps if known else least_steps(smaller), base
         if target.duplex and degree % 2 == 0:
             bases = sorted(self.by_theorem(replace(target, degree=degree // 2, duplex=False)), key=lambda one: one.rank)
             for base in _frontier(bases)[:_TRIED]:
@@ -247,10 +247,10 @@ class _Composer:
                 one, other = Target(first, share, duplex), Target(nodes // first, degree - share, duplex)
                 if not (_possible(one) and _possible(other)):
                     continue
-                if best is not None and _least(one) + _least(other) >= best:
+                if best is not None and least_steps(one) + least_steps(other) >= best:
                     continue
                 left = min(self._factors(one), key=lambda pair: (pair[0], len(pair[1])), default=None)
-                if left is None or (best is not None and left[0] + _least(other) >= best):
+                if left is None or (best is not None and left[0] + least_steps(other) >= best):
                     continue
                 right = self.optimal(other)
                 if right is not None and (best is None or left[0] + right[0] < best):
@@ -306,10 +306,6 @@ def _possible(target: Target) -> bool:
     return target.degree < target.nodes and (
         not target.duplex or (target.nodes * target.degree % 2 == 0 and (target.degree > 1 or target.nodes == 2))
     )
-
-
-def _least(target: Target) -> int:
-    return moore_bound(target.nodes, target.degree, duplex=target.duplex)
 
 
 def _factor_topologies(spec: Spec) -> Iterator[Topology]:

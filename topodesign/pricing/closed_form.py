@@ -60,7 +60,7 @@ def price(topology: Topology, *, all_sources: bool = False, progress: Progress |
     Efficient Direct-Connect Topologies, equations (1) and (2) and Theorem 20.
     """
     _check(topology)
-    sources = np.arange(topology.nodes) if all_sources else _sources(topology)
+    sources = np.arange(topology.nodes) if all_sources else sources_of(topology)
     return cost_of(topology, *largest_loads(topology, sources, progress))
 
 
@@ -70,7 +70,7 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
     Steps and every load are maxima over the nodes, so those of some nodes are lower bounds.
     """
     _check(topology)
-    some = _sources(topology)
+    some = sources_of(topology)
     return cost_of(topology, *largest_loads(topology, some[:: -(-len(some) // sources)]))
 
 
@@ -86,7 +86,7 @@ def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> Cost 
         spread over the topology.
     """
     _check(topology)
-    some = _sources(topology)
+    some = sources_of(topology)
     spread = some[np.argsort(np.arange(len(some)) * _SPREAD % len(some), kind="stable")]
     loads, done, piece = None, 0, _FIRST
     while done < len(spread):
@@ -104,12 +104,12 @@ def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fracti
     See :func:`price` for parameters and errors.
     """
     _check(topology)
-    loads = largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
+    loads = largest_loads(topology, np.arange(topology.nodes) if all_sources else sources_of(topology))
     return [Fraction(p, q) for p, q in zip(*(column.tolist() for column in loads), strict=True)]
 
 
-def _sources(topology: Topology) -> IntArray:
-    """Return the nodes that have to be looked at."""
+def sources_of(topology: Topology) -> IntArray:
+    """Return the nodes that have to be looked at: one of each that symmetry knows to be alike."""
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
@@ -194,7 +194,7 @@ def undirected_girth(topology: Topology, *, all_sources: bool = False, progress:
 def _shortest_cycle(
     topology: Topology, all_sources: bool, progress: Progress | None, *, undirected: bool
 ) -> int | None:
-    sources = np.arange(topology.nodes) if all_sources else _sources(topology)
+    sources = np.arange(topology.nodes) if all_sources else sources_of(topology)
     found = LARGEST
 
     def look(_worker: int, begin: int, end: int) -> None:

@@ -21,7 +21,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
 from topodesign.pricing import kernels
-from topodesign.pricing.closed_form import layer_loads, price
+from topodesign.pricing.closed_form import layer_loads, price, sources_of
 from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.schedulers.method import Method, Progress, Request, cost_in, folds, planned
 from topodesign.topology.link_table import LinkTable
@@ -221,7 +221,7 @@ def _fewest_units(topology: Topology, loads: list[Fraction], most: int | None) -
     capacities = _capacities(topology)
     enough = math.lcm(*(load.denominator for load in loads))
     base = math.lcm(*(math.gcd(*((load * c).denominator for c in capacities)) for load in set(loads)))
-    sources, most = _sources(topology), enough if most is None else most
+    sources, most = sources_of(topology), enough if most is None else most
     for units in range(base, min(enough, base * _FEWEST_TRIES + 1, most + 1), base):
         if _batch(topology, sources, units, [load * units for load in loads]) is not None:
             return units
@@ -271,17 +271,13 @@ def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fract
         """Whether an integer split exists that keeps to a limit at distance x + 1, and to none at others."""
         limits = [Fraction(topology.nodes * units)] * len(loads)
         limits[x] = Fraction(limit, common)
-        return _batch(topology, _sources(topology), units, limits) is not None
+        return _batch(topology, sources_of(topology), units, limits) is not None
 
     limits = []
     for x, load in enumerate(loads):
         tried = range(math.ceil(load * units * common), math.ceil(load * units) * common)  # its end is enough
         limits.append(Fraction(tried.start + bisect_left(tried, True, key=partial(fits, x)), common))
     return limits
-
-
-def _sources(topology: Topology) -> IntArray:
-    return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
 def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> NDArray[Any]:

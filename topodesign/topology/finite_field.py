@@ -93,6 +93,11 @@ def prime_power(q: int) -> tuple[int, int]:
     return p, k
 
 
+def is_prime(number: int) -> bool:
+    """Return whether a number is a prime."""
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))
+
+
 @lru_cache(maxsize=1024)
 def is_prime_power(q: int) -> bool:
     """Return whether a field of q elements exists (and q is at most 2^40)."""

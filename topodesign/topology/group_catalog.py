@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.spec import Spec
-from topodesign.topology.finite_field import is_prime_power
+from topodesign.topology.finite_field import is_prime, is_prime_power
 from topodesign.topology.groups import Group, group
 from topodesign.topology.topology import IntArray
 
@@ -62,7 +62,7 @@ def _small_factors(order: int) -> list[_Description]:
     found = list(_undivided(order))
     for m in range(2, order):
         n = order // m
-        if order % m == 0 and n > 2 and _is_prime(n) and (n - 1) % m == 0:
+        if order % m == 0 and n > 2 and is_prime(n) and (n - 1) % m == 0:
             r = min(r for r in range(2, n) if _multiplicative_order(r, n) == m)
             classes = m + (n - 1) // m
             found.append(_Description(Spec("metacyclic", (n, m, r)), order, Fraction(classes, order)))
@@ -215,10 +215,6 @@ def _semidirect_spec(a: int, unit: int, n: int, tail: tuple[int, ...], m: int) -
 @functools.lru_cache(maxsize=4096)
 def _divisors(value: int) -> tuple[int, ...]:
     return tuple(d for d in range(1, value + 1) if value % d == 0)
-
-
-def _is_prime(n: int) -> bool:
-    return n > 1 and all(n % p for p in range(2, math.isqrt(n) + 1))
 
 
 def _multiplicative_order(r: int, n: int) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
+from topodesign.topology.finite_field import is_prime
 from topodesign.topology.symmetry import joined, orbits_under
 from topodesign.topology.topology import IntArray
 
@@ -138,7 +139,7 @@ class Symmetry:
         for number in rng.integers(len(self.generators), size=int(rng.integers(1, 3 * len(self.generators) + 1))):
             drawn = self.generators[int(number)][drawn]
         order = _order(drawn)
-        primes = [prime for prime in range(2, order + 1) if order % prime == 0 and _is_prime(prime)]
+        primes = [prime for prime in range(2, order + 1) if order % prime == 0 and is_prime(prime)]
         return _power(drawn, order // int(rng.choice(primes))) if primes else drawn
 
     def _group(self, point: int) -> dict[int, IntArray] | None:
@@ -287,10 +288,6 @@ def _order(permutation: IntArray) -> int:
             vertex, length = int(permutation[vertex]), length + 1
         order = math.lcm(order, max(length, 1))
     return order
-
-
-def _is_prime(number: int) -> bool:
-    return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
 def _power(permutation: IntArray, times: int) -> IntArray:
