@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from topodesign import carry, grow, pareto, plain_inventory, survey, wire
-from topodesign.finder.candidate import find_unbeaten
 from topodesign.pricing.mix import Mix, Share
 
 KIB = 2**10
@@ -64,13 +62,3 @@ def test_what_was_ruled_out_by_bounds_is_no_better(collective: str) -> None:
     assert [one.spec for one in short] == [one.spec for one in whole]
     assert short.compared == whole.compared
     assert short.ruled_out > whole.ruled_out == 0
-
-
-def test_the_unbeaten_are_those_that_no_other_equals_or_beats() -> None:
-    values = [(a, b, name) for a, b, name in itertools.product(range(4), (3, 1, 2), "yx") if a + b > 2]
-    kept = find_unbeaten(values, lambda one: one[:2], lambda one: one[2])
-    assert all(name == "x" for _, _, name in kept)
-    for a, b, _ in values:
-        assert any(c <= a and d <= b for c, d, _ in kept)
-    for (a, b, _), (c, d, _) in itertools.permutations(kept, 2):
-        assert not (a <= c and b <= d)

@@ -336,9 +336,9 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
 
 
 def _has_many_orbits(spec: Spec, links: int) -> bool:
-    """Whether its spec alone tells that a topology has too many orbits: one made of a generalized Kautz digraph."""
+    """Whether its spec alone tells that a topology has too many orbits: one made of a generalized Kautz digraph, as covers are."""
     inner: Spec | int = spec
-    while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "transpose"}:
+    while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "cover", "transpose"}:
         inner = inner.args[0]
     if not isinstance(inner, Spec) or inner.name != "genkautz":
         return False

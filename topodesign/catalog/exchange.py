@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.declared import Declared
+from topodesign.base.dominance import find_unbeaten
 from topodesign.catalog.all_to_all import VERSION, Bounds, SideFiles, check_version
 from topodesign.catalog.rows import Row
 
@@ -47,14 +48,11 @@ class Exchange(Declared):
 
 def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
     """Return those of one size that no other beats in steps and bandwidth factor, among all or among duplex ones."""
-    ordered = sorted(known, key=lambda one: one.order)
+    several = list(known)
     kept: dict[str, Exchange] = {}
-    for duplex in (False, True):
-        least: Fraction | None = None
-        for one in ordered:
-            if (one.duplex or not duplex) and (least is None or one.all_to_all.upper < least):
-                least = one.all_to_all.upper
-                kept[one.spec] = one
+    for some in (several, [one for one in several if one.duplex]):
+        best = find_unbeaten(some, lambda one: (one.steps, one.all_to_all.upper), lambda one: one.order)
+        kept |= {one.spec: one for one in best}
     return sorted(kept.values(), key=lambda one: one.order)
 
 

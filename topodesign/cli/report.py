@@ -40,7 +40,7 @@ from topodesign.cli.progress import progress_bar
     default=0,
     show_default=False,
 )
-@collective_of(None, "Of a fabric: whose bottleneck to tell")
+@collective_of(None, "With -n and -d: collective to rank by. Of a fabric: whose bottleneck to tell")
 @json_option
 @output_option("Page to write (.html).")
 def command(
@@ -76,8 +76,9 @@ def command(
     elif nodes is not None and degree is not None:
         options["catalog"] = True if options["catalog"] is None else options["catalog"]
         with progress_bar("searching") as progress:
-            found = topodesign.pareto(nodes, degree, progress=progress, **options, **now)
-        page = topodesign.report_page(found, against=against, collective=collective)
+            asked = None if collective is None else collective.name
+            found = topodesign.pareto(nodes, degree, collective=asked, progress=progress, **options, **now)
+        page = topodesign.report_page(found, against=against)
     if form() != "text":
         print_json(page.record(), page.to_records)
     if output is not None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.declared import Keys, key, keys_of
@@ -22,8 +22,6 @@ from topodesign.pricing.workload import FACTORS, TIMES, Runtimes, Workload
 if TYPE_CHECKING:
     from topodesign.finder.question import Question
     from topodesign.topology.topology import Topology
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -270,18 +268,6 @@ def _price_all_to_all(topology: Topology, effort: Effort) -> Bounds | None:
     found = all_to_all(topology, effort=effort)
     upper = found.upper or all_to_all(topology, effort="bounds").upper
     return None if upper is None else Bounds(found.lower, upper)
-
-
-def find_unbeaten(values: Iterable[T], merit: Callable[[T], tuple[Any, Any]], tie: Callable[[T], Any]) -> list[T]:
-    """Return the values that no other equals or beats in both parts of their merit, by the first.
-
-    Of values of equal merit the first by ``tie`` is kept. This is the one dominance of the package.
-    """
-    kept: list[T] = []
-    for value in sorted(values, key=lambda value: (*merit(value), tie(value))):
-        if not kept or merit(value)[1] < merit(kept[-1])[1]:
-            kept.append(value)
-    return kept
 
 
 def mark_fastest(entries: Iterable[Entry]) -> tuple[Entry, ...]:

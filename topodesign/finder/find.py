@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from topodesign.base.arguments import as_several
 from topodesign.base.cost import keeps_port_free, lower_bound, moore_distances
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, each
@@ -21,7 +22,7 @@ from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import DEGREES
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
 from topodesign.finder import sources
-from topodesign.finder.candidate import Candidate, Entry, OwnEntry, find_unbeaten, mark_fastest, measure
+from topodesign.finder.candidate import Candidate, Entry, OwnEntry, mark_fastest, measure
 from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Origin, Pareto
 from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Objective, Question, check_question

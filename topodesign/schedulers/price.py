@@ -7,13 +7,14 @@ expansions those lifted from their bases, and what the catalog says of a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.base import doors
 from topodesign.base.cost import Cost
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, TooLargeError, TopologyError
 from topodesign.base.progress import Progress, part
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
@@ -133,7 +134,7 @@ def price_plans(
             known.append(PlanPrice("deferred", later[half]))
         if cost.bandwidth > least:
             known += _other_plans(topology, collective)
-        halves.append(_worth_making(known))
+        halves.append(tuple(find_unbeaten(known, lambda plan: (plan.cost.steps, plan.cost.bandwidth))))
     there, back = halves
     if later is None:
         return PlanPrices(*spff, None, None, (there, back))
@@ -195,12 +196,3 @@ def _other_plans(topology: Topology, collective: Collective) -> Iterator[PlanPri
         schedule = lifted(topology, collective)
         if schedule is not None:
             yield PlanPrice("lift", cost_of(topology, schedule))
-
-
-def _worth_making(known: Iterable[PlanPrice]) -> tuple[PlanPrice, ...]:
-    """Return the plans that no other dominates, by steps; of equal ones the first."""
-    kept: list[PlanPrice] = []
-    for plan in sorted(known, key=lambda one: (one.cost.steps, one.cost.bandwidth)):
-        if not kept or plan.cost.bandwidth < kept[-1].cost.bandwidth:
-            kept.append(plan)
-    return tuple(kept)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.moore import moore_order
 from topodesign.base.spec import Spec
 
@@ -39,11 +40,10 @@ class Found:
 
 def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
     """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda one: (one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec))):
-        if not any(cost.dominates(one.cost) for cost in [*known, *(other.cost for other in kept)]):
-            kept.append(one)
-    return kept
+    best = find_unbeaten(
+        found, lambda one: (one.cost.steps, one.cost.bandwidth), lambda one: (len(str(one.spec)), str(one.spec))
+    )
+    return [one for one in best if not any(cost.dominates(one.cost) for cost in known)]
 
 
 def scarcity(target: Target, steps: int) -> float:

@@ -16,6 +16,7 @@ from topodesign.fabrics.places import as_topology
 from topodesign.finder.find import rank
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.box_ways import strides_of
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
@@ -36,6 +37,11 @@ class Graph(NamedTuple):
     def factor(self) -> Fraction:
         """The upper bound with the ports that it leaves free."""
         return self.upper / self.used
+
+    @property
+    def diameter(self) -> int:
+        """Cables between the farthest two boxes."""
+        return max(int(distances(self.topology, box).max()) for box in range(self.topology.nodes))
 
 
 def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLike] = ()) -> list[Graph]:

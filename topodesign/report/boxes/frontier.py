@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, Unpack
 
 from topodesign.base.arguments import as_ascending, as_integer
 from topodesign.base.declared import Declared, key, row_of
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, each
@@ -414,7 +415,7 @@ def pareto_boxes(
     graphs = graphs_of(count, degree, duplex=bidirectional, own=candidates)
     if not graphs:
         raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
-    kept = _unbeaten(graphs)
+    kept = find_unbeaten(graphs, lambda graph: (graph.factor, graph.diameter), lambda graph: len(graph.spec))
     entries = list[BoxDesign]()
     for best in each([*kept, *_even(graphs, kept)], progress):
         graph = best
@@ -450,20 +451,6 @@ def pareto_boxes(
 def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
     start = box_rates(box, graph.topology, split, known=(graph.lower, graph.upper))
     return number_nics(box, graph.topology, split, start, duplex=duplex, seed=seed)
-
-
-def _unbeaten(graphs: Sequence[Graph]) -> list[Graph]:
-    """Return the graphs that no other beats in diameter and all-to-all, those of the fastest all-to-all first."""
-    from topodesign.pricing.closed_form import distances  # noqa: PLC0415  heavy
-
-    kept: list[Graph] = []
-    least: int | None = None
-    for one in graphs:
-        far = max(int(distances(one.topology, node).max()) for node in range(one.topology.nodes))
-        if least is None or far < least:
-            kept.append(one)
-            least = far
-    return kept
 
 
 def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
+from topodesign.base.wording import with_article
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
 from topodesign.report.charts.chart import Chart, Series
@@ -28,11 +29,12 @@ from topodesign.schedulers.price import price_plans
 
 def answer_document(found: Pareto, others: Beside | None) -> Document:
     """Return the report on a frontier."""
-    frontier = Section(
-        "Topologies worth wiring",
-        (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True, named=True)),
-    )
-    times = Section("Time over message size", (Plotted(times_chart(found)),))
+    listed = Listing(_without_verdict(found), chooses=True, named=True)
+    sections = [Section("Topologies worth wiring", (listed,))]
+    if found.question.objective.collective == "allreduce":
+        frontier = Plotted(_frontier(found), chooses=True)
+        sections = [Section("Topologies worth wiring", (frontier, listed))]
+        sections.append(Section("Time over message size", (Plotted(times_chart(found)),)))
     more = (
         () if found.runners_up is None else (Section("Runners-up", (Listing(found.runners_up.table(), named=True),)),)
     )
@@ -46,7 +48,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
         found.heading(),
         headline(found),
         told[chosen][0],
-        (frontier, times, *more, *compared),
+        (*sections, *more, *compared),
         tuple(Choice(summary.name, sections) for summary, sections in told),
         chosen,
         found.record() | own,
@@ -56,7 +58,9 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
 def headline(found: Pareto) -> str:
     """Return what to wire at the first size of data, by name, with its time, and then the verdict."""
     best, size = found.best, format_size(found.workload.sizes[0])
-    takes = f"an allreduce of {size} takes {format_time(best.allreduce[0])}"
+    collective = found.question.objective.collective
+    what = "a step" if collective is None else f"{with_article(collective)} of {size}"
+    takes = f"{what} takes {format_time(best.times[0])}"
     return f"Wire {shortened(best.short)}: {takes}. {found.verdict}"
 
 

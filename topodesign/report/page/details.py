@@ -90,6 +90,7 @@ def beside(found: Pareto, others: Sequence[object]) -> Beside:
         alpha=work.alpha,
         sizes=[*work.sizes, *_OVER],
         bandwidth=work.bandwidth,
+        step=None if found.question.objective.collective == "allreduce" else found.questions[0],
     )
     asked = len(work.sizes)
     only = replace(every.workload, sizes=every.workload.sizes[:asked])

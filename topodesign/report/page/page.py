@@ -123,7 +123,7 @@ def report_page(
         raise ParameterError("designs are put beside an answer of pareto; compare takes any")
     subject, name = (what, "") if isinstance(what, Pareto | Decision | FabricOptimum | FlowOptimum) else _subject(what)
     if collective is not None and not isinstance(subject, Fabric):
-        raise ParameterError("a collective is for the report on a fabric")
+        raise ParameterError("a collective is for the report on a fabric; an answer of pareto has its own")
     if isinstance(subject, Pareto):
         return Page(answer_document(subject, beside(subject, others) if others else None))
     if isinstance(subject, Decision):

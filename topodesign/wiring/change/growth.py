@@ -21,6 +21,7 @@ from topodesign.base.arguments import as_integer, as_path, as_seed, as_several
 from topodesign.base.atomic import write_directory
 from topodesign.base.claims import Among
 from topodesign.base.declared import Declared, key
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, tell
@@ -28,7 +29,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import format_time
 from topodesign.catalog.lookup import CatalogLike, as_catalog
 from topodesign.finder import sources
-from topodesign.finder.candidate import Candidate, Entry, find_unbeaten, measure
+from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import find, rank_from_rows, read_objective
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Unpack
 
 from topodesign.base.arguments import as_several
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, part, tell
 from topodesign.base.units import as_count
 from topodesign.catalog.lookup import CatalogLike, as_catalog
 from topodesign.finder import sources
-from topodesign.finder.candidate import Candidate, Entry, find_unbeaten, measure
+from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import read_objective
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question

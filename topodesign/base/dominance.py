@@ -1,0 +1,34 @@
+"""Which of several values no other equals or beats in two things at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def find_unbeaten(
+    values: Iterable[T], merit: Callable[[T], tuple[Any, Any]], tie: Callable[[T], Any] = lambda _: 0
+) -> list[T]:
+    """Return the values that no other equals or beats in both parts of their merit, by the first.
+
+    Parameters
+    ----------
+    values
+        Candidates.
+    merit
+        Function that returns two things that should be small.
+    tie
+        Function that returns what decides among values of equal merit; the first of them is kept by default.
+
+    Examples
+    --------
+    >>> find_unbeaten([(3, 1), (1, 2), (2, 2), (1, 3)], merit=lambda pair: pair)
+    [(1, 2), (3, 1)]
+    """
+    kept: list[T] = []
+    for value in sorted(values, key=lambda value: (*merit(value), tie(value))):
+        if not kept or merit(value)[1] < merit(kept[-1])[1]:
+            kept.append(value)
+    return kept
