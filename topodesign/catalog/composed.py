@@ -336,7 +336,7 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
 
 
 def _has_many_orbits(spec: Spec, links: int) -> bool:
-    """Whether its spec alone tells that a topology has too many orbits: one made of a generalized Kautz digraph, as covers are."""
+    """Whether its spec alone tells that a topology has too many orbits: it is made of a generalized Kautz digraph."""
     inner: Spec | int = spec
     while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "cover", "transpose"}:
         inner = inner.args[0]
