@@ -197,3 +197,28 @@ def test_defaults_of_graphml_count(tmp_path: Path) -> None:
     text = graphml({"capacity": "int"}, [{"capacity": 3}, {}, {}])
     text = text.replace('attr.type="int"/>', 'attr.type="int"><default>2</default></key>')
     assert sorted({c for _, _, c in read_network(put(tmp_path, text)).topology().links()}) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "rule", "found"),
+    [
+        ("type", ["host", "host", "switch"], "", 1),
+        ("role", ["server", "gpu", "Spine"], "", 1),
+        ("kind", ["host", "host", "thing"], "", "names neither a host nor a switch"),
+        ("is_sw", [0, 0, 1], "", "--read role=is_sw"),
+        ("is_sw", [0, 0, 1], "role=is_sw", 1),
+        ("is_sw", [0, 0, 1], "ignore=is_sw", 0),
+        ("is_sw", ["no", "no", "yes"], "role=is_sw", 1),
+        ("Latitude", [1.5, 2.5, 3.5], "", 0),
+        ("label", ["a", "b", "switch"], "", "may mean the role"),
+    ],
+)
+def test_attributes_of_nodes(tmp_path: Path, name: str, values: list[Any], rule: str, found: int | str) -> None:
+    nodes = [{"id": n, name: value} for n, value in enumerate(values)]
+    links = [{"source": 0, "target": 2}, {"source": 1, "target": 2}]
+    path = put(tmp_path, json.dumps({"nodes": nodes, "links": links}))
+    if isinstance(found, int):
+        assert len(read_network(path, rule).able["switch"]) == found
+        return
+    with pytest.raises(FileFormatError, match=found):
+        read_network(path, rule)

@@ -120,22 +120,21 @@ def read_csv(text: str, rules: Rules) -> RawNetwork:
     source, target = ends
     if source is None or target is None or len(set(small)) < len(small):
         raise FileFormatError(f"line {line}: expected the header src,dst (or source,target) and perhaps bandwidth")
+    columns = [(at, small[at] if small[at] in _OURS else name) for at, name in enumerate(header) if at not in ends]
+    way = next((at for at, _ in columns if small[at] == "type"), None)
     edges: list[tuple[str, str, Mapping[str, Any]]] = []
     for number, cells in rows:
-        words = [plain_cell(cell).strip() for cell in cells]
+        words = [plain_cell(cell.strip()) for cell in cells]
         if len(words) != len(header) or not words[source] or not words[target]:
             raise unexpected_row(number, cells, f"{','.join(header)[:60]}")
-        fields = {
-            name: word for at, (name, word) in enumerate(zip(header, words, strict=True)) if at not in ends and word
-        }
-        way = next((fields.pop(name) for name in list(fields) if name.lower() == "type"), "directed").lower()
-        if way not in {"directed", "undirected"}:
-            raise FileFormatError(f"line {number}: the type of an edge is Directed or Undirected, not {way[:30]!r}")
-        said: dict[str, Any] = {name.lower() if name.lower() in _OURS else name: word for name, word in fields.items()}
+        said: dict[str, Any] = {name: words[at] for at, name in columns if words[at] and at != way}
         if "capacity" in said and is_whole(said["capacity"]):
             said["capacity"] = int(said["capacity"])
         edges.append((words[source], words[target], said or PLAIN))
-        if way == "undirected" and words[source] != words[target]:
+        directed = way is None or words[way].lower() in {"", "directed"}
+        if way is not None and not directed and words[way].lower() != "undirected":
+            raise FileFormatError(f"line {number}: type must be Directed or Undirected, not {words[way][:30]!r}")
+        if not directed and words[source] != words[target]:
             edges.append((words[target], words[source], said or PLAIN))
     if not edges:
         raise FileFormatError("there are no links in the file")

@@ -239,7 +239,9 @@ def _switches_by(
     name: str, values: Mapping[str, Any], order: Sequence[str], raw: RawNetwork, *, forced: bool
 ) -> set[str] | None:
     """Return the switches that an attribute tells; None if it tells nothing of roles."""
-    words = {node: re.sub(r"[^a-z]", "", str(value).lower()) for node, value in values.items()}
+    flags = {"true": "switch", "yes": "switch", "1": "switch", "false": "host", "no": "host", "0": "host"}
+    words = {node: re.sub(r"[^a-z01]", "", str(value).lower()) for node, value in values.items()}
+    words = {node: flags.get(word, word) if forced else word for node, word in words.items()}
     switches = {node for node, word in words.items() if word in _SWITCHES}
     hosts = {node for node, word in words.items() if word in _HOSTS}
     other = next((node for node in order if node not in switches | hosts), None)
