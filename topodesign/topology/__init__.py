@@ -2,5 +2,5 @@
 
 ``topology`` is the frozen value; ``symmetry`` has automorphisms that prove which nodes look alike, ``automorphisms``
 and ``isomorphism`` the same by search; ``family`` makes a plain function a family of graphs with a spec and a finder.
-To add a file format, add its reader and its writer to ``files`` and its ending to the table there.
+``files`` writes topologies; :mod:`topodesign.fabrics.networks` reads every format, and says how to add one.
 """
