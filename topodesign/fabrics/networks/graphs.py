@@ -103,6 +103,9 @@ def _without_ids(raw: RawNetwork, declared: re.Match[str] | None) -> RawNetwork:
     """Return a network without the marks of its edges, which networkx puts in place of an attribute of that name."""
     if declared is not None:
         raise FileFormatError("an attribute of edges has a name that the format has another use for; rename it")
+    marks = [str(fields.get("id", at)) for at, (_, _, fields) in enumerate(raw.edges)]
+    if len(set(marks)) < len(marks) or any("/s" in mark or "bps" in mark for mark in marks):
+        return raw  # these are no marks, and it is for the attributes to be understood or refused
     edges = [(u, v, {name: one for name, one in fields.items() if name != "id"} or PLAIN) for u, v, fields in raw.edges]
     return replace(raw, edges=edges)
 
