@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,16 @@ def test_columns_by_name_and_by_place() -> None:
     assert list(named_columns("b,more,a\n1,2,3\n", ("a", "b"))) == [(2, {"b": "1", "more": "2", "a": "3"})]
     assert list(fixed_columns("A, b\n 1,2 \n", ("a", "b", "c"), "a row", optional=1)) == [(2, ["1", "2"])]
     assert [row["a"].value for row in parse_csv("b,a\n,x\n,\n", ("a",), ("b",))] == ["x"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_semicolons_and_tabs_separate_cells_as_commas_do(separator: str) -> None:
+    rows = [["name", "x, y", "loss"], ["a", "b;c", "2.5"], ["", '"', "-1.25"]]
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator).writerows(rows)
+    assert [cells for _, cells in csv_rows("\n\n" + text.getvalue())] == rows
+    assert [cells for _, cells in csv_rows(text.getvalue().replace("2.5", "2,5"))] == rows
+    assert [line for line, _ in csv_rows("\n\n" + text.getvalue())] == [3, 4, 5]
 
 
 def test_nobody_else_reads_csv() -> None:

@@ -179,7 +179,7 @@ def _of_json(text: str) -> FileKind | None:
 
 def _of_lines(text: str) -> FileKind | None:
     lines = [line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    cells = re.split(r"[,\t]", lines[0].lower().replace('"', "")) if lines else []
+    cells = re.split(r"[,;\t]", lines[0].lower().replace('"', "")) if lines else []
     columns = {cell.strip().replace(" ", "_") for cell in cells}
     table = next((kind for needed, kind in _TABLES.items() if columns.issuperset(needed)), None)
     if table is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,8 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import check_memory
 
 _DEEPEST = 8
+_QUOTED = re.compile(r'"[^"]*"')
+_DECIMAL = re.compile(r"\A(\s*[+-]?[0-9]+),([0-9]+\s*)\Z")
 LARGEST_YAML = 16 * 2**20  # letters of a YAML document: its parser takes a second for each MiB
 _PER_YAML_LETTER, _PER_LINE = 32, 300  # bytes of memory that a letter of YAML and a line of CSV may become
 
@@ -135,18 +139,34 @@ def _is_formula(cell: str) -> bool:
 
 
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to."""
+    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to.
+
+    Cells are separated by what separates those of the first line: commas, semicolons or tabs. A spreadsheet writes
+    semicolons where a decimal has a comma, so with these ``2,5`` is read as ``2.5``.
+    """
     check_memory(2 * len(text) + _PER_LINE * text.count("\n"), f"{len(text)} letters of CSV")
     lines: Iterable[str] = io.StringIO(text)
     if comments:
         lines = ("\n" if line.lstrip().startswith("#") else line for line in lines)
-    reader = csv.reader(lines, strict=True)
+    lines = iter(lines)
+    empty, first = 0, next(lines, "")
+    while first and not first.strip():
+        empty, first = empty + 1, next(lines, "")
+    separator = separator_of(first)
+    reader = csv.reader(itertools.chain([first], lines), strict=True, delimiter=separator)
     try:
         for cells in reader:
             if len(cells) > 1 or (cells and cells[0].strip()):
-                yield reader.line_num, cells
+                decimals = cells if separator == "," else [_DECIMAL.sub(r"\1.\2", cell) for cell in cells]
+                yield empty + reader.line_num, decimals
     except csv.Error as error:
-        raise FileFormatError(f"line {reader.line_num}: not CSV: {error}") from None
+        raise FileFormatError(f"line {empty + reader.line_num}: not CSV: {error}") from None
+
+
+def separator_of(line: str) -> str:
+    """Return what separates the cells of a line: a comma, a semicolon or a tab, whichever it has most of."""
+    plain = _QUOTED.sub("", line)
+    return max(",;\t", key=plain.count)
 
 
 def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
