@@ -24,7 +24,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.observed import Observed
+from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.joint import choose_together
@@ -218,7 +218,7 @@ def test_no_repair_needs_fewer_patches(room: Room, data: st.DataObject) -> None:
         heard[lane[other]] = lane[connect.a]
         if room.mode == "duplex":
             heard[lane[connect.a]] = lane[other]
-    found = check_wiring(plan, Observed(heard, {}, frozenset()))
+    found = check_wiring(plan, Observed(heard))
     want = placed(plan.topology, plan.hosts, room.mode)
     lanes = Counter((end.host, plan.inventory.panel[end.panel].field) for end in plan.fixed)
     most, kept = max(have.total(), want.total()), most_kept(sorted(want.elements()), have, lanes, -1, room.mode)

@@ -207,6 +207,9 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
+LAB = "topology:\n  links:\n" + "".join(
+    f'    - endpoints: ["{one.b.host}:{one.b.port}", "{one.a.host}:{one.a.port}"]\n' for one in WIRING.connects
+)
 CABLED = plan_of(RING, "duplex")
 NAMES = "host,port,interface,device\n" + "".join(f"*,eth{n},np{n},mlx5_{n}\n" for n in range(RING.degree))
 LINK_TEST = json.dumps(
@@ -335,7 +338,8 @@ READERS = (
         Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
         for ending in ("txt", "lldp", "topo")
     ),
-    Reader("wiring/check/outputs", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/link_tables", "o.yml", LAB.encode, lambda path: read_lldp(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
@@ -343,8 +347,8 @@ READERS = (
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
-    Reader("wiring/bringup/bringup", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
-    Reader("wiring/check/outputs", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
+    Reader("wiring/inventory/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
+    Reader("wiring/check/observed", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(

@@ -20,7 +20,7 @@ from tests.samples.wirings import behind_trunks, wired
 from topodesign import build
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import WiringCheck, check_wiring
-from topodesign.wiring.check.observed import Observed
+from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.devices import Lane, Mode, PanelKind
 from topodesign.wiring.plan.files import load_wiring, save_wiring
@@ -94,7 +94,7 @@ def wanted(plan: WiringPlan) -> Counter[tuple[str, str]]:
 
 
 def seen(plant: Plant, circuits: dict[Lane, Lane] | None = None) -> Observed:
-    return Observed(plant.heard(), {}, frozenset(), circuits=circuits)
+    return Observed(plant.heard(), circuits=circuits)
 
 
 def names(plan: WiringPlan) -> dict[Lane, str]:
@@ -202,7 +202,7 @@ def test_what_no_exchange_of_cables_explains_is_left_open() -> None:
     heard = Plant.of(plan).heard()
     one, other = Lane("h0", "p0", 1), Lane("h5", "p0", 2)  # only their receiving fibres are crossed
     heard[one], heard[other] = heard[other], heard[one]
-    found = check_wiring(plan, Observed(heard, {}, frozenset()))
+    found = check_wiring(plan, Observed(heard))
     assert [finding.fault for finding in found.findings] == ["cabling", "cabling"]
     assert not found.cabled
     assert not found.repair.made

@@ -17,9 +17,10 @@ from tests.samples.plans import plan_of
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
+from topodesign.wiring.check.light import read_power
 from topodesign.wiring.check.lldp import read_neighbours
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.check.outputs import read_output, read_power
+from topodesign.wiring.check.outputs import Told, read_output
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.graphs import P2P_COLUMNS, to_ptm, to_topo
 from topodesign.wiring.inventory.devices import Lane, PanelKind
@@ -41,7 +42,7 @@ def duplex(hosts: int = 6, lanes: int = 4, kind: PanelKind = "patch panel") -> W
 def test_captures_of_lldpd_are_read(ending: str, tmp_path: Path) -> None:
     for file in CAPTURES.glob(f"*.{ending}"):
         shutil.copy(file, tmp_path)
-    entries, names = read_neighbours(tmp_path)
+    entries, names, _ = read_neighbours(tmp_path)
     assert sorted(names) == ["h0", "h1", "h2"]
     assert {(one.host, one.interface): (one.chassis, one.ports[0]) for one in entries} == CABLES
     assert all(one.age is not None and one.age < 60 for one in entries)
@@ -50,7 +51,7 @@ def test_captures_of_lldpd_are_read(ending: str, tmp_path: Path) -> None:
 def test_a_host_that_hears_nothing_is_told(tmp_path: Path) -> None:
     rule = "-" * 79
     (tmp_path / "h5.txt").write_text(f"{rule}\nLLDP neighbors:\n{rule}\n")
-    assert read_neighbours(tmp_path) == ([], ["h5"])
+    assert read_neighbours(tmp_path) == Told([], ["h5"])
 
 
 SONIC = """\
@@ -205,7 +206,7 @@ def test_modules_are_read(tmp_path: Path) -> None:
     (tmp_path / "h1.lab.example.eth0.ethtool").write_text(oma)
     module = {"rx_power": {"values": [1.0, 0.5, 0, 0.25], "type": "Rcvr signal avg optical power"}}
     (tmp_path / "h2.eth0.ethtool").write_text(json.dumps([module]))
-    found = {(one.host, one.interface, one.channel): one.dbm for one in read_power(tmp_path)}
+    found = {(one.host, one.interface, one.channel): one.dbm for one in read_power(tmp_path).powers}
     assert found["h0", "eth0", 1] == -0.12
     assert found["h0", "eth0", 3] == -math.inf
     assert found["h0", "eth1", None] == -33.98
@@ -230,14 +231,15 @@ def test_the_weakest_channel_counts_for_one_lane(tmp_path: Path) -> None:
         ("h0.ethtool", QSFP, "line 3: no interface is named"),
         ("h0.p0.ethtool", "netlink error: Invalid argument\n", "no power is told"),
         ("h0.p0.ethtool", SFP.replace("-33.98", "77"), "line 3: '77' is no power"),
-        ("h0.p0.ethtool", "[{}]", "rx_power"),
+        ("h0.p0.ethtool", '[{"rx_power": {}}]', "rx_power"),
+        ("h0.p0.ethtool", "[{}]", "no power is told"),
         ("h0.ethtool", '[{"rx_power": {"values": [1]}}]', "HOST.INTERFACE"),
     ],
 )
 def test_modules_that_tell_nothing_are_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(FileFormatError, match=message):
-        list(read_power(tmp_path / name))
+        read_power(tmp_path / name)
 
 
 def test_dumps_take_text_and_modules(tmp_path: Path) -> None:
@@ -265,4 +267,4 @@ def test_labels_of_a_switch_may_lack_their_zeros(tmp_path: Path) -> None:
     assert told.ok
     assert "is taken for" in told.notes[0]
     assert told.notes[0] in str(told)
-    assert not read_switch(file, plan).strangers
+    assert not read_switch(file, plan).sightings

@@ -18,7 +18,7 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.observed import Observed
+from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.failures.impact import Failure, best_repair
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Panel, PanelPort, Port
 from topodesign.wiring.inventory.files import read_inventory
@@ -267,7 +267,7 @@ def test_check_and_repairs_keep_to_the_sides() -> None:
     for one in plan.connects:
         other = {first.cable: second, second.cable: first}.get(one.cable, one)
         heard[one.a.source], heard[other.b.source] = other.b.source, one.a.source
-    found = check_wiring(plan, Observed(heard, {}, frozenset()))
+    found = check_wiring(plan, Observed(heard))
     assert not found.ok
     made(found.repair.after)
     assert found.repair.moves == 2

@@ -9,7 +9,7 @@ import click
 
 from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.options import PATH, option
-from topodesign.cli.wire.options import seed_option, source_options
+from topodesign.cli.wire.options import interfaces_option, seed_option, source_options
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
 
@@ -20,15 +20,19 @@ from topodesign.wiring.plan.files import save_wiring
 @option(
     "--light FILE",
     "The power that arrives, which says which of two fibres is dark: a CSV (host,port,rx_dbm), or what 'ethtool -m' "
-    "prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each; a file or a directory.",
+    "prints as HOST.INTERFACE.ethtool, or HOST.ethtool with the interface before each, or 'mlxlink -m' as "
+    "HOST.INTERFACE.mlxlink; a file or a directory.",
 )
+@interfaces_option
 @seed_option
 @option(
     "-o --output FILE",
     "Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
 )
 @json_option
-def command(plan: Path, light: Path | None, seed: int, output: Path | None, **sources: Any) -> int:
+def command(
+    plan: Path, light: Path | None, interfaces: Path | None, seed: int, output: Path | None, **sources: Any
+) -> int:
     """Hold what was wired against a plan, and say how few patches set it right.
 
     Exit status 1 if something is not as planned.
@@ -37,7 +41,7 @@ def command(plan: Path, light: Path | None, seed: int, output: Path | None, **so
     """
     if sum(path is not None for path in sources.values()) != 1:
         raise click.UsageError("Give one of --lldp, --ocs, --dumps, --netbox and --links.")
-    result = check_wiring(plan, light=light, seed=seed, **sources)
+    result = check_wiring(plan, light=light, interfaces=interfaces, seed=seed, **sources)
     if output is not None:
         save_wiring(result.proposal.after, output)
     tell(result)

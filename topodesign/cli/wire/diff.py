@@ -12,6 +12,7 @@ from topodesign.cli.options import PATH, SPEC, flag, option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import (
     SOURCES,
+    interfaces_option,
     seed_option,
     source_options,
     spelling_option,
@@ -33,6 +34,7 @@ from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
     "The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
 )
 @source_options
+@interfaces_option
 @option("--max-dark most_dark K", "Dark links a host at a time.", type=whole(1), default=1)
 @flag("--downtime", "Move everything in one stage, whatever is dark meanwhile.")
 @flag("--keep-hosts", "Leave every host the node that it is, or is in the other plan.")
@@ -68,12 +70,18 @@ def command(
     if (commands is None) != (file_format is None):
         raise click.UsageError("Give --commands and --format together.")
     sources = {name: options.pop(name) for name in SOURCES}
+    interfaces = options.pop("interfaces")
     told = sum(source is not None for source in sources.values())
     if told > 1:
         raise click.UsageError("Give at most one of --lldp, --ocs, --dumps, --netbox and --links.")
+    if interfaces is not None and not told:
+        raise click.UsageError("--interfaces requires what was observed, such as --lldp.")
     before = load_wiring(plan)
     if told:
-        before = check_wiring(before, seed=options["seed"], **sources).built
+        check = check_wiring(before, seed=options["seed"], interfaces=interfaces, **sources)
+        for note in check.unknown_notes:
+            click.echo(note, err=True)
+        before = check.as_wired()
     with progress_bar("looking for an order of the hosts") as progress:
         found = rewire(before, wanted, progress=progress, **options)
     if output is not None:

@@ -52,6 +52,12 @@ table_option = option(
 
 SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")
 
+interfaces_option = option(
+    "--interfaces FILE",
+    "What hosts call the ports that the plan names otherwise: a CSV (host,port,interface). Host * is any; a row with "
+    "port * gives another name of a host.",
+)
+
 
 def source_options(command: _Command) -> _Command:
     """Add the options that say where it is told what was wired: ``SOURCES``."""
@@ -76,9 +82,10 @@ def source_options(command: _Command) -> _Command:
         ),
         option(
             "--lldp PATH",
-            "What hosts hear: a directory with 'lldpctl -f json' of each as HOST.json, or as HOST.txt its text or "
-            "SONiC's 'show lldp table'; one such file, what ibnetdiscover or UFM (.topo) says of all, or a CSV "
-            "(host,port,neighbour_host,neighbour_port).",
+            "What hosts hear: a directory with 'lldpctl -f json' or 'networkctl --json=short lldp' of each as "
+            "HOST.json, or as HOST.txt their text or SONiC's 'show lldp table'; one such file, of pdsh too; what "
+            "ibnetdiscover, iblinkinfo or UFM (.topo) says of all; a CSV (host,port,neighbour_host,neighbour_port); or "
+            "links of sonic-mgmt, containerlab or a cut-sheet.",
         ),
     ):
         command = one(command)

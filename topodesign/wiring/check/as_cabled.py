@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topodesign.wiring.check.observed import Observed
+from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan

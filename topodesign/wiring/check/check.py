@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from topodesign.base.arguments import as_seed
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
@@ -14,11 +17,13 @@ from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
+from topodesign.wiring.check.evidence import Observed
+from topodesign.wiring.check.names import KnownNames
 from topodesign.wiring.check.observed import (
-    Observed,
+    known_names,
+    light_with_notes,
     read_as_built,
     read_dumps,
-    read_light,
     read_link_tests,
     read_lldp,
     read_switch,
@@ -27,6 +32,12 @@ from topodesign.wiring.check.view import Finding, View
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+
+_MOST_NAMED = 8  # receivers that a note names
+_FIRST = {
+    "cabling": "first the fixed cabling has to be set right",
+    "names": "first what is not known has to be seen, or named (--interfaces)",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,11 +58,19 @@ class WiringCheck(Result):
     repair: Change
     other_order: Change
     decided: bool  # whether it is certain if such an order exists
-    cabled: bool = True  # whether it is known which lanes end at which panel ports, as far as it matters
+    waits_for: Literal["", "cabling", "names"] = ""  # what has to be known before patches follow
     notes: tuple[str, ...] = ()  # what was read for what, such as port ``1`` for ``001``, in words
+    assumed: tuple[str, ...] = ()  # receivers of which nothing certain is known, and which count as planned
+    certain: bool = True  # whether all that was seen was told, by names that are known
 
     KEYS = (
-        "ok findings patches_to_plan=to_plan repair other_order claims notes",
+        "ok findings patches_to_plan=to_plan repair other_order claims notes assumed",
+        key(
+            "waits_for=or_null(waits_for)",
+            "What has to be known before it shows which patches are needed: the fixed cabling, or names of ports and "
+            "hosts; null if nothing.",
+            kind=("cabling", "names", None),
+        ),
         key(
             "isomorphic",
             "Whether no patch has to move then; null if undecided.",
@@ -62,6 +81,34 @@ class WiringCheck(Result):
     ROWS = "findings"
 
     @property
+    def cabled(self) -> bool:
+        """Whether it is known which lanes end at which panel ports, as far as it matters."""
+        return self.waits_for != "cabling"
+
+    def as_wired(self) -> WiringPlan:
+        """Return the wiring that exists, to change it.
+
+        Raises
+        ------
+        InfeasibleError
+            If it is not known, since names or the fixed cabling are not.
+        """
+        if self.waits_for:
+            seen = next(one for one in self.findings if one.fault in {"link", "wrong port", "cabling", "name", "dark"})
+            raise InfeasibleError(f"{seen.words}; {_FIRST[self.waits_for]}: ask 'topodesign wire check'")
+        return self.built
+
+    @property
+    def unknown_notes(self) -> tuple[str, ...]:
+        """What is not known of the wiring and so counts as planned, in words; nothing if all is known."""
+        if not self.assumed:
+            return ()
+        names = ", ".join(self.assumed[:_MOST_NAMED]) + (", ..." if len(self.assumed) > _MOST_NAMED else "")
+        return (
+            f"not known, and taken to be as planned, is what these hear: {names} ('topodesign wire check' says why)",
+        )
+
+    @property
     def proposal(self) -> Change:
         """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
         return self.repair if self.other_order.moves else self.other_order
@@ -69,7 +116,12 @@ class WiringCheck(Result):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Whether other repairs need fewer patches; nothing where no patch is needed, or not known to be."""
-        return (replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS),) if self.repair.moves else ()
+        if not self.repair.moves:
+            return ()
+        claim = replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS)
+        if not self.certain:
+            claim = replace(claim, proof=Proof.NONE, bound=None, by="not all is known of what was seen")
+        return (claim,)
 
     @property
     def ok(self) -> bool:
@@ -82,8 +134,10 @@ class WiringCheck(Result):
             return f"as planned: {len(self.built.connects)} patches"
         count = len(self.findings)
         what = "1 thing is" if count == 1 else f"{count} things are"
-        if not self.cabled:
-            return f"{what} not as planned; first the fixed cabling has to be set right"
+        if self.waits_for:
+            return f"{what} not as planned; {_FIRST[self.waits_for]}"
+        if not self.to_plan:
+            return f"{what} not known or told; all patches that are seen are as planned"
         return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
 
     def __str__(self) -> str:
@@ -97,8 +151,10 @@ class WiringCheck(Result):
     def _advice(self) -> list[str]:
         """Return how to make the links of the plan, and every port if that takes more."""
         repair, other = self.repair, self.other_order
-        if not self.cabled:
-            return ["set the fixed cabling right, then check again: which patches are needed shows only then"]
+        if self.waits_for:
+            return [f"{_FIRST[self.waits_for]}, then check again: which patches are needed shows only then"]
+        if not self.to_plan:
+            return ["all patches that are seen are as planned; no patch has to be moved for what is known"]
         exact = [f"(all ports as planned: {self.to_plan} patches)"] if self.to_plan != len(repair.made) else []
         if not repair.moves:
             return ["the links between hosts are those of the plan all the same", *exact]
@@ -126,6 +182,7 @@ def check_wiring(
     netbox: str | Path | None = None,
     links: str | Path | None = None,
     light: str | Path | None = None,
+    interfaces: str | Path | None = None,
     seed: int = 0,
 ) -> WiringCheck:
     r"""Hold what was wired against a plan, and say how few patches set it right.
@@ -148,7 +205,10 @@ def check_wiring(
     links
         Or what the link tests of hosts printed, as :func:`topodesign.wiring.check.observed.read_link_tests` reads it.
     light
-        Beside these, what light arrives at receivers, as :func:`read_light` reads it.
+        Beside these, what light arrives at receivers, as :func:`topodesign.wiring.check.observed.read_light` reads it.
+    interfaces
+        What hosts call the ports that the plan names otherwise: a CSV ``host,port,interface``, as
+        :mod:`topodesign.wiring.inventory.interfaces` reads it.
     seed
         Of the search for another order of the hosts.
 
@@ -173,13 +233,15 @@ def check_wiring(
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
-    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, links=links)
+    names = known_names(plan, interfaces)
+    seen = _one_of(plan, names, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, links=links)
     if light is not None:
-        seen = replace(seen, light=read_light(light, plan))
-    return replace(_checked(plan, seen, seed), notes=seen.notes)
+        powers, notes = light_with_notes(light, names)
+        seen = replace(seen, light=powers, notes=(*seen.notes, *notes))
+    return replace(_checked(plan, seen, seed), notes=seen.notes, certain=seen.whole)
 
 
-def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
+def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:  # noqa: PLR0911  what ends it, in turn
     real = as_cabled(plan, seen)
     view = View(real)
     connects, findings = view.built(), tuple(view.findings())
@@ -187,23 +249,28 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
     built = replace(real.plan, topology=topology, connects=connects)
     pairs = {(a.place, b.place) for connect in connects for a, b in connect.ways}
     to_plan = sum((connect.a.place, connect.b.place) not in pairs for connect in plan.connects)
+    assumed = tuple(plan.lane_name(lane) for lane in view.unknown.as_planned)
+    nothing = Change(built, built, (), (), at_least=0)
+    waiting = WiringCheck(findings, built, to_plan, nothing, nothing, decided=False, assumed=assumed)
     own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
-    if own is not None and not view.astray and not to_plan and len(connects) == len(plan.connects):
-        nothing = Change(built, replace(built, topology=plan.topology), (), (), at_least=0)
-        return WiringCheck(findings, built, to_plan, nothing, nothing, decided=True)
+    if view.astray:
+        return replace(waiting, waits_for="cabling")
+    if view.unknown.decides_nothing:
+        return replace(waiting, waits_for="names")
+    if own is not None and not to_plan and len(connects) == len(plan.connects):
+        kept = replace(nothing, after=replace(built, topology=plan.topology))
+        return WiringCheck(findings, built, to_plan, kept, kept, decided=True, assumed=assumed)
     try:
-        repair = (
-            None
-            if view.astray
-            else fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=real.plan.connects, own=own)
-        )
+        repair = fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=real.plan.connects, own=own)
     except InfeasibleError:  # with cables exchanged as they are
-        repair = None
-    if repair is None:
-        nothing = Change(built, built, (), (), at_least=0)
-        return WiringCheck(findings, built, to_plan, nothing, nothing, decided=False, cabled=False)
+        return replace(waiting, waits_for="cabling")
     if not repair.made:
-        return WiringCheck(findings, built, to_plan, repair, repair, decided=True)
+        return WiringCheck(findings, built, to_plan, repair, repair, decided=True, assumed=assumed)
+    ends = [end.source for connect in (*repair.made, *repair.removed) for way in connect.ways for end in way[1:]]
+    if view.unknown.touches(ends):
+        return replace(waiting, waits_for="names")
+    if assumed:  # another order of the hosts would rest on what is not known
+        return WiringCheck(findings, built, to_plan, repair, repair, decided=False, assumed=assumed)
     found = isomorphism(topology, without_loops(plan.topology))
     if found.place is not None:
         order = tuple(plan.hosts[place] for place in found.place)
@@ -214,13 +281,13 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:
     return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
 
 
-def _one_of(plan: WiringPlan, observed: Observed | None, **paths: str | Path | None) -> Observed:
-    readers = {
-        "lldp": read_lldp,
+def _one_of(plan: WiringPlan, names: KnownNames, observed: Observed | None, **paths: str | Path | None) -> Observed:
+    readers: dict[str, Callable[[str | Path, WiringPlan], Observed]] = {
+        "lldp": partial(read_lldp, names=names),
         "ocs": read_switch,
-        "dumps": read_dumps,
+        "dumps": partial(read_dumps, names=names),
         "netbox": read_as_built,
-        "links": read_link_tests,
+        "links": partial(read_link_tests, names=names),
     }
     given = {name: path for name, path in paths.items() if path is not None}
     if len(given) == 1 and observed is None:

@@ -1,17 +1,15 @@
 """What hosts hear by LLDP, and the hosts that tell it: ports that lead to a host are those that a topology is made of.
 
-LLDP is told by ``lldpctl -f json`` (or ``json0``), one file a host, named ``HOST.json``; by what programs print as text
-(:mod:`~topodesign.wiring.check.outputs`), ``HOST.txt``; or by one CSV with the columns
-``host,port,neighbour_host,neighbour_port``, a row with two empty cells where nothing is heard. An interface has the
-name of its port, and where the port has several lanes ``PORT/LANE``, or what Linux calls the parts of a split port:
-``PORTs0`` for lane 1. Interfaces that are not in the inventory do not count. A neighbour says what transmitter a
-receiver hears, so it tells one direction of a link.
+LLDP is told by ``lldpctl -f json`` (or ``json0``) and ``networkctl --json=short lldp``, one file a host, named
+``HOST.json``; by what programs print as text (:mod:`~topodesign.wiring.check.outputs`), ``HOST.txt``; or by one table
+of links (:mod:`~topodesign.wiring.check.link_tables`). A neighbour says what transmitter a receiver hears, so it tells
+one direction of a link.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,15 @@ from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
-from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.wiring.check.link_tables import COLUMNS, LINK_ENDINGS, read_containerlab, read_link_table
+from topodesign.wiring.check.names import sort_key
 from topodesign.wiring.check.outputs import TEXT_ENDINGS, Neighbour, Told, age_of, read_output
 from topodesign.wiring.inventory.answers import PER_RACK, SITE
 from topodesign.wiring.inventory.devices import LANES, Connector, Host, Port
 
 ENDINGS = (".json", *TEXT_ENDINGS)
-COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
 _LANE = re.compile(r"(.+)(?:/([1-9]|1[0-6])|s([0-9]|1[0-5]))")
 _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a slot of, as in enp1s0
 
@@ -62,7 +60,7 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     path = as_path(path)
-    entries, told = read_neighbours(path)
+    entries, told, _ = read_neighbours(path)
     short = {name.partition(".")[0]: name for name in told}
     names = {name: name for name in told} | short
     found: dict[str, dict[str, None]] = {name: {} for name in dict.fromkeys(told)}
@@ -79,7 +77,8 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
     for number, (name, interfaces) in enumerate(found.items()):
         rack, place = divmod(number, PER_RACK)
         ports = tuple(
-            Port(port, connector, rate / LANES[connector]) for port, connector in _ports(sorted(interfaces, key=_order))
+            Port(port, connector, rate / LANES[connector])
+            for port, connector in _ports(sorted(interfaces, key=sort_key))
         )
         hosts.append(Host(name, SITE, f"r{rack + 1}", 2 + 2 * place, ports))
     if not any(host.ports for host in hosts):
@@ -98,69 +97,95 @@ def _ports(interfaces: list[str]) -> list[tuple[str, Connector]]:
     return [(port, next(known for known in LANES if LANES[known] >= lanes.get(port, 1))) for port in ports]
 
 
-def _order(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names as people do, their numbers by value."""
-    parts = re.split(r"([0-9]{1,9})", name)
-    return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts)]
-
-
-def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
+def read_neighbours(path: Path) -> Told:
     """Return all that hosts hear, and the hosts that told something, by the names of their files or rows."""
-    if path.suffix.lower() == ".csv":
-        entries = list(neighbours_of_table(path))
-        names = [entry.host for entry in entries]
-        wanted = f"rows under {','.join(COLUMNS)}"
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in (*ENDINGS, *LINK_ENDINGS))
     else:
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in ENDINGS) if path.is_dir() else [path]
-        entries, names = neighbours_of_files(files)
-        wanted = "files HOST.json with what 'lldpctl -f json' prints, or HOST.txt with what it prints as text"
-    if not names:
+        files = [path]
+    told = neighbours_of_files(files)
+    if not told.hosts:
+        wanted = (
+            f"rows under {','.join(COLUMNS)}"
+            if path.suffix.lower() == ".csv"
+            else "files HOST.json with what 'lldpctl -f json' prints, or HOST.txt with what it prints as text"
+        )
         raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
-    return entries, names
+    return told
 
 
-def neighbours_of_files(files: Iterable[Path]) -> tuple[list[Neighbour], list[str]]:
-    """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics."""
-    told = [_told(file) for file in files]
-    return [entry for one in told for entry in one.entries], [host for one in told for host in one.hosts]
+def neighbours_of_files(files: Sequence[Path]) -> Told:
+    """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics.
 
-
-def _told(path: Path) -> Told:
-    if path.suffix.lower() == ".json":
-        return Told(list(_from_lldpctl(path)), [path.stem])
-    with expecting(path, FileKind.NEIGHBOURS):
-        return read_output(path.stem, read_text(path, ENDINGS))
-
-
-def neighbours_of_table(path: Path) -> Iterator[Neighbour]:
-    """Yield the rows of a CSV."""
-    with expecting(path, FileKind.NEIGHBOURS):
-        text = read_text(path, (".csv",))
-        rows = named_columns(text, COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour"))
-        for line, row in rows:
-            host, interface, chassis, port = (row[name].strip() for name in COLUMNS)
-            if bool(chassis) != bool(port):
-                raise FileFormatError(f"line {line}: neighbour_host and neighbour_port go together")
-            yield Neighbour(host, interface, chassis, (port,), None)
-
-
-def _from_lldpctl(path: Path) -> Iterator[Neighbour]:
-    with expecting(path, FileKind.NEIGHBOURS):
-        document = parse_json(read_text(path, (".json",)))
+    Of several files those that cannot be read are told with the reason; if none can, that is raised.
+    """
+    entries: list[Neighbour] = []
+    hosts: list[str] = []
+    unread: dict[str, str] = {}
+    for file in files:
         try:
-            bodies = list(_bodies(document["lldp"]))
-        except (TypeError, KeyError, AttributeError):
-            raise FileFormatError("this is not what 'lldpctl -f json' prints") from None
-        for interface, body in bodies:
-            try:
-                chassis, name = _chassis(body["chassis"])
-                port = _single(body["port"])
-                ports = (_value(port["id"]), _value(port.get("descr", "")))
-                chassis = name or _value(chassis["id"])
-                yield Neighbour(path.stem, interface, chassis, ports, age_of(str(body.get("age"))))
-            except (ValueError, TypeError, KeyError, AttributeError, IndexError):
-                words = "this is not how lldpctl tells chassis and port of a neighbour"
-                raise FileFormatError(f"interface '{interface[:40]}': {words}") from None
+            told = read_neighbour_file(file)
+        except FileFormatError as error:
+            if len(files) == 1:
+                raise
+            unread[file.stem] = str(error)
+        else:
+            entries += told.entries
+            hosts += told.hosts
+            unread |= told.unread
+    if unread and not hosts:
+        raise FileFormatError(next(iter(unread.values())))
+    return Told(entries, hosts, unread)
+
+
+def read_neighbour_file(path: Path) -> Told:
+    """Read one file of neighbours, of whatever kind."""
+    ending = path.suffix.lower()
+    with expecting(path, FileKind.NEIGHBOURS):
+        if ending == ".csv":
+            return read_link_table(read_text(path, (".csv",)))
+        if ending in LINK_ENDINGS:
+            return read_containerlab(read_text(path, LINK_ENDINGS))
+        text = read_text(path, ENDINGS)
+        if ending == ".json":
+            return Told(list(_from_json(path.stem, text)), [path.stem])
+        if not text.strip():
+            raise FileFormatError("an empty file")
+        return read_output(path.stem, text)
+
+
+def _from_json(host: str, text: str) -> Iterator[Neighbour]:
+    if not text.strip():
+        raise FileFormatError("an empty file")
+    document = parse_json(text)
+    if isinstance(document, dict) and "Neighbors" in document and "lldp" not in document:
+        yield from _from_networkctl(host, document)
+        return
+    try:
+        bodies = list(_bodies(document["lldp"]))
+    except (TypeError, KeyError, AttributeError):
+        raise FileFormatError("this is not what 'lldpctl -f json' or 'networkctl --json=short lldp' print") from None
+    for interface, body in bodies:
+        try:
+            chassis, name = _chassis(body["chassis"])
+            port = _single(body["port"])
+            ports = (_value(port["id"]), _value(port.get("descr", "")))
+            identity = _value(chassis["id"])
+            yield Neighbour(host, interface, name or identity, ports, age_of(str(body.get("age"))), identity)
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            words = "this is not how lldpctl tells chassis and port of a neighbour"
+            raise FileFormatError(f"interface '{interface[:40]}': {words}") from None
+
+
+def _from_networkctl(host: str, document: dict[str, Any]) -> Iterator[Neighbour]:
+    try:
+        for link in document["Neighbors"]:
+            for one in link["Neighbors"]:
+                said = [one.get(name) or "" for name in ("SystemName", "PortID", "PortDescription", "ChassisID")]
+                chassis, port, descr, identity = map(_value, said)
+                yield Neighbour(host, _value(link["InterfaceName"]), chassis, (port, descr), None, identity)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise FileFormatError("this is not how 'networkctl --json=short lldp' tells neighbours") from None
 
 
 def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:

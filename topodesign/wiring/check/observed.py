@@ -1,30 +1,31 @@
 """What was really wired: from what hosts hear by LLDP, the circuits that a switch says it has, or the cables of NetBox.
 
-An interface may have several neighbours: network cards speak LLDP themselves, without the name of their host, and what
-has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the last to come. Where
-that cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
-
-What light arrives, transceivers tell (``ethtool -m``), see :mod:`~topodesign.wiring.check.outputs`.
+Entries become lanes in :mod:`~topodesign.wiring.check.evidence`. What light arrives, transceivers tell
+(``ethtool -m``), see :mod:`~topodesign.wiring.check.light`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
-from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, neighbours_of_table, read_neighbours
-from topodesign.wiring.check.outputs import ETHTOOL, LIGHT_FILE, Neighbour, read_power
+from topodesign.wiring.check.evidence import Observed, place_neighbours
+from topodesign.wiring.check.light import LIGHT_FILE, Power, light_files, read_power
+from topodesign.wiring.check.link_tables import LINK_ENDINGS
+from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, read_neighbours
+from topodesign.wiring.check.names import KnownNames
+from topodesign.wiring.check.outputs import Neighbour, Told
 from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_cables, rear_port_labels
-from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels, split_name
-from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels
+from topodesign.wiring.inventory.interfaces import read_interfaces
 from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.rest import is_address, read_rest_cables
 from topodesign.wiring.netbox.tables import cable_file, read_cables
@@ -34,96 +35,101 @@ from topodesign.wiring.switches.drivers import DRIVERS
 _BY_ENDING = {ending: driver for driver in DRIVERS.values() for ending in driver.answers}
 
 
-@dataclass(frozen=True)
-class Observed:
-    """What was seen.
-
-    ``unclear``: what a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
-    ``light``: the power that arrives at a lane's receiver in dBm, as far as it is told. ``circuits``: what hosts would
-    hear by the circuits of the switches, where these are told beside; None if they are not. ``unbuilt``: why a lane
-    hears nothing, in words, where that is known of its cables. ``supposed``: lanes of ``heard`` that tell nothing
-    themselves: they hear what the circuits bring by the fixed cabling.
-    """
-
-    heard: dict[Lane, Lane]  # the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out
-    strangers: dict[Lane, str]  # what a lane hears that is not in the inventory, in words
-    unseen: frozenset[str]  # hosts of which nothing is known
-    unclear: dict[Lane, str] = field(default_factory=dict)
-    outsiders: tuple[str, ...] = ()  # names that something is told of, and that the inventory lacks
-    light: dict[Lane, float] = field(default_factory=dict)
-    circuits: dict[Lane, Lane] | None = None
-    unbuilt: dict[Lane, str] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()  # what else is wrong, in words
-    supposed: frozenset[Lane] = frozenset()
-    notes: tuple[str, ...] = ()  # labels that were read for others, in words
+def known_names(plan: WiringPlan, interfaces: str | Path | None = None) -> KnownNames:
+    """Return the names of a plan's hosts and interfaces, with those of a table (CSV ``host,port,interface``)."""
+    table = None if interfaces is None else read_interfaces(as_path(interfaces), plan.inventory)
+    return KnownNames(plan.inventory, table)
 
 
-def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
+def read_lldp(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
     """Read what hosts hear.
 
-    The path is of a directory with a file ``HOST.json`` for each host, of one such file, or of a CSV.
+    The path is of a directory with a file ``HOST.json`` for each host, of one such file, or of a CSV. ``names`` are
+    those of hosts and interfaces: the plan's if not given.
     """
     path = as_path(path)
-    entries, names = read_neighbours(path)
-    return observed_of(path, entries, plan, names)
+    return place_neighbours(path, read_neighbours(path), plan, names or known_names(plan))
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
-    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.outputs.read_power` does.
+    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.light.read_power` does.
 
-    Interfaces are named as for LLDP; those that the inventory lacks do not count. The module of a port tells of all its
-    lanes; where a port has one lane and its module several channels, the weakest counts.
+    The module of a port tells of all its lanes; where a port has one lane and its module several channels, the weakest
+    counts.
     """
-    lanes = _interfaces(plan.inventory)
+    return light_with_notes(path, known_names(plan))[0]
+
+
+def light_with_notes(path: str | Path, names: KnownNames) -> tuple[dict[Lane, float], tuple[str, ...]]:
+    """Read it, and say what was passed over: files without power, and names that the inventory lacks."""
+    told = read_power(as_path(path))
     light: dict[Lane, float] = {}
-    for power in read_power(as_path(path)):
-        host = _known(plan.inventory, power.host) or power.host
-        whole = lanes.get((host, power.interface))
-        port = power.interface if whole is None else whole.port
-        lane = whole if power.channel is None else lanes.get((host, f"{port}/{power.channel}"))
-        if lane is None and power.channel is not None:
-            lane = whole
-        if lane is not None:
+    unknown: dict[str, None] = {}
+    for power in told.powers:
+        host = names.host(power.host)
+        lanes = () if host is None else _lit_lanes(names, host, power)
+        if not lanes:
+            unknown[f"{power.host} {power.interface}"] = None
+        for lane in lanes:
             light[lane] = min(power.dbm, light.get(lane, math.inf))
-    return light
+    notes = [f"no light is known by {words}" for words in told.unread]
+    if unknown:
+        notes.append(f"light is told of what the inventory lacks: {', '.join(unknown)}")
+    return light, tuple(notes)
 
 
-def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
+def _lit_lanes(names: KnownNames, host: str, power: Power) -> tuple[Lane, ...]:
+    lane = names.lane(host, power.interface)
+    whole = names.whole_port(host, power.interface)
+    if power.channel is None:
+        return whole if lane is None else (lane,)
+    if lane is None and not whole:
+        return ()
+    port = whole[0].port if lane is None else lane.port
+    lanes = names.inventory.port[host, port].lanes
+    if lanes == 1:
+        return (Lane(host, port, 1),)
+    return (Lane(host, port, power.channel),) if power.channel <= lanes else ()
+
+
+def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
     """Read a directory of all that hosts and switches tell.
 
     It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
     circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as :func:`read_light`
-    takes it, or ``*.ethtool``.
+    takes it, or ``*.ethtool`` and ``*.mlxlink``.
     """
-    path = as_path(path)
+    path, names = as_path(path), names or known_names(plan)
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
     switches = plan.inventory.switches
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".csv", *ENDINGS, *_BY_ENDING})
-    told = [file for file in files if file.stem in switches or file.suffix in _BY_ENDING.keys() - {".json"}]
-    tables = [file for file in files if file.suffix.lower() == ".csv" and file.name != LIGHT_FILE and file not in told]
-    hosts = [file for file in files if file.suffix.lower() in ENDINGS and file not in told]
-    if not told and not tables and not hosts:
+    known = {".csv", *ENDINGS, *LINK_ENDINGS, *_BY_ENDING}
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in known)
+    told = [file for file in files if file.stem in switches or file.suffix in _BY_ENDING.keys() - {*ENDINGS}]
+    hosts = [file for file in files if file.name != LIGHT_FILE and file not in told]
+    if not told and not hosts:
         raise FileFormatError(f"{path}: there is nothing in it; expected HOST.json, SWITCH.json or SWITCH.scpi")
-    entries, names = neighbours_of_files(hosts)
-    for table in tables:
-        rows = list(neighbours_of_table(table))
-        entries += rows
-        names += [row.host for row in rows]
-    seen = Observed({}, {}, frozenset(plan.hosts))
-    if names:
-        seen = observed_of(path, entries, plan, names)
+    seen = Observed({}, unseen=frozenset(plan.hosts))
+    neighbours = neighbours_of_files(hosts)
+    if neighbours.hosts:
+        seen = place_neighbours(path, neighbours, plan, names)
     if told:
         circuits, notes = _circuits_heard(path, told, plan)
         taken = set(seen.heard.values())
         fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
         supposed = frozenset(fill.keys() - seen.heard.keys())
         seen = replace(
-            seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset(), supposed=supposed, notes=notes
+            seen,
+            circuits=circuits,
+            heard=fill | seen.heard,
+            unseen=frozenset(),
+            supposed=supposed,
+            notes=(*seen.notes, *seen.unread, *notes),
         )
-    light = read_light(path, plan) if any(path.glob(f"*{ETHTOOL}")) else {}
-    table = path / LIGHT_FILE
-    return replace(seen, light=light | (read_light(table, plan) if table.exists() else {}))
+    for source in ([path] if light_files(path) else []) + [file for file in files if file.name == LIGHT_FILE]:
+        light, notes = light_with_notes(source, names)
+        seen = replace(seen, light=seen.light | light, notes=(*seen.notes, *notes))
+    return seen
 
 
 def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
@@ -138,7 +144,7 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
     path = as_path(path)
     files = [f for f in sorted(path.iterdir()) if f.suffix in _BY_ENDING] if path.is_dir() else [path]
     heard, notes = _circuits_heard(path, files, plan)
-    return Observed(heard, {}, frozenset(), notes=notes)
+    return Observed(heard, notes=notes)
 
 
 def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[dict[Lane, Lane], tuple[str, ...]]:
@@ -190,120 +196,33 @@ def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane],
             heard[lane] = sender.source
 
 
-class _Told(NamedTuple):
-    """A lane whose receiver hears another's transmitter, and the entry that says so."""
-
-    lane: Lane
-    sender: Lane
-    entry: Neighbour
-
-
-def observed_of(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
-    """Return what hosts of these names hear, by the entries of a file or a directory."""
-    hosts: set[str] = set()
-    outsiders: dict[str, None] = {}
-    for name in names:
-        host = _known(plan.inventory, name)
-        if host is None:
-            outsiders[name] = None
-        else:
-            hosts.add(host)
-    if not hosts:
-        raise FileFormatError(f"{path}: there is no host '{next(iter(outsiders))[:40]}' in the inventory")
-    told: list[_Told] = []
-    strangers: dict[Lane, str] = {}
-    nameless: dict[Lane, tuple[Neighbour, str]] = {}  # what hosts say with a name that the inventory lacks
-    lanes = _interfaces(plan.inventory)
-    for entry in entries:
-        lane = lanes.get((_known(plan.inventory, entry.host) or entry.host, entry.interface))
-        if lane is None or not entry.chassis:
-            continue
-        other = _known(plan.inventory, entry.chassis)
-        if other is None:
-            strangers.setdefault(lane, f"{entry.chassis} {entry.ports[0] if entry.ports else ''}".strip())
-            continue
-        sender = next((lanes[other, port] for port in entry.ports if (other, port) in lanes), None)
-        if sender is None:
-            nameless.setdefault(lane, (entry, other))
-        else:
-            told.append(_Told(lane, sender, entry))
-    heard, unclear = _latest(told)
-    for lane, (entry, other) in nameless.items():
-        ports = " or ".join(filter(None, entry.ports))[:80]
-        strangers[lane] = (
-            f"{other} {ports!r} (ports must be told by name, lldpcli configure lldp portidsubtype ifname, and lanes as "
-            "PORT/LANE or PORTs0)"
-        )
-    strangers = {lane: words for lane, words in strangers.items() if lane not in heard and lane not in unclear}
-    return Observed(heard, strangers, frozenset(plan.hosts) - hosts, unclear, tuple(outsiders))
-
-
-def _latest(told: list[_Told]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
-    """Return who hears whom: of several that a lane hears, or that hear it, the one that does so for the shortest time.
-
-    Where ages do not tell which that is, neither counts, and the second result says so of each lane in words.
-    """
-    told = sorted(told, key=lambda one: (one.entry.age is None, one.entry.age))
-    unclear: dict[Lane, str] = {}
-    by_lane: dict[Lane, _Told] = {}
-    for one in told:
-        first = by_lane.setdefault(one.lane, one)
-        if first.sender != one.sender and not _younger(first, one):
-            unclear.setdefault(one.lane, f"hears two neighbours, {_name(first.sender)} and {_name(one.sender)}")
-    by_sender: dict[Lane, _Told] = {}
-    for lane, one in by_lane.items():
-        if lane in unclear:
-            continue
-        first = by_sender.setdefault(one.sender, one)
-        if first is not one and not _younger(first, one):
-            for here, other in ((first, one), (one, first)):
-                unclear.setdefault(here.lane, f"hears {_name(one.sender)}, as {_name(other.lane)} does")
-    heard = {one.lane: one.sender for one in by_sender.values() if one.lane not in unclear}
-    return heard, unclear
-
-
-def _younger(one: _Told, other: _Told) -> bool:
-    return one.entry.age is not None and (other.entry.age is None or one.entry.age < other.entry.age)
-
-
-def _name(lane: Lane) -> str:
-    return f"{lane.host} {lane.port}/{lane.lane}"
-
-
-def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
-    split = {
-        (one.host, split_name(one.port, one.lane, inventory.port[one.socket].lanes)): one
-        for one in inventory.interfaces.values()
-    }
-    return split | inventory.interfaces
-
-
-def _known(inventory: Inventory, name: str) -> str | None:
-    """Return the host of this name, or of its first part if it is a domain name."""
-    return next((host for host in (name, name.partition(".")[0]) if host in inventory.host), None)
-
-
 _WRONG = "this is not what link_test.py prints"
 
 
-def read_link_tests(path: str | Path, plan: WiringPlan) -> Observed:
+def read_link_tests(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
     """Read what the link tests of hosts printed: a directory of such files, whatever they are called, or one."""
     path = as_path(path)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    heard: list[Neighbour] = []
-    names: list[str] = []
+    entries: list[Neighbour] = []
+    hosts: list[str] = []
     problems: list[str] = []
+    unread: dict[str, str] = {}
     for file in files:
-        with expecting(file, FileKind.LINK_TEST):
-            host, rows, faults = _said(parse_json(read_text(file, (".json",))))
-        names.append(host)
-        heard += [Neighbour(host, port, other, (far,), None) for port, other, far in rows]
+        try:
+            with expecting(file, FileKind.LINK_TEST):
+                host, rows, faults = _said(parse_json(read_text(file, (".json",))))
+        except FileFormatError as error:
+            if len(files) == 1:
+                raise
+            unread[file.stem] = str(error)
+            continue
+        hosts.append(host)
+        entries += [Neighbour(host, port, other, (far,), None) for port, other, far in rows]
         problems += faults
-    if not names:
-        raise FileFormatError(
-            f"{path}: there is nothing in it; expected HOST.json of each host, as link_test.py prints"
-        )
-    seen = observed_of(path, heard, plan, names)
+    if not hosts:
+        nothing = f"{path}: there is nothing in it; expected HOST.json of each host, as link_test.py prints"
+        raise FileFormatError(next(iter(unread.values()), nothing))
+    seen = place_neighbours(path, Told(entries, hosts, unread), plan, names or known_names(plan))
     return replace(seen, faults=(*seen.faults, *problems))
 
 
@@ -410,7 +329,7 @@ class _Built:
             for sender, receiver in (ends, ends[::-1])[: 2 if sides == ("AB", "AB") else 1]:
                 if sender[:2] in self.lane_at and receiver[:2] in self.lane_at:
                     heard[self.lane_at[receiver[:2]]] = self.lane_at[sender[:2]]
-        return Observed(heard, {}, frozenset(), unbuilt=dict(self._unbuilt(heard)), faults=tuple(faults))
+        return Observed(heard, unbuilt=dict(self._unbuilt(heard)), faults=tuple(faults))
 
     def _unbuilt(self, heard: Collection[Lane]) -> Iterator[tuple[Lane, str]]:
         """Yield the receivers that should hear something and do not, with the cables on the way that are not there."""

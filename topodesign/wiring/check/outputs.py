@@ -1,26 +1,23 @@
 """What programs print of neighbours, as text: each kind is told by its content, so files may be called anything.
 
-``lldpctl`` (plain, which is SONiC's ``show lldp neighbors``, and ``-f keyvalue``) and SONiC's ``show lldp table`` tell
-of one host, the one that their file is named after. ``ibnetdiscover`` and the ``.topo`` files of UFM and ibdiagnet tell
-of a whole fabric; a channel adapter ``h3 mlx5_0`` is the port ``mlx5_0`` of host ``h3``, or its lanes ``mlx5_0/1`` and
-so on where it has several ports.
+``lldpctl`` (plain, which is SONiC's ``show lldp neighbors``, ``-f keyvalue`` and ``-f xml``), ``networkctl lldp`` and
+SONiC's ``show lldp table`` tell of one host, the one that their file is named after, or each that ``pdsh`` puts before
+its lines. ``ibnetdiscover`` (also with ``-p``), ``iblinkinfo`` and the ``.topo`` files of UFM and ibdiagnet tell of a
+whole fabric; a channel adapter ``h3 mlx5_0`` is the port ``mlx5_0`` of host ``h3``, or its lanes ``mlx5_0/1`` and so on
+where it has several ports.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.strict_json import parse_json
-from topodesign.base.tables import named_columns
-from topodesign.base.text_files import naming, read_text
+from topodesign.fabrics.machines.xml import parse_xml
 
-TEXT_ENDINGS = (".txt", ".lldp", ".topo")
+TEXT_ENDINGS = (".txt", ".lldp", ".topo", ".xml")
 
 _AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 
@@ -28,7 +25,7 @@ _AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 class Neighbour(NamedTuple):
     """One entry: where it was heard (host, interface), the names the neighbour gives, and for how long.
 
-    The age is in seconds, None if it is not told.
+    The name of its chassis is empty, or an address, if it tells none. The age is in seconds, None if it is not told.
     """
 
     host: str
@@ -36,13 +33,15 @@ class Neighbour(NamedTuple):
     chassis: str
     ports: tuple[str, ...]
     age: int | None
+    identity: str = ""  # the address of the chassis, by which it may be known where it tells no name
 
 
 class Told(NamedTuple):
-    """What a file tells, and of which hosts, also of those that hear nothing."""
+    """What files tell, of which hosts, also of those that hear nothing, and why nothing is told of others."""
 
     entries: list[Neighbour]
     hosts: list[str]
+    unread: Mapping[str, str] = {}  # by the host that a file is named after
 
 
 def read_output(host: str, text: str) -> Told:
@@ -51,7 +50,8 @@ def read_output(host: str, text: str) -> Told:
         if sign.search(text):
             return read(host, text)
     raise FileFormatError(
-        "this is nothing that lldpctl, lldpctl -f keyvalue, SONiC's 'show lldp table', ibnetdiscover or UFM print"
+        "this is nothing that lldpctl, networkctl lldp, SONiC's 'show lldp table', ibnetdiscover, iblinkinfo or UFM "
+        "print"
     )
 
 
@@ -74,7 +74,7 @@ def _from_lldpctl(host: str, text: str) -> Told:
             raise FileFormatError(f"interface '{interface[:40]}': ChassisID and PortID of a neighbour are not told")
         name = said.get("SysName") or _after_type(said["ChassisID"])
         ports = (_after_type(said["PortID"]), said.get("PortDescr", ""))
-        entries.append(Neighbour(host, interface, name, ports, age_of(head)))
+        entries.append(Neighbour(host, interface, name, ports, age_of(head), _after_type(said["ChassisID"])))
     return Told(entries, [host])
 
 
@@ -99,7 +99,7 @@ def _from_keyvalue(host: str, text: str) -> Told:
         ports = tuple(said[key] for kind in (*_KINDS, "descr") if (key := f"port.{kind}") in said)
         if not chassis or not ports:
             raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are not told")
-        entries.append(Neighbour(host, name, chassis[0], ports, age_of(said.get("age", ""))))
+        entries.append(Neighbour(host, name, chassis[0], ports, age_of(said.get("age", "")), chassis[-1]))
     return Told(entries, [host])
 
 
@@ -119,6 +119,77 @@ def _from_table(host: str, text: str) -> Told:
         ports = (row["RemotePortID"], row.get("RemotePortDescr", ""))
         entries.append(Neighbour(host, row["LocalPort"], row["RemoteDevice"], ports, None))
     return Told(entries, [host])
+
+
+def _from_xml(host: str, text: str) -> Told:
+    entries = []
+    for interface in parse_xml(text, "lldp", "lldpctl -f xml").iter("interface"):
+        name = interface.get("name", "")
+        chassis, port = interface.find("chassis"), interface.find("port")
+        if chassis is None or port is None:
+            raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are not told")
+        identity = (chassis.findtext("id") or "").strip()
+        ports = ((port.findtext("id") or "").strip(), (port.findtext("descr") or "").strip())
+        said = (chassis.findtext("name") or "").strip() or identity
+        entries.append(Neighbour(host, name, said, ports, age_of(interface.get("age", "")), identity))
+    return Told(entries, [host])
+
+
+_NETWORKCTL = re.compile(
+    r"^(?P<link>LINK +)(?P<id>CHASSIS[ -]ID +)(?P<name>SYSTEM[ -]NAME +)(?P<caps>CAPS +)(?P<port>PORT[ -]ID *)"
+    r"(?P<descr>PORT[ -]DESCRIPTION)?",
+    re.MULTILINE,
+)
+
+
+def _from_networkctl(host: str, text: str) -> Told:
+    head = _NETWORKCTL.search(text)
+    if head is None:
+        raise FileFormatError("the line LINK, CHASSIS ID, SYSTEM NAME, CAPS, PORT ID is missing")
+    spans = {name: (start - head.start(), end - head.start()) for name, (start, end) in _spans(head)}
+    entries = []
+    for line in text[head.end() :].splitlines()[1:]:
+        if not line.strip():
+            break
+        row = {name: line[a:b].strip() for name, (a, b) in spans.items()}
+        row = {name: "" if cell in {"n/a", "-"} else cell for name, cell in row.items()}
+        ports = (row["port"], row.get("descr", ""))
+        entries.append(Neighbour(host, row["link"], row["name"], ports, None, row["id"]))
+    return Told(entries, [host])
+
+
+def _spans(head: re.Match[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    names = [name for name, words in head.groupdict().items() if words]
+    for name in names:
+        yield name, (head.start(name), head.end(name) if name != names[-1] else 10**6)
+
+
+_OF_HOSTS = re.compile(
+    r"^[A-Za-z0-9][\w.-]*: *(?:-{9,}$|LocalPort\b|lldp\.|LINK +CHASSIS|Ca\s|Capability codes)", re.MULTILINE
+)
+_PDSH = re.compile(r"^([A-Za-z0-9][\w.-]*): ?(.*)$")
+
+
+def _from_pdsh(_: str, text: str) -> Told:
+    """Read the lines of each host that pdsh has put its name before."""
+    parts: dict[str, list[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _PDSH.match(line):
+            parts.setdefault(found[1], []).append(found[2])
+        elif line.strip():
+            raise FileFormatError(f"line {number}: no host is named before it, as pdsh does")
+    entries, hosts, unread = [], [], {}
+    for host, lines in parts.items():
+        try:
+            told = read_output(host, "\n".join(lines) + "\n")
+        except FileFormatError as error:
+            unread[host] = str(error)
+        else:
+            entries += told.entries
+            hosts += told.hosts
+    if not hosts:
+        raise FileFormatError(next(iter(unread.values())))
+    return Told(entries, hosts, unread)
 
 
 class _Port(NamedTuple):
@@ -155,6 +226,59 @@ def _from_ibnetdiscover(_: str, text: str) -> Told:
         raise FileFormatError(f"a link leads to '{unknown[:40]}', of which nothing is told")
     pairs = [(_Port(*nodes[a], p), _Port(*nodes[b], q)) for a, p, b, q in links if a in adapters]
     return Told(list(_entries(pairs, sizes)), list(dict.fromkeys(nodes[one][0] for one in adapters)))
+
+
+_PAIR = re.compile(
+    r"^(?P<kind>CA|SW|RT)\s+\d+\s+(?P<port>\d+)\s+0x[0-9a-fA-F]+\s+\S+\s+\S+"
+    r"(?:\s+-\s+(?P<far_kind>CA|SW|RT)\s+\d+\s+(?P<far>\d+)\s+0x[0-9a-fA-F]+)?"
+    r"\s+\(?\s*'(?P<name>[^']*)'(?:\s+-\s+'(?P<far_name>[^']*)')?",
+    re.MULTILINE,
+)
+
+
+def _from_port_pairs(_: str, text: str) -> Told:
+    """Read ``ibnetdiscover -p``: a line a port, and the port that it is joined to."""
+    links = []
+    for found in _PAIR.finditer(text):
+        if found["kind"] == "CA":
+            far = _ib_port(found["far_name"], found["far"]) if found["far"] else None
+            links.append((_ib_port(found["name"], found["port"]), far, found["far_kind"] == "CA"))
+    return _of_adapters(links)
+
+
+_BLOCK = re.compile(r"^(CA|Switch|Router):\s+(.*?):?\s*$")
+_INFO = re.compile(
+    r"^\s+(?:0x[0-9a-fA-F]+\s+)?\d+\s+(\d+)\[[^\]]*\]\s+==\((.*?)\)==>\s*(?:\d+\s+(\d+)\[[^\]]*\]\s+\"([^\"]*)\")?"
+)
+
+
+def _from_iblinkinfo(_: str, text: str) -> Told:
+    """Read ``iblinkinfo``: a block for each device, a line for each of its ports."""
+    links = []
+    adapters = {match[2] for line in text.splitlines() if (match := _BLOCK.match(line)) and match[1] == "CA"}
+    name, of_adapter = "", False
+    for line in text.splitlines():
+        if block := _BLOCK.match(line):
+            name, of_adapter = block[2], block[1] == "CA"
+        elif of_adapter and (info := _INFO.match(line)):
+            far = _ib_port(info[4], info[3]) if info[4] else None
+            links.append((_ib_port(name, info[1]), far, info[4] in adapters))
+    return _of_adapters(links)
+
+
+def _ib_port(name: str, number: str) -> _Port:
+    host, _, device = name.partition(" ")
+    return _Port(host, device.strip() or "port", number)
+
+
+def _of_adapters(links: list[tuple[_Port, _Port | None, bool]]) -> Told:
+    """Return what channel adapters hear: their ports, what these are joined to, and whether that is another adapter."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for here, there, adapter in links:
+        for port in (here, *([there] if there is not None and adapter else [])):
+            sizes[port[:2]] = max(sizes[port[:2]], int(port.number))
+    pairs = [(here, there) for here, there, _ in links if there is not None]
+    return Told(list(_entries(pairs, sizes)), list(dict.fromkeys(here.host for here, *_ in links)))
 
 
 _TOPO_LINK = re.compile(r"\s+(\S+)\s+(?:-\S*)?->\s+(\S+)\s+(\S+)\s+(\S+)\s*(?:#.*)?")
@@ -202,6 +326,11 @@ def _entries(pairs: list[tuple[_Port, _Port]], sizes: Counter[tuple[str, str]]) 
 
 _TABLE = re.compile(r"^LocalPort\s+RemoteDevice\s+RemotePortID", re.MULTILINE)
 _OUTPUTS: tuple[tuple[re.Pattern[str], Callable[[str, str], Told]], ...] = (
+    (re.compile(r"\A\s*<(?:\?xml|lldp\b)"), _from_xml),
+    (_OF_HOSTS, _from_pdsh),
+    (_NETWORKCTL, _from_networkctl),
+    (_PAIR, _from_port_pairs),
+    (re.compile(r"^(?:CA|Switch|Router): .*:$\n\s+0x.*==\(", re.MULTILINE), _from_iblinkinfo),
     (re.compile(r"^LLDP neighbors:", re.MULTILINE), _from_lldpctl),
     (re.compile(r"^lldp\..+\.via=", re.MULTILINE), _from_keyvalue),
     (_TABLE, _from_table),
@@ -209,89 +338,3 @@ _OUTPUTS: tuple[tuple[re.Pattern[str], Callable[[str, str], Told]], ...] = (
     (re.compile(r"^\s+\S+\s+(?:-\S*)?->\s+\S+\s+\S+\s+\S+", re.MULTILINE), _from_topo),
 )
 """What tells an output, and what reads it."""
-
-
-LIGHT_COLUMNS = ("host", "port", "rx_dbm")
-LIGHT_FILE = "light.csv"
-ETHTOOL = ".ethtool"
-DARK = -30.0  # power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity
-
-_MOST_LIGHT = 30.0  # dBm; a watt
-_POWER = re.compile(
-    r"\s*(?:Receiver signal average optical power|Rcvr signal avg optical power|Receiver signal OMA)"
-    r"\s*(?:\(Channel (\d+)\))?\s*:.*?(-?inf|-?\d+(?:\.\d+)?) dBm\s*"
-)
-_HEADING = re.compile(r"[=#\s]*([^\s:=#][^\s=#]*?):?[=#\s]*")
-
-
-class Power(NamedTuple):
-    """What arrives at a module in dBm; ``channel`` from 1 on, None if it is of an interface as a whole."""
-
-    host: str
-    interface: str
-    channel: int | None
-    dbm: float
-
-
-def read_power(path: Path) -> Iterator[Power]:
-    """Yield what a CSV ``host,port,rx_dbm``, or files of what ``ethtool -m`` prints, tell of the light that arrives.
-
-    Such a file is ``HOST.ethtool``, with the name of an interface on the line before each module, or
-    ``HOST.INTERFACE.ethtool``, also of ``ethtool --json -m``, or a directory of them. An empty cell, ``-inf`` and what
-    is below :data:`DARK` say that no light arrives.
-    """
-    if path.is_dir():
-        files = sorted(path.glob(f"*{ETHTOOL}"))
-        if not files:
-            raise FileFormatError(f"{path}: there is nothing in it; expected files HOST{ETHTOOL}")
-        for file in files:
-            yield from read_power(file)
-        return
-    with naming(path):
-        text = read_text(path, (".csv", ETHTOOL))
-        if path.suffix.lower() == ".csv":
-            for line, row in named_columns(text, LIGHT_COLUMNS, str.strip):
-                host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
-                yield Power(host, interface, None, _dbm(power or "-inf", f"line {line}"))
-        else:
-            found = list(_of_json(path.stem, text) if text.lstrip().startswith("[") else _of_modules(path.stem, text))
-            if not found:
-                raise FileFormatError("no power is told; expected what 'ethtool -m' prints of an optical module")
-            yield from found
-
-
-def _of_modules(stem: str, text: str) -> Iterator[Power]:
-    host, _, interface = stem.rpartition(".")
-    for number, line in enumerate(text.splitlines(), 1):
-        if power := _POWER.fullmatch(line):
-            if not host:
-                raise FileFormatError(f"line {number}: no interface is named on a line before, nor by HOST.INTERFACE")
-            channel = int(power[1]) if power[1] else None
-            yield Power(host, interface, channel, _dbm(power[2], f"line {number}"))
-        elif ":" not in line.rstrip().rstrip(":") and (heading := _HEADING.fullmatch(line)):
-            host, interface = stem, heading[1]
-
-
-def _of_json(stem: str, text: str) -> Iterator[Power]:
-    host, _, interface = stem.rpartition(".")
-    try:
-        (module,) = parse_json(text)
-        values = module["rx_power"]["values"]
-        powers = [float(value) for value in values]
-    except (ValueError, TypeError, KeyError):
-        raise FileFormatError("this is not how 'ethtool --json -m' tells rx_power") from None
-    if not host:
-        raise FileFormatError("name the file HOST.INTERFACE.ethtool: JSON does not tell of which module it is")
-    for channel, milliwatts in enumerate(powers, 1):
-        dbm = 10 * math.log10(milliwatts) if milliwatts > 0 else -math.inf
-        yield Power(host, interface, channel if len(powers) > 1 else None, _dbm(str(dbm), f"channel {channel}"))
-
-
-def _dbm(text: str, place: str) -> float:
-    try:
-        dbm = float(text)
-    except ValueError:
-        dbm = math.nan
-    if math.isnan(dbm) or dbm > _MOST_LIGHT:
-        raise FileFormatError(f"{place}: '{text[:20]}' is no power in dBm; expected one such as -2.3")
-    return dbm

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from topodesign.base.declared import Declared, key
+from topodesign.base.wording import counted
 from topodesign.wiring.change.patches import place_name
 from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways
-from topodesign.wiring.check.outputs import DARK
+from topodesign.wiring.check.evidence import Sighting
+from topodesign.wiring.check.light import DARK
+from topodesign.wiring.check.unknown import HostLinks, Unknown
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.cross_connects import CrossConnect
 
@@ -20,10 +23,14 @@ Fault = Literal[
     "wrong port",
     "missing",
     "dark",
+    "silent",
     "unexpected",
     "cabling",
     "circuit",
     "unclear",
+    "name",
+    "unsplit",
+    "link",
     "outsider",
     "unseen",
     "unbuilt",
@@ -36,13 +43,17 @@ class Finding(Declared):
     """Something that is not as planned.
 
     * ``fault``: ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than
-      planned. ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears
-      the transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: fixed cables are
-      exchanged, or no patch can do this, and it is not known which fixed cables are not as recorded. ``circuit``: a
-      switch joins other ports than planned. ``unclear``: several neighbours are heard, or one at several places, as if
-      a hub were between. ``outsider``: something is told of hosts that the inventory lacks. ``unseen``: hosts have not
-      told what they hear. ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that
-      no link can use, or the link test of a host found something that is not as written.
+      planned. ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: a host or switch
+      reports no frames or no light, and nothing shows that the cable is in. ``silent``: the cable is in, by the light
+      that arrives or by what the other end hears, but no frames are told. ``unexpected``: a receiver hears something
+      and should hear nothing. ``cabling``: fixed cables are exchanged, or no patch can do this, and it is not known
+      which fixed cables are not as recorded. ``circuit``: a switch joins other ports than planned. ``unclear``: several
+      neighbours are heard, or one at several places, as if a hub were between. ``name``: the inventory lacks the names
+      of neighbours or of interfaces. ``unsplit``: a port of several lanes is told as one interface. ``link``: whatever
+      its ports are called, a host hears other hosts than planned. ``outsider``: something is told of hosts that the
+      inventory lacks. ``unseen``: hosts have not told what they hear. ``unbuilt``: NetBox has not all cables of a link
+      as connected. ``cable``: NetBox has one that no link can use, or the link test of a host found something that is
+      not as written.
     * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
     """
 
@@ -73,6 +84,7 @@ class View:
         self.wanted = {b.source: (a.source, connect.cable) for connect in plan.connects for a, b in connect.ways}
         self.receiver = {sender: receiver for receiver, (sender, _) in self.wanted.items()}
         self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
+        self.unknown = Unknown(observed, self.wanted, self.heard_by)
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
         self.astray = {
             receiver: sender
@@ -84,10 +96,12 @@ class View:
         """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
         if self.observed.unseen:
             hosts = " ".join(sorted(self.observed.unseen))
-            yield Finding("unseen", (), f"nothing is told of what these hear, which counts as planned: {hosts}")
+            words = f"nothing is told of what these hear, which counts as planned: {hosts}"
+            yield Finding("unseen", (), words, self.observed.unread)
         if self.observed.outsiders:
             names = " ".join(self.observed.outsiders)
             yield Finding("outsider", (), f"there is something told of hosts that the inventory lacks: {names}")
+        yield from self._unnamed()
         for receiver, words in self.observed.unclear.items():
             advice = "is there a hub or a switch between, or an entry that has yet to age out? it counts as planned"
             yield Finding("unclear", self._cables(receiver), f"{self._at(receiver, 1)} {words}: {advice}")
@@ -120,23 +134,20 @@ class View:
         yield from self._once(
             [self._misled(receiver, sender) for receiver, sender in wrong.items() if receiver not in ringed]
         )
-        for receiver, words in self.observed.strangers.items():
-            yield Finding(
-                "wrong port",
-                self._cables(receiver),
-                f"{self._at(receiver, 1)} hears {words}, which the inventory lacks",
-            )
-        told = self.observed.heard.keys() | self.observed.strangers.keys() | self.observed.unclear.keys()
-        silent = [receiver for receiver in self.wanted if receiver not in told]
-        yield from self._once([self._silent(r) for r in silent if r.host not in self.observed.unseen])
+        for receiver, sighting in self.unknown.other.items():
+            yield self._other(receiver, sighting)
+        yield from map(self._link, self.unknown.links)
+        told = self.observed.heard.keys() | self.observed.unclear.keys()
+        silent = [receiver for receiver in self.wanted if receiver not in told and receiver not in self.unknown]
+        yield from self._once([self._silent(receiver) for receiver in silent])
 
     def built(self) -> tuple[CrossConnect, ...]:
         """Return the patches that are there, each with the name of the planned one that begins there."""
         heard = {r: s for r, s in self.observed.heard.items() if self.ways.carries(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
-            unknown = receiver.host in self.observed.unseen or receiver in self.observed.unclear
-            if unknown and receiver not in heard and sender not in taken:
+            supposed = receiver in self.unknown.as_planned or self._is_lit(receiver)
+            if supposed and receiver not in heard and sender not in taken:
                 heard[receiver] = sender
         pairs = [(sender, receiver) for receiver, sender in heard.items()]
         if self.plan.mode == "duplex":
@@ -223,6 +234,19 @@ class View:
             words = f"the switch joins {instead} to {place_name(end, self.sides[1])}; planned is {planned}"
             yield Finding("circuit", (cable,), words)
 
+    def _is_lit(self, receiver: Lane) -> bool:
+        """Return whether something shows that the cable of a receiver that hears nothing is in.
+
+        Light that arrives does, unless the other fibre of a duplex cable is dark, and so does that the other end hears.
+        """
+        sender, light = self.wanted[receiver][0], self.observed.light
+        if self.plan.mode == "simplex":
+            return light.get(receiver, -math.inf) > DARK
+        if self.observed.heard.get(sender) == receiver or self.unknown.as_planned.get(sender) == "name":
+            return True
+        powers = [light[lane] for lane in (receiver, sender) if lane in light]
+        return bool(powers) and min(powers) > DARK and self.observed.heard.get(sender, receiver) == receiver
+
     def _light(self, receiver: Lane, sender: Lane) -> str:
         """Return which fibres of a link are dark, as far as light is told."""
         light = self.observed.light
@@ -233,7 +257,7 @@ class View:
             return ""
         power = ", ".join(f"{light[lane]:g} dBm at {self._name(lane)}" for lane in (*dark, *lit))
         if not dark:
-            return f"; light arrives, so look at the ports and at what they say by LLDP ({power})"
+            return f"; light arrives ({power})"
         fibre = "the fibre" if lit else "each fibre" if len(dark) > 1 else "that fibre"
         to = " and ".join(map(self._name, dark))
         return f"; {fibre} to {to} is dark{', the other is lit' if lit else ''} ({power})"
@@ -247,10 +271,98 @@ class View:
         if receiver in self.observed.unbuilt:
             words = f"{self._name(sender)} is not joined to {self._name(receiver)}: {self.observed.unbuilt[receiver]}"
             return Finding("unbuilt", (cable,), words)
+        light = self._light(receiver, sender)
+        if self._is_lit(receiver):
+            other = "" if light else f"; the other end, {self._name(sender)}, hears something over it"
+            look = f"look at the ports, and at what {sender.host} says there by LLDP"
+            words = f"{self._at(receiver, 1)} tells of no neighbour, and {cable} is in{light}{other}: {look}"
+            return Finding("silent", (cable,), words)
         words = (
             f"no light from {self._at(sender, 0)} to {self._at(receiver, 1)}: is {cable} plugged in, clean and whole?"
         )
-        return Finding("dark", (cable,), words + self._light(receiver, sender))
+        return Finding("dark", (cable,), words + light)
+
+    def _unnamed(self) -> Iterator[Finding]:
+        """Yield what is told under names that are not known, and how to map them."""
+        seen = self.observed
+        interfaces = [one for one in seen.names if one.host]
+        hidden = {lane for one in seen.sightings if not one.whole for lane in one.receivers}
+        cables = self._of(hidden)
+        if interfaces:
+            count = len([one for one in seen.sightings if not one.whole])
+            words = (
+                f"{counted(count, 'neighbour is', 'neighbours are')} told by names of interfaces that the inventory "
+                "lacks, so the cables are lit, and count as planned where hosts allow it; name them in a table "
+                "(--interfaces, columns host,port,interface), by the nearest names so:"
+            )
+            yield Finding("name", cables, words, tuple(self._rows()))
+        for name in (one for one in seen.names if not one.host and one.said not in seen.outsiders):
+            heard = [here.here for here in seen.sightings if here.there.partition(" ")[0] == name.said]
+            hosts = name.nearest or "the host that it is"
+            words = (
+                f"{name.said}, which the inventory lacks, is heard by {', '.join(heard)}; if that is right, the table "
+                f"(--interfaces) needs a row {hosts},*,{name.said}, and else these cables go elsewhere"
+            )
+            yield Finding("name", self._of(self._at_names(name.said)), words)
+        nameless = [one for one in seen.sightings if one.there.startswith("a neighbour without a name")]
+        if nameless:
+            at = ", ".join(one.here for one in nameless)
+            words = f"neighbours tell no name, and count as planned where nothing speaks against it: heard by {at}"
+            yield Finding("name", self._of(lane for one in nameless for lane in one.receivers), words)
+        ports: dict[str, list[Sighting]] = {}
+        for one in seen.sightings:
+            if one.whole:
+                ports.setdefault(one.here, []).append(one)
+        for here, told in ports.items():
+            lanes = dict.fromkeys(lane for one in told for lane in one.receivers)
+            words = (
+                f"{here} is told as one interface, and the plan uses {', '.join(map(self._name, lanes))}: the port is "
+                "not split yet; what it hears counts as planned where hosts allow it"
+            )
+            yield Finding("unsplit", self._of(lanes), words, tuple(f"{here} hears {one.there}" for one in told))
+
+    def _at_names(self, said: str) -> Iterator[Lane]:
+        for one in self.observed.sightings:
+            if one.there.partition(" ")[0] == said:
+                yield from one.receivers
+
+    def _rows(self) -> Iterator[str]:
+        """Yield rows of a table that maps interfaces to the nearest that are known; of hosts that are alike once."""
+        rows: dict[tuple[str, str], list[str]] = {}
+        for one in self.observed.names:
+            if one.host:
+                rows.setdefault((one.nearest, one.said), []).append(one.host)
+        for (nearest, said), hosts in rows.items():
+            if not nearest:
+                yield f"{' '.join(hosts)}: {said}, like none of its ports"
+            elif len(hosts) == len(self.plan.hosts):
+                yield f"*,{nearest},{said}"
+            else:
+                yield from (f"{host},{nearest},{said}" for host in hosts)
+
+    def _of(self, receivers: Iterable[Lane]) -> tuple[str, ...]:
+        """Return the planned patches of receivers, in order."""
+        wanted = {self.wanted[lane][1] for lane in receivers if lane in self.wanted}
+        return tuple(connect.cable for connect in self.plan.connects if connect.cable in wanted)
+
+    def _other(self, receiver: Lane, sighting: Sighting) -> Finding:
+        if receiver not in self.wanted:
+            return Finding("unexpected", (), f"{self._at(receiver, 1)} should hear nothing and hears {sighting.there}")
+        words = f"{self._name(receiver)} hears {sighting.there} instead of {self._name(self.wanted[receiver][0])}"
+        place = place_name(self.end[receiver], self.sides[1])
+        return Finding("wrong port", self._cables(receiver), f"wrong fibre in {place}: {words}")
+
+    def _link(self, link: HostLinks) -> Finding:
+        lanes = ", ".join(self._name(lane) for lane in link.receivers)
+        seen = tuple(f"{one.here} hears {one.there}" for one in link.seen)
+        if not link.planned:
+            words = f"{seen[0]}, which is planned at none of the ports that it may be ({lanes})"
+            return Finding("link", self._of(link.receivers), words)
+        if not link.far:
+            words = f"{link.host} hears less than {counted(link.planned, 'neighbour')} at {lanes}, under other names"
+        else:
+            words = f"{link.host} hears {link.far} {len(link.seen)} of {link.planned} times; planned is {lanes}"
+        return Finding("link", self._of(link.receivers), words, seen)
 
     def _impossible(self, receiver: Lane, sender: Lane) -> Finding:
         circuit = self.ways.patchable(sender, receiver)

@@ -1,0 +1,1 @@
+"""Tests of checks, by an independent plant."""
