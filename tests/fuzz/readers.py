@@ -339,7 +339,7 @@ READERS = (
         for ending in ("txt", "lldp", "topo")
     ),
     Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
-    Reader("wiring/check/link_tables", "o.yml", LAB.encode, lambda path: read_lldp(path, WIRING)),
+    Reader("wiring/check/lldp", "o.yml", LAB.encode, lambda path: read_lldp(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
