@@ -207,7 +207,7 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
-LAB = "topology:\n  links:\n" + "".join(
+RING_LAB = "topology:\n  links:\n" + "".join(
     f'    - endpoints: ["{one.b.host}:{one.b.port}", "{one.a.host}:{one.a.port}"]\n' for one in WIRING.connects
 )
 CABLED = plan_of(RING, "duplex")
@@ -339,7 +339,7 @@ READERS = (
         for ending in ("txt", "lldp", "topo")
     ),
     Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
-    Reader("wiring/check/lldp", "o.yml", LAB.encode, lambda path: read_lldp(path, WIRING)),
+    Reader("wiring/check/lldp", "o.yml", RING_LAB.encode, lambda path: read_lldp(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
         "wiring/check/observed",
