@@ -276,6 +276,7 @@ def test_an_attribute_renamed_to_anything_is_the_same_or_refused(
 ) -> None:
     """Bandwidths as text, as whole numbers with a unit of the graph, and as how links compare; roles as words."""
     assume((name, new) != ("gexf", "id"))  # networkx makes marks of edges of it, which are no attributes
+    assume(new not in {"switch", "multicast", "aggregation", "memory"})  # which say something else of a switch
     graph = graph_of(fabric)
     if name == "csv":
         for _, fields in graph.nodes(data=True):
