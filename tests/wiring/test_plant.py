@@ -16,6 +16,7 @@ from topodesign import all_to_all, as_topology, build, copy_examples, load_wirin
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, FileFormatError, InfeasibleError, ParameterError
 from topodesign.pricing.evaluation import deferred_both, price_both
+from topodesign.schedulers.price import price_plans
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, Panel, PanelPort, Port
 from topodesign.wiring.inventory.inventory import Inventory
@@ -123,12 +124,13 @@ def frontier_by_hand(lanes: list[list[int]], mode: Mode) -> list[Cost]:
 
 
 def check(found: Carried) -> None:
-    """Every plan makes its topology on the inventory, and no cost is other than that of the links."""
+    """Every plan makes its topology on the inventory, and costs are those of the best plans known of its links."""
     for one in found.entries:
         assert one.plan is not None
         check_plan(one.plan)
         assert one.plan.topology == one.topology
-        assert (one.entry.cost, one.entry.allgather) == price_both(one.topology, all_sources=True)
+        prices = price_plans(one.topology, all_sources=True)
+        assert (one.entry.cost, one.entry.allgather) in [pair for _, pair in prices.ways]
     assert all(one.not_carried_because for one in found.refused)
 
 
@@ -143,8 +145,10 @@ def test_equals_exhaustive_search(seed: int) -> None:
     if wanted:
         found = carry(inventory, bidirectional=mode == "duplex")
         check(found)
-        assert sorted((one.mean for one in found.entries), key=lambda cost: cost.steps) == wanted
-        assert found.exhaustive or found.claims[0].proven
+        means = sorted((one.mean for one in found.entries), key=lambda cost: cost.steps)
+        assert all(any(mean.dominates(cost) for mean in means) for cost in wanted)
+        assert {one.mean for one in found.entries if not one.deferred} <= set(wanted)
+        assert found.exhaustive or found.claims[0].proven or found.best.deferred
     else:
         with pytest.raises(InfeasibleError):
             carry(inventory, bidirectional=mode == "duplex", search=0)

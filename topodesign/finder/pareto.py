@@ -26,15 +26,15 @@ from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.base.wording import listed
 from topodesign.catalog.close_sizes import Better
 from topodesign.catalog.idle import has_idle_ports
+from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
 from topodesign.finder.question import Question
 from topodesign.finder.verdict import claims_on, verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
-from topodesign.pricing.mix import Mix
-from topodesign.pricing.workload import TIMES, Runtimes, Workload
+from topodesign.pricing.workload import TIMES, Runtimes
 
 if TYPE_CHECKING:
-    from topodesign.finder.runners_up import RunnersUp, RunnerUp
+    from topodesign.finder.runners_up import RunnersUp
 
 Origin = Literal["catalog", "search", "catalog and search", "composed", "catalog and families", "families and search"]
 _ORIGINS: dict[Origin, str] = {
@@ -84,7 +84,7 @@ class _Usual(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Pareto(Several[Entry]):
+class Pareto(Several[Entry], Answer):
     """The answer for one number of nodes.
 
     Of an allreduce, entries have ascending steps and strictly descending mean bandwidth. Of other collectives and of
@@ -118,29 +118,9 @@ class Pareto(Several[Entry]):
     SHARED = "frontier"
 
     @property
-    def nodes(self) -> int:
-        """Nodes N."""
-        return self.question.nodes
-
-    @property
-    def degree(self) -> int:
-        """Ports d out of, and into, a node."""
-        return self.question.degree
-
-    @property
     def bidirectional(self) -> bool:
         """Whether only duplex topologies were asked for."""
         return self.question.duplex
-
-    @property
-    def workload(self) -> Workload:
-        """What times are for: latency, sizes and bandwidth."""
-        return self.question.objective.work
-
-    @property
-    def questions(self) -> tuple[Mix, ...]:
-        """What the topologies are ranked for: each size, or a training step."""
-        return self.question.objective.columns
 
     @property
     def bounds(self) -> tuple[Cost, ...]:
@@ -156,11 +136,6 @@ class Pareto(Several[Entry]):
     def floor(self) -> _Floor:
         """Lower bounds."""
         return _Floor(LowerBounds(self.bounds), self.least, self.workload.timed(self.workload.fastest(self.bounds)))
-
-    @property
-    def next_best(self) -> tuple[RunnerUp, ...]:
-        """With --runners-up: what comes next to the fastest."""
-        return () if self.runners_up is None else self.runners_up.entries
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:

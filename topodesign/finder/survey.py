@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from topodesign.base.arguments import as_ascending, as_several
 from topodesign.base.claims import Among, fastest_of
@@ -18,6 +18,7 @@ from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, with_article
 from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
+from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
 from topodesign.finder.find import pareto, read_objective
 from topodesign.finder.options import FindOptions
@@ -30,30 +31,6 @@ if TYPE_CHECKING:
     from topodesign.topology.library import TopologyLike
 
 _MOST = 4096  # sizes of a grid at most
-
-
-class Answer(Protocol):
-    """The answer for one size, of whatever source: :class:`Pareto`, what a plant carries, what a wiring grows to."""
-
-    @property
-    def nodes(self) -> int:
-        """Nodes N."""
-
-    @property
-    def degree(self) -> int:
-        """Ports of a node."""
-
-    @property
-    def fastest(self) -> Entry:
-        """The fastest for the first question."""
-
-    @property
-    def among(self) -> Among:
-        """What the fastest is the fastest of."""
-
-    @property
-    def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the fastest."""
 
 
 @dataclass(frozen=True)

@@ -19,22 +19,21 @@ import numpy as np
 
 from topodesign.base.arguments import as_integer, as_path, as_seed, as_several
 from topodesign.base.atomic import write_directory
-from topodesign.base.claims import Among
 from topodesign.base.declared import Declared, key
 from topodesign.base.dominance import find_unbeaten
 from topodesign.base.errors import CatalogError, InfeasibleError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, tell
-from topodesign.base.records import Result, Table
+from topodesign.base.records import Table
 from topodesign.base.units import format_time
 from topodesign.catalog.lookup import CatalogLike, as_catalog
 from topodesign.finder import sources
+from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import find, rank_from_rows, read_objective
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question
-from topodesign.finder.runners_up import RunnersUp, RunnerUp, pick_runners_up
-from topodesign.pricing.workload import Workload
+from topodesign.finder.runners_up import RunnersUp, pick_runners_up
 from topodesign.topology.files import write_links
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
@@ -85,7 +84,7 @@ class Grown(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Growth(Result):
+class Growth(Answer):
     """Topologies for more nodes than a wiring has, those that move fewest patches first."""
 
     plan: WiringPlan  # the wiring that there is
@@ -96,46 +95,18 @@ class Growth(Result):
 
     KEYS = (
         key("grown_from=plan.topology.nodes", "Nodes of the wiring that there is."),
-        key("nodes=question.nodes", "Nodes of the topologies."),
-        key("degree=question.degree", "Ports of a node."),
-        "*workload",
+        "nodes degree *workload",
         key("sizes_bytes", "Sizes of the data.", kind=tuple[int, ...], value=lambda one: map(int, one.workload.sizes)),
-        key("questions=question.objective.columns", "What is timed, the first decides which is the fastest."),
-        "topologies",
+        "questions topologies",
         key("candidates?=or_null(candidates)", "With --candidates: those that are slower and move no fewer patches."),
         key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the fastest."),
     )
     ROWS = "topologies"
 
     @property
-    def nodes(self) -> int:
-        """Nodes of the topologies."""
-        return self.question.nodes
-
-    @property
-    def degree(self) -> int:
-        """Ports of a node."""
-        return self.question.degree
-
-    @property
-    def workload(self) -> Workload:
-        """What times are for: latency, sizes and bandwidth."""
-        return self.question.objective.work
-
-    @property
     def fastest(self) -> Entry:
         """The fastest for the first question."""
         return min((one.entry for one in self.topologies), key=lambda one: one.times[0])
-
-    @property
-    def among(self) -> Among:
-        """What the topologies are the undominated ones of."""
-        return Among.FOUND
-
-    @property
-    def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the fastest."""
-        return () if self.runners_up is None else self.runners_up.entries
 
     def heading(self) -> str:
         """Return what grows."""

@@ -13,15 +13,14 @@ from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
 from topodesign.base.cost import Basis
 from topodesign.base.cost import Bounds as LowerBounds
 from topodesign.base.declared import Declared, key
-from topodesign.base.records import Result, Table
+from topodesign.base.records import Table
 from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.base.wording import counted
+from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import DEFERRED_NOTE
 from topodesign.finder.question import Question
-from topodesign.finder.runners_up import RunnersUp, RunnerUp
-from topodesign.pricing.mix import Mix
-from topodesign.pricing.workload import Workload
+from topodesign.finder.runners_up import RunnersUp
 from topodesign.topology.files import write_links
 from topodesign.wiring.change.growth import Grown
 from topodesign.wiring.plan.files import plan_text
@@ -113,7 +112,7 @@ class Carriage(Declared):
 
 
 @dataclass(frozen=True, repr=False)
-class Carried(Result):
+class Carried(Answer):
     """What a plant can carry.
 
     * ``mode``: how its panels are patched.
@@ -134,9 +133,7 @@ class Carried(Result):
     runners_up: RunnersUp | None = None  # what comes next to the fastest, where that was asked for
 
     KEYS = (
-        key("nodes=question.nodes", "Nodes N."),
-        key("degree=question.degree", "Ports d out of, and into, a node."),
-        "mode hosts fields *workload questions",
+        "nodes degree mode hosts fields *workload questions",
         key("lower_bound=lower_bounds", "Steps and bandwidth factors of which every topology has one or more."),
         key("lower_bound_s=float(question.least)", "What no topology beats, for each question."),
         "exhaustive gap verdict claims",
@@ -144,31 +141,6 @@ class Carried(Result):
         key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the first."),
     )
     ROWS = "topologies"
-
-    @property
-    def nodes(self) -> int:
-        """Nodes N."""
-        return self.question.nodes
-
-    @property
-    def degree(self) -> int:
-        """Ports d of a node."""
-        return self.question.degree
-
-    @property
-    def questions(self) -> tuple[Mix, ...]:
-        """What the times are for: each size, or a training step."""
-        return self.question.objective.columns
-
-    @property
-    def workload(self) -> Workload:
-        """Latency and bandwidth."""
-        return self.question.objective.work
-
-    @property
-    def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the first."""
-        return () if self.runners_up is None else self.runners_up.entries
 
     @property
     def topologies(self) -> tuple[Carriage, ...]:
@@ -184,11 +156,6 @@ class Carried(Result):
     def fastest(self) -> Entry:
         """The topology of the first."""
         return self.best.entry
-
-    @property
-    def among(self) -> Among:
-        """What the entries are the undominated ones of."""
-        return Among.FOUND
 
     @property
     def lower_bounds(self) -> LowerBounds:
