@@ -6,11 +6,13 @@ import atexit
 import gc
 import os
 import signal
+import sys
 from typing import NoReturn
 
 
 def start() -> None:
     """Run the program and exit; an interrupt while it is still being loaded ends it with one line, too."""
+    open_streams()
     signal.signal(signal.SIGINT, _end)
     # NumPy's linear algebra, of which there is none here, starts a thread a core, and raises an interrupt if it cannot.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,6 +26,23 @@ def start() -> None:
         main()
     except Ended as error:  # before or after the command itself
         _end(error.status - 128, None)
+
+
+def open_streams() -> None:
+    """Open standard streams that are closed, as under a daemon, so that no file gets their numbers.
+
+    Nothing is read from the input, errors are dropped, and what is printed fails, for an answer must not be lost.
+    """
+    for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            handle = os.open(os.devnull, mode)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if not number else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _end(number: int, _frame: object) -> NoReturn:

@@ -75,7 +75,7 @@ def test_no_temporary_file_is_left(tmp_path: Path) -> None:
         "a.write_whole(pathlib.Path(sys.argv[1]), lambda s: (print(1, flush=True), time.sleep(60)))"
     )
     command = [sys.executable, "-c", words, str(tmp_path / "x")]
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         process.stdout.readline()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_fabric
 from topodesign.pricing.traffic_matrix import as_demand, traffic_table
 
@@ -83,3 +85,17 @@ def test_a_table_is_what_was_read(tmp_path: Path) -> None:
     again = as_demand(path, fabric)
     assert (again.amounts == found.amounts).all()
     assert again.unit == found.unit
+
+
+def test_names_that_are_formulas_are_text_to_a_spreadsheet(tmp_path: Path) -> None:
+    names = ["=HYPERLINK(1)", "+a", "c"]
+    links = [FabricLink(a, b, Fraction(10**9), "x") for a in names for b in names if a != b]
+    fabric = Fabric.from_links("f", names, (), links)
+    demand = as_demand([[0, 2, 0], [1, 0, 3], [1, 0, 0]], fabric)
+    text = traffic_table(fabric, demand)
+    assert all(not cell.startswith(("=", "+")) for line in text.splitlines() for cell in line.split(","))
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    again = as_demand(path, fabric)
+    assert np.argwhere(again.amounts).tolist() == np.argwhere(demand.amounts).tolist()
+    assert traffic_table(fabric, again) == text

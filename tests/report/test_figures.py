@@ -153,3 +153,12 @@ def test_commands_write_and_print(words: str, tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.count("\n") > 1
     assert run(["plot", *words.split()]) == 2
     assert "-o FILE.svg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", ["plot times -n 200 -d 6 -o a.html", "report torus(3,3) -o a.svg", "families torus --picture a.gif"]
+)
+def test_endings_are_refused_before_the_work(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pareto", "report_page", "families"):
+        monkeypatch.setattr(f"topodesign.{name}", lambda *_, **__: pytest.fail("it worked"), raising=False)
+    assert run(words.split()) == 2

@@ -9,6 +9,7 @@ import itertools
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -623,3 +624,37 @@ def test_hosts_reach_one_another_as_written(tmp_path: Path) -> None:
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
 def test_sixteen_hosts_reach_one_another_as_written(tmp_path: Path) -> None:
     _brought_up(plan_of(build("circulant(16,3,4)"), "duplex"), tmp_path)
+
+
+class Neighbour:
+    """A socket that hears one packet."""
+
+    family = socket.AF_INET6
+
+    def __init__(self, packet: bytes) -> None:
+        self.packet = packet
+
+    def fileno(self) -> int:
+        return 0
+
+    def recvfrom(self, _most: int) -> tuple[bytes, tuple[str]]:
+        return self.packet, ("fe80::1",)
+
+    def sendto(self, _what: bytes, _to: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        b"[" * 60000, b"[" * 590, b'{"host":' * 70, b"\xff\xfe", b"", b"\0" * 9000, b"7", b"null", b"1e999999",
+        b"9" * 65000, b'{"host": 1, "port": 2}', b'{"host": ["a"], "port": {}}', b'{"host": "a"}', b'"host"',
+    ],
+)  # fmt: skip
+def test_any_packet_is_survived(packet: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = link_test.Channel("eth0", Neighbour(packet), ("ff02::1",), b"")  # type: ignore[arg-type]
+    monkeypatch.setattr("select.select", lambda *_: ([channel], [], []))
+    assert link_test.exchange([channel], 0.002) == (set(), set())
+    good = link_test.Channel("eth0", Neighbour(b'{"host": "h1", "port": "p1"}'), ("ff02::1",), b"")  # type: ignore[arg-type]
+    monkeypatch.setattr("select.select", lambda *_: ([good, channel], [], []))
+    assert link_test.exchange([good], 0.002)[0] == {("eth0", ("h1", "p1"))}

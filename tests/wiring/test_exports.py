@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.export import READERS, export_wiring, import_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
+from topodesign.wiring.exports.pages import page
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort, PortLabels
 from topodesign.wiring.inventory.files import read_inventory
@@ -667,3 +671,15 @@ def test_labels_that_a_spreadsheet_took_for_numbers_are_read_and_told(tmp_path: 
     with pytest.raises(FileFormatError, match="no port '1', and both '001' and '01'"):
         PortLabels(replace(plan.inventory, panels=(twice, *others)).panel_port).read("PA", "1")
     assert str(trace_wiring(plan, "PA:1")) == str(trace_wiring(plan, "PA:001"))
+
+
+def test_a_page_runs_its_own_scripts_alone() -> None:
+    text = page(
+        "t", ["<script>one()</script>", "<script>two()</script>", f"<p>{escape('<script>evil()</script>')}</p>"]
+    )
+    (rule,) = re.findall(r'Security-Policy" content="([^"]*)"', text)
+    for script, allowed in (("one()", True), ("two()", True), ("evil()", False)):
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert (f"sha256-{digest}" in rule) == allowed
+    assert "default-src &#x27;none&#x27;" in rule
+    assert "script-src &#x27;none&#x27;" in page("t", [])

@@ -92,7 +92,7 @@ def named_columns(
     for line, cells in rows:
         if len(cells) != len(header):
             raise FileFormatError(f"line {line}: expected {len(header)} cells, not {len(cells)}")
-        yield line, dict(zip(header, map(plain_cell, cells), strict=True))
+        yield line, dict(zip(header, cells, strict=True))
 
 
 def fixed_columns(
@@ -139,7 +139,9 @@ def _is_formula(cell: str) -> bool:
 
 
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to.
+    """Yield line and cells of every row of a CSV, as :func:`write_csv` was given them.
+
+    Empty lines are left out, and those that begin with # if asked to.
 
     Cells are separated by what separates those of the first line: commas, semicolons or tabs. A spreadsheet writes
     semicolons where a decimal has a comma, so with these ``2,5`` is read as ``2.5``.
@@ -158,7 +160,7 @@ def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[s
         for cells in reader:
             if len(cells) > 1 or (cells and cells[0].strip()):
                 decimals = cells if separator == "," else [_DECIMAL.sub(r"\1.\2", cell) for cell in cells]
-                yield empty + reader.line_num, decimals
+                yield empty + reader.line_num, [plain_cell(cell) for cell in decimals]
     except csv.Error as error:
         raise FileFormatError(f"line {empty + reader.line_num}: not CSV: {error}") from None
 

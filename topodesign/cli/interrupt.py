@@ -20,7 +20,9 @@ from topodesign.base.atomic import clear_unfinished
 
 PATIENCE = 0.3  # seconds that the main thread has to hear a signal
 _TO_END = 0.5  # seconds that it has to end in order then
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+)  # the last two where there are terminals
 _told = threading.Event()
 _heard: set[int] = set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -135,7 +136,8 @@ def run(args: Sequence[str] | None = None) -> int:
 def _said(error: BaseException, status: int) -> int:
     """Print what is wrong, where that can be, and return the exit status."""
     with contextlib.suppress(OSError):
-        click.echo(f"topodesign: {_words(error)}", err=True)
+        closed = isinstance(error, OSError) and error.errno == errno.EBADF
+        click.echo(f"topodesign: {'cannot print: standard output is closed' if closed else _words(error)}", err=True)
     return status
 
 

@@ -24,6 +24,7 @@ from topodesign.cli.options import (
     work_options,
 )
 from topodesign.cli.sources import names_schedule
+from topodesign.report.figures import check_picture
 from topodesign.schedulers.options import TimeOptions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -54,7 +55,9 @@ def _give(picture: Any, output: Path | None) -> None:
 
 
 def _check(output: Path | None) -> None:
-    """Raise UsageError, before anything is computed, if it is not said where the plot goes."""
+    """Raise UsageError, before anything is computed, if it is not said where the plot goes, or cannot go there."""
+    if output is not None:
+        check_picture(output)
     if output is None and form() == "text":
         raise click.UsageError(
             "Say where the picture goes: -o FILE.svg (or .png, .pdf), or print it with --csv, --json."

@@ -68,6 +68,10 @@ def command(
         raise click.UsageError("Say where the page goes: -o FILE.html, or print what it holds with --json.")
     if what is not None and (against or any(options.values())):
         raise click.UsageError("--against, --runners-up, --bidirectional and --catalog are for -n and -d.")
+    if output is not None:
+        from topodesign.report.page.page import check_page  # noqa: PLC0415  heavy
+
+        check_page(output)
     if output is not None and what is not None:
         check_not_input(output, Path(what))
     now: dict[str, Any] = {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}

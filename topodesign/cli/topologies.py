@@ -22,6 +22,7 @@ from topodesign.cli.options import (
     work_options,
 )
 from topodesign.cli.progress import progress_bar
+from topodesign.report.figures import check_picture
 
 
 @click.command(name="families", cls=Command)
@@ -36,10 +37,12 @@ def families(name: str | None, picture: Path | None) -> None:
 
     Example: topodesign families kautz
     """
-    found = topodesign.families(name)
     if picture is not None:
         if name is None:
             raise click.UsageError("--picture draws the example of one NAME.")
+        check_picture(picture)
+    found = topodesign.families(name)
+    if picture is not None:
         topodesign.plot(found[0].example, "structure").save(picture)
         click.echo(f"wrote {picture}", err=True)
     for one in found if name is not None and form() == "text" else [found]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from topodesign.base.arguments import as_integer, as_path, as_seed
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import Located, csv_rows, parse_csv
+from topodesign.base.tables import Located, csv_rows, parse_csv, write_csv
 from topodesign.base.text_files import naming, read_text
 from topodesign.fabrics.fabric import Fabric
 from topodesign.topology.topology import IntArray
@@ -88,10 +88,10 @@ def traffic_table(fabric: Fabric, demand: Demand) -> str:
     0,1,2
     2,0,1
     """
-    rows = ["src,dst,amount"]
+    rows: list[tuple[str, ...]] = [("src", "dst", "amount")]
     for u, v in np.argwhere(demand.amounts).tolist():
-        rows.append(f"{fabric.names[u]},{fabric.names[v]},{_decimal(int(demand.amounts[u, v]) * demand.unit)}")
-    return "\n".join([*rows, ""])
+        rows.append((fabric.names[u], fabric.names[v], _decimal(int(demand.amounts[u, v]) * demand.unit)))
+    return write_csv(rows)
 
 
 def _decimal(amount: Fraction) -> str:

@@ -89,8 +89,7 @@ class Picture(Result):
     def save(self, path: str | Path) -> None:
         """Write it as a file: ``.svg``, ``.png`` or ``.pdf``, by the ending; the same picture is the same file."""
         target = Path(path)
-        if target.suffix.lower() not in ENDINGS:
-            raise ParameterError(f"a picture is written as {', '.join(ENDINGS)}, unlike '{target}'")
+        check_picture(target)
         write_whole(target, self._content(target.suffix.lower()[1:]))
 
     def _content(self, kind: str, *, in_page: bool = False) -> bytes:
@@ -104,6 +103,12 @@ class Picture(Result):
     def _repr_html_(self) -> str:
         """Return the picture for a notebook."""
         return self.svg()
+
+
+def check_picture(path: Path) -> None:
+    """Raise ParameterError if a picture cannot be written as a file of this ending."""
+    if path.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"a picture is written as {', '.join(ENDINGS)}, unlike '{path}'")
 
 
 @contextmanager

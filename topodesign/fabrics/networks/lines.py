@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import csv_rows, plain_cell, unexpected_row
+from topodesign.base.tables import csv_rows, unexpected_row
 from topodesign.fabrics.networks.meaning import Rules
 from topodesign.fabrics.networks.raw import PLAIN, RawNetwork, is_whole
 
@@ -124,7 +124,7 @@ def read_csv(text: str, rules: Rules) -> RawNetwork:
     way = next((at for at, _ in columns if small[at] == "type"), None)
     edges: list[tuple[str, str, Mapping[str, Any]]] = []
     for number, cells in rows:
-        words = [plain_cell(cell.strip()) for cell in cells]
+        words = [cell.strip() for cell in cells]
         if len(words) != len(header) or not words[source] or not words[target]:
             raise unexpected_row(number, cells, f"{','.join(header)[:60]}")
         said: dict[str, Any] = {name: words[at] for at, name in columns if words[at] and at != way}

@@ -64,9 +64,14 @@ class Page(Result):
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file."""
-        if Path(path).suffix.lower() not in _ENDINGS:
-            raise ParameterError(f"a report is written as .html, unlike '{path}'")
+        check_page(Path(path))
         write_whole(Path(path), self.html())
+
+
+def check_page(path: Path) -> None:
+    """Raise ParameterError if a report cannot be written as a file of this ending."""
+    if path.suffix.lower() not in _ENDINGS:
+        raise ParameterError(f"a report is written as .html, unlike '{path}'")
 
 
 def report_page(

@@ -26,6 +26,8 @@ LINES: dict[str, dict[str, list[Any]]] = {}  # by host: interfaces, each [port, 
 GROUP, PORT = "ff02::7464", 7464
 ETHERTYPE = 0x88B5  # for experiments on one network, IEEE 802
 PERIOD = 0.3  # seconds between two times that an interface tells its name
+LONGEST = 600  # bytes of what a neighbour says: anybody on the cable may send anything
+MOST_HEARD = 1024  # neighbours of all interfaces
 HEADERS = 28  # bytes of IPv4 and UDP
 OUTGOING = 4  # PACKET_OUTGOING: frames that this host sends
 
@@ -94,8 +96,9 @@ class Channel:
             return ("", "") if source[0] == self.to[0] and len(data) == len(self.what) else None
         if self.one.family != socket.AF_INET6 and source[2] == OUTGOING:
             return None
-        said = json.loads(data.rstrip(b"\0").decode())
-        return str(said["host"]), str(said["port"])
+        said = json.loads(data[:LONGEST].rstrip(b"\0").decode())
+        host, port = said["host"], said["port"]
+        return (host, port) if isinstance(host, str) and isinstance(port, str) else None
 
 
 def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str, tuple[str, str]]], set[str]]:
@@ -110,11 +113,11 @@ def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str
                 one.send()
         ready, _, _ = select.select(channels, [], [], min(PERIOD, max(0.0, end - time.monotonic())))
         for one in ready:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # what others send
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
                 who = one.receive()
                 if who is not None and one.full:
                     across.add(one.interface)
-                elif who is not None:
+                elif who is not None and len(heard) < MOST_HEARD:
                     heard.add((one.interface, who))
     return heard, across
 

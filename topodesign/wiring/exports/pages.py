@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
@@ -46,14 +49,28 @@ pre { font-size: .85em; white-space: pre-wrap; }
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a page that needs nothing from elsewhere."""
+    """Return a page that needs nothing from elsewhere, and runs only the scripts that ``body`` has."""
+    lines = list(body)
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_policy(lines))}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
     ]
-    return "\n".join([*parts, *body, "</body></html>"]) + "\n"
+    return "\n".join([*parts, *lines, "</body></html>"]) + "\n"
+
+
+def _policy(body: Sequence[str]) -> str:
+    """Return what a page may load: its own styles and scripts, and a file of scripts if it names one."""
+    scripts = re.findall(r"<script( src)?[^>]*>(.*?)</script>", "\n".join(body), re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for file, text in scripts if not file]
+    allowed = [f"'sha256-{digest}'" for digest in digests] + (["'self'", "file:"] if any(f for f, _ in scripts) else [])
+    scripts_from = " ".join(allowed or ["'none'"])
+    return (
+        f"default-src 'none'; script-src {scripts_from}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 def contents(sections: Iterable[tuple[str, str]]) -> str:

@@ -20,7 +20,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result, Table, table_of
-from topodesign.base.tables import csv_rows, plain_cell
+from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import counted, suggest
 from topodesign.wiring.inventory.devices import Fixed, PortLabels
@@ -128,7 +128,7 @@ def circuit_losses(inventory: Inventory, files: Mapping[str, TableLike]) -> dict
 
 
 def _label(cell: str, known: PortLabels, labels: Mapping[str, None], line: int) -> str:
-    text = plain_cell(cell).strip()
+    text = cell.strip()
     label = known.read(_SWITCH, text)
     if label not in labels:
         raise FileFormatError(f"line {line}: the switch has no port {text[:50]!r}; {suggest(text, labels)}")

@@ -1,0 +1,61 @@
+"""Commands whose standard streams are closed, as under cron or a daemon: the answer and its status, or status 2."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import few
+from topodesign import save_plan, schedule
+
+COMMANDS = [
+    "evaluate circulant(12,2,3)", "evaluate circulant(12,2,3) --json", "pareto -n 12 -d 4", "pareto -n 12 -d 4 --csv",
+    "links torus(3,3)", "families torus", "optimum dgx_a100(1)", "schedule torus(3,3)", "verify p.npz",
+    "verify p.npz --json", "verify wrong.npz", "verify absent.npz", "simulate p.npz", "compile p.npz -o p.xml",
+    "plot structure torus(3,3) -o p.svg", "report circulant(12,2,3) -o p.html", "examples", "schema pareto",
+    "compare best ring -n 12 -d 4", "methods torus(3,3)", "nonsense", "--help",
+]  # fmt: skip
+CLOSED = [kinds for many in (1, 2, 3) for kinds in itertools.combinations((0, 1, 2), many)]
+
+
+def ended(words: str, folder: Path, closed: tuple[int, ...]) -> subprocess.CompletedProcess[bytes]:
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    return subprocess.run(
+        [sys.executable, "-m", "topodesign", *words.split()], cwd=folder, preexec_fn=close, capture_output=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("closed")
+    plan = schedule("torus(3,3)")
+    save_plan(made / "p.npz", plan)
+    (made / "wrong.npz").write_bytes(b"no archive")
+    return made
+
+
+@pytest.mark.parametrize("closed", few(CLOSED, 3))
+@pytest.mark.parametrize("words", few(COMMANDS, 9))
+def test_closed_streams_change_no_answer(words: str, closed: tuple[int, ...], folder: Path) -> None:
+    usual, done = ended(words, folder, ()), ended(words, folder, closed)
+    assert b"Traceback" not in done.stderr
+    if 1 in closed:  # what cannot be printed is not lost in silence
+        assert done.returncode in ({2} if usual.stdout else {usual.returncode})
+        assert 2 in closed or done.returncode != 2 or done.stderr.count(b"\n") == 1
+    else:
+        assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout)
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(folder: Path) -> None:
+    done = ended("schedule torus(3,3) -o q.npz", folder, (2,))
+    assert done.returncode == 0
+    assert ended("verify q.npz --json", folder, (0, 2)).returncode == 0
