@@ -78,7 +78,8 @@ def _of_file(path: Path) -> list[Power]:
         text = read_text(path, (".csv", *LIGHT_ENDINGS))
         if path.suffix.lower() == ".csv":
             return list(_of_table(text))
-        found = list(_of_json(path.stem, text) if text.lstrip().startswith("[") else _of_modules(path.stem, text))
+        read = _of_json if text.lstrip().startswith("[") else _of_mlxlink if "[dBm]" in text else _of_modules
+        found = list(read(path.stem, text))
         if not found:
             copper = " of a copper cable" if re.search(r"copper", text, re.IGNORECASE) else ""
             words = f"no power is told{copper}; expected what 'ethtool -m' or 'mlxlink -m' print of an optical module"
@@ -100,16 +101,19 @@ def _of_modules(stem: str, text: str) -> Iterator[Power]:
                 raise FileFormatError(f"line {number}: no interface is named on a line before, nor by HOST.INTERFACE")
             channel = int(power[1]) if power[1] else None
             yield Power(host, interface, channel, _dbm(power[2], f"line {number}"))
-        elif found := _MLXLINK.fullmatch(line):
+        elif ":" not in line.rstrip().rstrip(":") and (heading := _HEADING.fullmatch(line)):
+            host, interface = stem, heading[1]
+
+
+def _of_mlxlink(stem: str, text: str) -> Iterator[Power]:
+    host, _, interface = stem.rpartition(".")
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _MLXLINK.fullmatch(line):
             if not host:
-                raise FileFormatError(
-                    f"line {number}: name the file HOST.INTERFACE.mlxlink, since it names no interface"
-                )
+                raise FileFormatError("name the file HOST.INTERFACE.mlxlink: it does not tell of which module it is")
             powers = [cell for cell in found[1].split(",") if cell.strip()]
             for lane, cell in enumerate(powers, 1):
                 yield Power(host, interface, lane if len(powers) > 1 else None, _dbm(cell, f"line {number}"))
-        elif ":" not in line.rstrip().rstrip(":") and (heading := _HEADING.fullmatch(line)):
-            host, interface = stem, heading[1]
 
 
 def _of_json(stem: str, text: str) -> Iterator[Power]:
