@@ -71,6 +71,8 @@ def command(
         _check_new(output)
     if netbox is not None:
         inventory = topodesign.read_netbox(netbox, site=site, roles=roles, speed=said.get("speed"))
+        for note in inventory.notes:
+            click.echo(f"note: {note}", err=True)
     else:
         said = _asked(said, closed)
         if lldp is not None:

@@ -67,6 +67,8 @@ class Inventory:
         Pathways: in a site that has some, cables between racks run there, the shortest way.
     parts
         The path of a list of parts that cables are bought from; empty if none is named.
+    notes
+        What was left out where it was read, in words.
 
     Raises
     ------
@@ -87,6 +89,7 @@ class Inventory:
     losses: devices.Losses = devices.NOTHING_KNOWN
     trays: tuple[devices.Tray, ...] = ()
     parts: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Take copies, so that nobody changes it from outside, and check it."""

@@ -34,15 +34,16 @@ from topodesign.wiring.inventory.devices import (
 )
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.netbox import model
+from topodesign.wiring.netbox.paths import PathReader
 from topodesign.wiring.netbox.rest import is_address, read_rest
 from topodesign.wiring.netbox.tables import read_tables
 
 NO_RACK = "no rack"  # the rack of a device that NetBox has in none; an inventory wants one
 
 _SWITCHES = {"ocs", "circuit switch", "optical circuit switch"}
-_SORT = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(g?)base-")
-_PARALLEL = re.compile(r"[0-9]gbase-(?:[sdv]r|psm)([48])\b")
-_SHOWN = re.compile(r"\(([0-9]{1,4}(?:\.[0-9])?)(g?)m?e\)")  # as an export shows it: sfp28 (25ge)
+_SORT = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)([gt]?)base-")
+_PARALLEL = re.compile(r"[0-9][gt]base-(?:[sdv]r|psm)(4|8|10|16)\b")
+_SHOWN = re.compile(r"\(([0-9]{1,4}(?:\.[0-9])?)([gt]?)m?e\)")  # as an export shows it: sfp28 (25ge)
 _NO_PORT = ("virtual", "bridge", "lag", "link aggregation", "ieee", "wireless")
 _COPPER = ("t", "k", "c")
 _PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
@@ -66,6 +67,10 @@ def inventory_of(
         raise FileFormatError(
             f"there are no devices{' of the roles given' if wanted else ''}; roles there are: {known}"
         )
+    lanes = {(one.device, one.name): _lanes(one) for one in objects.interfaces}
+    switches = frozenset(device.name for device in chosen if device.role.lower().replace("-", " ") in _SWITCHES)
+    paths = PathReader(objects, lanes, switches)
+    objects = paths.told()
     room = _Room(objects, devices, None if speed is None else as_bandwidth(speed))
     hosts, panels = tuple(room.hosts()), tuple(room.panels())
     if not hosts or not panels:
@@ -93,6 +98,7 @@ def inventory_of(
             about.get("inventory", ""),
             tuple(room.trunks()),
             losses=Losses(connector, fibre, splice, int(_quantity(about.get("splices", "0"), ""))),
+            notes=tuple(paths.notes),
         )
     except InventoryError as error:
         raise FileFormatError(f"{error.part}.{error.name}: {error.message}") from None
@@ -251,6 +257,15 @@ def _is_optical(one: model.Interface) -> bool:
     return not one.sort.startswith(_NO_PORT) and not one.sort.partition("base-")[2].startswith(_COPPER)
 
 
+def _lanes(one: model.Interface) -> int:
+    """Return how many lanes an interface has by its type or as the part of a port; 0 if neither tells it."""
+    port, _, part = one.name.rpartition("/")
+    if one.label and port == one.label and part in _PARTS:
+        return 1
+    match = _PARALLEL.search(one.sort)
+    return 0 if match is None else int(match[1])
+
+
 def _speed(one: model.Interface) -> Fraction:
     """Return the speed of an interface in bits per second, as told or else by its type."""
     if one.kbps:
@@ -259,7 +274,7 @@ def _speed(one: model.Interface) -> Fraction:
     if match is None:
         words = "neither its speed nor a type that tells it; enter the speed, or read devices of fewer roles"
         raise FileFormatError(f"interface {one.name!r} of {one.device!r} has {words}")
-    return Fraction(match[1]) * (model.GIGA if match[2] else model.GIGA // model.KILO)
+    return Fraction(match[1]) * {"t": model.GIGA * model.KILO, "g": model.GIGA, "": model.GIGA // model.KILO}[match[2]]
 
 
 def _decibels(words: Sequence[str], word: str) -> Fraction | None:

@@ -8,7 +8,7 @@ columns; both are read, from a directory with files named as either calls them: 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,7 +165,9 @@ def read_tables(path: Path) -> model.NetboxObjects:
         if row.get("label")
     }
     panels = {row["device"] for row in tables["rear-ports"]}
-    cables = (cable_of(row, panels.__contains__) for row in tables.get(CABLES, ()))
+    rears = {(row["device"], row["name"]) for row in tables["rear-ports"]}
+    fronts = {(row["device"], row["name"]) for row in tables["front-ports"]}
+    cables = list(_told_apart([cable_of(row, panels.__contains__) for row in tables.get(CABLES, ())], rears, fronts))
     return model.NetboxObjects(
         {row["name"]: row.get("comments", "") for row in tables.get("sites", ())},
         {(row["site"], row["name"]): row.get("comments", "") for row in tables.get("racks", ())},
@@ -175,6 +177,33 @@ def read_tables(path: Path) -> model.NetboxObjects:
         tuple(map(_front_port, tables["front-ports"])),
         tuple(replace(cable, a=_unlabelled(cable.a, shown), b=_unlabelled(cable.b, shown)) for cable in cables),
     )
+
+
+def _told_apart(
+    cables: Iterable[model.NetboxCable], rears: set[tuple[str, str]], fronts: set[tuple[str, str]]
+) -> Iterator[model.NetboxCable]:
+    """Yield cables whose ends at panels are front or rear ports by their names, since an export does not tell which.
+
+    Where both have a name, what a host is cabled to is the rear port, and a second cable is at the other.
+    """
+    seen: set[model.CableEnd] = set()
+
+    def settled(end: model.CableEnd) -> model.CableEnd:
+        if end.kind == model.INTERFACE or (end[::2] in rears) + (end[::2] in fronts) == 0:
+            return end
+        kind = end.kind
+        if end[::2] not in rears or end[::2] not in fronts:
+            kind = model.REAR if end[::2] in rears else model.FRONT
+        elif end in seen:
+            kind = model.FRONT if end.kind == model.REAR else model.REAR
+        found = end._replace(kind=kind)
+        seen.add(found)
+        return found
+
+    rows = list(cables)
+    first = sorted(range(len(rows)), key=lambda n: all(e.kind != model.INTERFACE for e in (*rows[n].a, *rows[n].b)))
+    told = {n: replace(rows[n], a=tuple(map(settled, rows[n].a)), b=tuple(map(settled, rows[n].b))) for n in first}
+    yield from (told[n] for n in range(len(rows)))
 
 
 def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[model.NetboxCable]:
@@ -260,7 +289,7 @@ def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
     """Return the cable of a row of either kind of table."""
     ends: list[tuple[model.CableEnd, ...]]
     if "side_a_device" in row:
-        ends = [(model.CableEnd(*(row[name] for name in names)),) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
+        ends = [_import_ends(*(row[name] for name in names)) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
     else:
         devices = [row[f"device_{side}"].split(", ") for side in "ab"]
         panels = [all(map(is_panel, several)) for several in devices]
@@ -274,6 +303,12 @@ def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
         ]
     status = row.get("status", "").lower() or model.CONNECTED
     return model.NetboxCable(row.get("label", ""), status, ends[0], ends[1], row.get("profile", ""))
+
+
+def _import_ends(device: str, kind: str, names: str) -> tuple[model.CableEnd, ...]:
+    """Return the ends in the cells of an import file: one, or several names with commas between."""
+    kind = kind if kind.startswith("dcim.") else f"dcim.{kind}"
+    return tuple(model.CableEnd(device, kind, name.strip()) for name in names.split(","))
 
 
 def _paired(devices: list[str], names: list[str]) -> list[tuple[str, str]]:
