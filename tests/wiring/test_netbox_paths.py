@@ -201,3 +201,52 @@ def test_rooms_are_read_planned_written_and_read_back_with_the_same_paths(seed: 
     text = (tmp_path / "import" / "10-cables.csv").read_text()
     (tmp_path / "built.csv").write_text(text.replace(",planned,", ",connected,"))
     assert check_wiring(plan, netbox=tmp_path / "built.csv").ok
+
+
+def chain(folder: Path, cables: list[str], panels: str = "ABC") -> Inventory:
+    """Read two hosts and panels of two ports each, whose fronts are F1 and F2 before R1 and R2."""
+    folder.mkdir()
+    devices = [f"{name},server,dc,r1,1," for name in ("h1", "h2")] + [f"{name},patch panel,dc,r2,1," for name in panels]
+    texts = {
+        "devices": ["Name,Role,Site,Rack,Position,Comments", *devices],
+        "interfaces": [
+            "Device,Name,Label,Type,Speed (Kbps),Management Only,Description",
+            *(f"{name},e0,,100GBASE-X-QSFP28,100000000,False," for name in ("h1", "h2")),
+        ],
+        "rear_ports": [
+            "Device,Name,Type,Positions,Mark Connected,Description",
+            *(f"{name},R{n},LC,1,False," for name in panels for n in (1, 2)),
+        ],
+        "front_ports": [
+            "Device,Name,Type,Mappings,Mark Connected",
+            *(f"{name},F{n},LC,R{n}:1,False" for name in panels for n in (1, 2)),
+        ],
+        "cables": ["Label,Device A,Termination A,Device B,Termination B,Status,Type", *cables],
+    }
+    for name, lines in texts.items():
+        (folder / f"netbox_{name}.csv").write_text("\n".join(lines) + "\n")
+    return read_netbox(folder)
+
+
+def test_the_patch_of_a_whole_path_is_between_two_fronts(tmp_path: Path) -> None:
+    cables = [
+        *("c1,h1,e0,A,R1,Connected,", "c2,h2,e0,A,R2,Connected,", "c3,A,F1,A,F2,Connected,"),
+        "c4,B,R1,B,R2,Connected,",
+    ]
+    found = chain(tmp_path / "a", cables)
+    assert paths_of(found) == {("h1", "e0", 1): [("A", "F1")], ("h2", "e0", 1): [("A", "F2")]}
+    assert found.notes == ("cable c4 is left out: it joins B F1 to what no interface reaches",)
+    assert [(port.label, port.blocked) for port in found.panel["B"].ports] == [("F1", True), ("F2", True)]
+
+
+def test_panels_on_the_way_and_paths_without_a_patch_are_named(tmp_path: Path) -> None:
+    way = ["c1,h1,e0,A,F1,Connected,", "c2,A,R1,B,R1,Connected,", "c3,B,F1,C,R1,Connected,"]
+    found = chain(tmp_path / "a", way)
+    assert paths_of(found) == {("h1", "e0", 1): [("A", "F1"), ("C", "F1")]}
+    assert found.notes == ("the path of h1 e0 passes B, which the inventory lacks",)
+    assert found.panel_port["B", "F1"].blocked
+    direct = [*way[:2], "c4,h2,e0,B,F1,Connected,"]
+    found = chain(tmp_path / "b", direct)
+    assert not found.cabling
+    assert {note.partition(":")[0] for note in found.notes} >= {"cable c1 is left out", "cable c4 is left out"}
+    assert all("without a patch between front ports" in note for note in found.notes[:2])
