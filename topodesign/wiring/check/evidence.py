@@ -223,7 +223,8 @@ class _Placing:
             for lane, entry in partly.items()
         ]
         sightings += self._elsewhere(unknown, {*heard, *unclear, *partly})
-        shown = [entry for entry in self.entries if self._is_open(entry, sightings)]
+        open_ = {(one.receivers[0].host, one.there) for one in sightings}
+        shown = [entry for entry in self.entries if (entry.host, entry.there) in open_]
         unread = [words for name, words in self.told.unread.items() if self.known.host(name) not in self.hosts]
         return Observed(
             heard,
@@ -301,9 +302,6 @@ class _Placing:
                 sure = bool(whole)
                 found.append(Sighting(lanes, entry.senders, entry.here, entry.there, known=sure, whole=sure))
         return found
-
-    def _is_open(self, entry: _Entry, sightings: Sequence[Sighting]) -> bool:
-        return any(one.there == entry.there and one.here.partition(" ")[0] == entry.host for one in sightings)
 
     def _names(self, entries: Sequence[_Entry], sightings: Sequence[Sighting]) -> Iterator[UnknownName]:
         """Yield the names that are not known, each once, with the nearest that is."""
