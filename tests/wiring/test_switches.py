@@ -264,7 +264,7 @@ def test_answers_of_tl1_and_of_show_are_read(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match="expected"):
             list(driver.circuits(text + "nonsense\n", panel))
     assert list(DRIVERS["sonic"].circuits("id  a_side  b_side\n1A-2B  1A  2B\n", panel)) == [("1", "2")]
-    with pytest.raises(FileFormatError, match="switch 'ocs1' has no port 9A"):
+    with pytest.raises(FileFormatError, match="switch 'ocs1' has no port '9' on side A"):
         list(DRIVERS["sonic"].circuits("id  a_side  b_side\n9A-2B  9A  2B\n", panel))
     with pytest.raises(FileFormatError, match="expected"):
         list(DRIVERS["scpi"].circuits("M  123 DENY\n   PICC\n;\n", panel))

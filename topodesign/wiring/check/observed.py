@@ -27,6 +27,7 @@ from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_ca
 from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels
 from topodesign.wiring.inventory.interfaces import read_interfaces
 from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
+from topodesign.wiring.netbox.reading import read_foreign_cables
 from topodesign.wiring.netbox.rest import is_address, read_rest_cables
 from topodesign.wiring.netbox.tables import cable_file, read_cables
 from topodesign.wiring.plan.plan import WiringPlan
@@ -256,8 +257,9 @@ def read_as_built(source: str | Path, plan: WiringPlan) -> Observed:
         cables: Iterable[NetboxCable] = read_rest_cables(str(source))
     else:
         path = cable_file(as_path(source))
+        foreign = read_foreign_cables(as_path(source)) if as_path(source).is_dir() else None
         with expecting(path, FileKind.NETBOX):
-            cables = read_cables(path, plan.inventory.panel.__contains__)
+            cables = read_cables(path, plan.inventory.panel.__contains__) if foreign is None else foreign
     found = _Built(plan, cables)
     if not found.fixed and not found.patches:
         raise FileFormatError(f"{source}: there is no cable of the devices of the plan")

@@ -233,10 +233,14 @@ class PathReader:
                 cut = min(fronts, key=lambda place: (abs(2 * place - len(path)), place))
                 heads[start] = path[:cut]
                 patches.add((min(path[cut - 1], path[cut]), max(path[cut - 1], path[cut])))
-                if len(fronts) > 1:
+                if len(fronts) > 1 and not any(unit in self.rear for unit in path):
                     words = f"the path of {' '.join(start[0][::2])} has {len(fronts)} patches; that between "
                     self.notes.append(f"{words}{' '.join(path[cut - 1])} and {' '.join(path[cut])} counts as one")
         return heads, patches
+
+    def _front(self, unit: Unit, side: str) -> bool:
+        """Return whether a side of a port may be its front: where both have one name, exports do not tell which."""
+        return side == "front" or unit in self.rear
 
     def _follow(self, side: _Side) -> tuple[list[Unit], list[int], LaneEnd | None]:
         """Return the ports on a path, after how many a cable joins two fronts, and the interface at its end."""
@@ -254,7 +258,7 @@ class PathReader:
             if following is None:
                 break
             here = following.far
-            if out == "front" and isinstance(here, PortSide) and here.side == "front":
+            if isinstance(here, PortSide) and self._front(path[-1], out) and self._front(here.unit, here.side):
                 fronts.append(len(path))
         return path, fronts, None
 

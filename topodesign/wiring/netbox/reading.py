@@ -67,9 +67,7 @@ def inventory_of(
         raise FileFormatError(
             f"there are no devices{' of the roles given' if wanted else ''}; roles there are: {known}"
         )
-    lanes = {(one.device, one.name): _lanes(one) for one in objects.interfaces}
-    switches = frozenset(device.name for device in chosen if device.role.lower().replace("-", " ") in _SWITCHES)
-    paths = PathReader(objects, lanes, switches)
+    paths = _paths_of(objects)
     objects = paths.told()
     room = _Room(objects, devices, None if speed is None else as_bandwidth(speed))
     hosts, panels = tuple(room.hosts()), tuple(room.panels())
@@ -104,6 +102,24 @@ def inventory_of(
         raise FileFormatError(f"{error.part}.{error.name}: {error.message}") from None
     except ParameterError as error:
         raise FileFormatError(str(error)) from None
+
+
+def _paths_of(objects: model.NetboxObjects) -> PathReader:
+    lanes = {(one.device, one.name): _lanes(one) for one in objects.interfaces}
+    roles = {device.name: device.role.lower().replace("-", " ") for device in objects.devices}
+    return PathReader(objects, lanes, frozenset(name for name, role in roles.items() if role in _SWITCHES))
+
+
+def read_foreign_cables(path: Path) -> tuple[model.NetboxCable, ...] | None:
+    """Return the cables of a directory whose panels are modelled by others, as they are here; None if it has none.
+
+    A directory that lacks other tables than that of cables has none, as far as can be told.
+    """
+    try:
+        paths = _paths_of(read_tables(path))
+    except FileFormatError:
+        return None
+    return paths.told().cables if paths.foreign else None
 
 
 class _Room:

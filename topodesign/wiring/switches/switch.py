@@ -72,7 +72,7 @@ class Driver(ABC):
         for a, b in self.read_pairs(text, panel):
             for side, number in (("A", a), ("B", b)):
                 if (side, number) not in ports:
-                    raise FileFormatError(f"switch '{panel.name}' has no port {number}{side}")
+                    raise FileFormatError(f"switch '{panel.name}' has no port '{number}' on side {side}")
             ends = ports["A", a], ports["B", b]
             yield ends
             if sides[ends[0]]:
