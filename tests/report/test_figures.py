@@ -27,7 +27,6 @@ from topodesign import (
     plain_inventory,
     plot,
     price_groups,
-    rank,
     schedule,
     simulate,
     survey,
@@ -82,7 +81,6 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Entry": lambda: pareto(12, 4).best,
     "RunnersUp": lambda: pareto(12, 4, runners_up=1).runners_up,
     "Known": lambda: known_topologies(range(12, 15), 4),
-    "Ranking": lambda: rank(12, 4, collective="all-to-all"),
     "Survey": lambda: survey(range(12, 14), 4),
     "Comparison": lambda: compare(["best", "ring"], nodes=12, degree=4),
     "MethodComparison": lambda: compare_methods("torus(3,3)", "allgather", methods=["spff", "ring"]),
@@ -100,7 +98,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Bill": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
     "FailureReport": lambda: failure_impact(wire("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
 }
-TABLES = {"RunnersUp", "Ranking", "Survey", "Bill", "FailureReport"}
+TABLES = {"RunnersUp", "Survey", "Bill", "FailureReport"}
 """Those that are rows about several things, or none that there is a picture of."""
 
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from topodesign.base.declared import key
 from topodesign.base.progress import Progress, each
 from topodesign.base.records import Result, Several, Table, shortened
@@ -160,6 +158,8 @@ def count_patches(topology: Topology) -> tuple[int, int]:
     Links from u to v and from s to t have cables of one length if u and v are as many places apart, either way round,
     as s and t.
     """
+    import numpy as np  # noqa: PLC0415  heavy, and looking up needs none of it
+
     real = topology.src != topology.dst
     u, v, c = topology.src[real], topology.dst[real], topology.capacity[real]
     apart = np.minimum((v - u) % topology.nodes, (u - v) % topology.nodes)

@@ -96,7 +96,7 @@ class Decision(TextResult):
     def absent(self) -> tuple[str, ...]:
         """What is not in the table, and why, in sentences without their full stops."""
         takes = "it takes" if len(self.beaten) == 1 else "each takes"
-        far = f", or {FAR} times the least" if self.request.optimise == "time" else ""
+        far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
         more = f"{counted(len(self.beaten), 'other')} not scheduled: {takes} at least what one in the table does{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
         return (*lines, *([more] if self.beaten else []))
