@@ -34,6 +34,12 @@ def test_every_source_answers_every_objective_in_every_view(source: str, objecti
     assert several.record()["sizes"][0]["times_s"] == list(map(float, found.fastest.times))
 
 
+def test_what_the_catalog_keeps_for_all_to_all_is_ranked_for_other_collectives() -> None:
+    found = pareto(30, 6, collective="allgather", bidirectional=True)
+    assert (found[0].cost.steps, found[0].factor) <= (2, 1)
+    assert found.best.times == pareto(30, 6, collective="allgather", bidirectional=True, runners_up=1).best.times
+
+
 def test_columns_of_a_workload_are_the_sums_of_its_collectives() -> None:
     mixed = pareto(12, 4, workload=MIX, collective="all-to-all", sizes="64KiB")
     assert mixed.questions[0] == MIX

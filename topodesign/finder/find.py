@@ -180,20 +180,23 @@ def _rank(
 ) -> tuple[Pareto, list[Entry]]:
     """Return what no other beats in steps and the factor or time that was asked for, and all that was priced.
 
-    A frontier of allreduces stays as it is; then only the rest is priced. Without ``every``, a member of a family that
-    takes as many steps as a row of least bandwidth is not priced: it cannot be better.
+    A frontier of allreduces stays as it is; then only the rest is priced. What the catalog keeps for all-to-all may be
+    the best for other collectives, too. Without ``every``, a topology without a price that takes as many steps as a row
+    of least bandwidth is not priced: it cannot be better.
     """
     rows: list[Candidate] = []
     trouble: str | None = None
     try:
-        rows = sources.read_catalog(asked, exchanges=asked.objective.exchanges) if asked.nodes > 2 else []
+        rows = sources.read_catalog(asked, exchanges=front is None) if asked.nodes > 2 else []
     except CatalogError as error:
         trouble = str(error)
     known = {one.spec for one in rows}
     small = asked.nodes <= MAX_SEARCHED
     members = [one for one in sources.find_members(asked) if one.spec not in known] if small else []
-    kept = members if every or asked.objective.exchanges else [one for one in members if not _is_hopeless(one, rows)]
-    entries = _measure(each([*rows, *kept], progress), asked)
+    unpriced = [*(one for one in rows if one.costs is None), *members]
+    whole = every or asked.objective.exchanges
+    kept = unpriced if whole else [one for one in unpriced if not _is_hopeless(one, rows)]
+    entries = _measure(each([*(one for one in rows if one.costs is not None), *kept], progress), asked)
     if front is not None:
         return front, entries
     origin: Origin = "catalog and families"
@@ -217,7 +220,7 @@ def _rank(
     best = find_unbeaten(entries, lambda one: one.merit, lambda one: len(one.spec))
     marked = mark_fastest(one for one in entries if any(one is other for other in best))
     beaten = tuple(one for one in entries if all(one is not other for other in best))
-    ruled_out = len(members) - len(kept)
+    ruled_out = len(unpriced) - len(kept)
     return Pareto(asked, marked, origin, trouble, beaten=beaten, ruled_out=ruled_out), entries
 
 
