@@ -214,8 +214,10 @@ class Fabric:
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
         """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
 
-        The node with the most links has ``node_bandwidth`` bytes per second over all of them: B of the cost model.
-        Vertices may have more capacity in than out, or the reverse, as after failures (:meth:`without`).
+        A link has ``node_bandwidth`` bytes per second, B of the cost model, over the ports of a node: the degree of the
+        topology, which counts links out or in, whichever are more, and ports that are spare; with switches the links
+        out of the node that has most. Vertices may have more capacity in than out, or the reverse, as after failures
+        (:meth:`without`).
         """
         real = topology.src != topology.dst
         plain = topology
@@ -227,8 +229,10 @@ class Fabric:
                 topology.capacity[real],
                 switches=topology.switches,
             )
-        compute = [node for node in range(topology.nodes) if node not in topology.switches]
-        ports = max((int(topology.out_ports[node]) for node in compute), default=0)
+        ports = topology.degree
+        if topology.switches:
+            compute = [node for node in range(topology.nodes) if node not in topology.switches]
+            ports = max((int(topology.out_ports[node]) for node in compute), default=0)
         fabric = cls(
             str(topology.spec) if topology.spec is not None else "topology",
             tuple(map(str, range(topology.nodes))),

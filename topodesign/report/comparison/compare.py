@@ -29,6 +29,7 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
+from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.methods import MOST_SECONDS
@@ -145,8 +146,13 @@ class Comparison(SideBySide):
     @property
     def lower_bound(self) -> TimedBounds:
         """What no topology beats."""
-        sizes, work = map(plain_number, self.workload.sizes), self.workload
+        sizes, work = map(plain_number, self.workload.sizes), self.bound_workload
         return TimedBounds(self.bounds, dict(zip(sizes, work.fastest(self.bounds), strict=True)))
+
+    @property
+    def bound_workload(self) -> Workload:
+        """What the bound is for: the bandwidth of the contender whose nodes have most, as fabrics have their own."""
+        return replace(self.workload, bandwidth=max(one.workload.bandwidth for one in self.contenders))
 
     @property
     def switched(self) -> bool:
@@ -214,7 +220,7 @@ class Comparison(SideBySide):
         least = "lower bound for sends to neighbours" if any(one.passing for one in self.contenders) else least
         none = ("",) * (switched + chunked)
         for bound in self.bounds:
-            times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
+            times = [f"{format_time(time)}{' ' * 11}" for time in self.bound_workload.allreduce(bound)]
             rows.append((str(bound.steps), f"{float(bound.bandwidth):.4f}", *none, *times, *empty, least))
         last = ("cost",) if priced else ()
         return Table(
@@ -364,7 +370,10 @@ def compare(
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
     own = [one.topology.degree for one in found if isinstance(one.place, Topology)]
     most = ports or max(own, default=found[0].nodes - 1)  # switches may link everybody with everybody
-    return Comparison(tuple(found), work, lower_bounds(found[0].nodes, most), tuple(missing))
+    bounds = lower_bounds(found[0].nodes, most)
+    if any(isinstance(one.place, Fabric) and one.place.multicast | one.place.aggregation for one in found):
+        bounds = (Cost(1, Fraction(1, 2)),)  # all data leave a node once, and its sums come in at the same time
+    return Comparison(tuple(found), work, bounds, tuple(missing))
 
 
 def _price(value: Quantity) -> Fraction:

@@ -93,7 +93,7 @@ class MethodComparison(SideBySide):
     """What all methods make of a collective on the same place.
 
     * ``messages``, ``bandwidth``: what messages take beside their bytes, and bits per second of all links of a node (of
-      the largest node of a fabric).
+      the node of a fabric that has most; a switch is none).
     * ``factor``: bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the
       larger of what must leave a cut and 2 (N-1)/N of the data for every node.
     * ``latency``: seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is
@@ -310,7 +310,7 @@ def compare_methods(
         asked = asked.at(
             compute_node(fabric, root if isinstance(root, str) else whole.names[as_integer("root", root, 0, last)])
         )
-    total = 8 * fabric.unit * max(1, fabric.topology.degree)
+    total = 8 * fabric.unit * max(1, *(int(fabric.topology.out_ports[node]) for node in fabric.compute))
     if isinstance(where, Topology):
         rate = left if without else rate
         total = 8 * NODE_BANDWIDTH if rate is None else rate

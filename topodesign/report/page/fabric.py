@@ -94,12 +94,16 @@ class _Told(NamedTuple):
 
 def _of_trees(found: FabricOptimum) -> _Told:
     best = found.best
-    own = found.claims[0]
+    rate, own = best.bandwidth, found.claims[0]
+    other = found.best_allreduce if found.question.composed else None
+    if other is not None and other.bandwidth > rate:
+        rate, own = other.bandwidth, other.claim
     bound = "the bottleneck" if found.proven else "cuts, in whole numbers"
     how = "max-flows in whole numbers find what binds; no schedule gets around it"
     every = [Figure(one.collective.name, format_rate(one.bandwidth), _RATE) for one in found.collectives]
     return _Told(
-        f"{format_rate(best.bandwidth)}; {own}. {counted(found.trees, 'tree')} per root are enough for it.",
+        f"{format_rate(rate)}; {own}."
+        + (f" {counted(found.trees, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
         (*every[:2], Figure("Bound", format_rate(found.bound), bound)),
         (
             Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
