@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import topodesign
 from topodesign.base.errors import UnitError
 from topodesign.base.units import (
     as_bandwidth,
@@ -27,6 +31,7 @@ from topodesign.base.units import (
     parse_bandwidth,
     parse_size,
     parse_time,
+    read_number,
     rounded_size,
 )
 
@@ -374,3 +379,48 @@ def test_all_rates_for_people_are_read_back_to_half_a_thousandth(rate: Fraction)
     shown = parse_bandwidth(format_rate(rate)) / 8
     assert abs(shown - rate) <= Fraction(11, 20000) * rate
     assert " " not in format_rate(rate)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1e99999999", "1e-99999999", "1e999", "9" * 31, "1e25", "1e-25", "1/0", "nan", "inf", "-inf", "", " ", "1_0",
+     "0x1", "1e", "1//2", "1/2/3", "\u0661", True, None, [], float("nan"), float("inf"), 10**25, 1e300],
+)  # fmt: skip
+def test_what_is_no_number_is_refused_at_once(value: object) -> None:
+    with pytest.raises(UnitError):
+        read_number(value)
+
+
+@given(
+    st.fractions(-(10**9), 10**9, max_denominator=10**9) | st.floats(-1e9, 1e9).filter(lambda x: not 0 < abs(x) < 1e-9)
+)
+def test_a_number_is_that_of_the_language(value: Fraction | float) -> None:
+    assert read_number(value) == read_number(str(value)) == Fraction(str(value))
+
+
+GUARDED = {
+    "base/claims.py": 2, "base/units.py": 1, "compiler/backends/chakra.py": 1, "fabrics/machines/hwloc.py": 1,
+    "fabrics/node_values.py": 1, "fabrics/part.py": 1, "plans/archive.py": 1, "plans/files.py": 1,
+    "pricing/traffic_matrix.py": 1, "report/figures.py": 1, "wiring/inventory/fields.py": 2, "wiring/parts/buy.py": 1,
+    "wiring/parts/parts.py": 1, "wiring/plan/losses.py": 1,
+}  # fmt: skip
+"""Those that take text of a pattern without exponents, or a number of ours."""
+
+
+def test_nobody_else_makes_numbers_of_text() -> None:
+    """An exponent of a few letters is a number of gigabytes, so all text goes through read_number."""
+    found: dict[str, int] = {}
+    root = Path(topodesign.__file__).parent
+    for path in root.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if (
+                not isinstance(call, ast.Call)
+                or len(call.args) != 1
+                or ast.unparse(call.func) not in {"Fraction", "Decimal"}
+            ):
+                continue
+            words = ast.unparse(call.args[0])
+            if re.search(r"\b(str|repr|_text)\(|removesuffix|strip\(|\.value$|^(text|value|word|said)$", words):
+                name = path.relative_to(root).as_posix()
+                found[name] = found.get(name, 0) + 1
+    assert found == GUARDED

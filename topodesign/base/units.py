@@ -57,6 +57,38 @@ _LONGEST_LATENCY = Fraction(1, 10)  # seconds, beyond which a number without a u
 _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
 
+def read_number(value: object) -> Fraction:
+    """Return the exact number that text such as ``2``, ``0.5``, ``2/3`` or ``1e-3`` is, or a number itself.
+
+    Raises
+    ------
+    UnitError
+        If it is none, or of more than 30 digits, or beyond 10^24 or, but for zero, below the inverse: an exponent of
+        a few letters would else be a number of gigabytes.
+
+    Examples
+    --------
+    >>> read_number("1.5e3"), read_number("-2/3"), read_number(0.1)
+    (Fraction(1500, 1), Fraction(-2, 3), Fraction(1, 10))
+    """
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        number = Fraction(int(value.numerator), int(value.denominator))
+    else:
+        # of NumPy's short floats, too, the shortest decimal text
+        text = str(value).strip() if isinstance(value, str | Real) and not isinstance(value, bool) else ""
+        sign, plain = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
+        ratio, decimal = _RATIO.fullmatch(plain), _NUMBER.fullmatch(plain)
+        if ratio is not None and int(ratio[2]):
+            number = sign * Fraction(int(ratio[1]), int(ratio[2]))
+        elif decimal is not None:
+            number = sign * Fraction(decimal[1]) * Fraction(10) ** int(decimal[2] or 0)
+        else:
+            raise UnitError(f"{str(value)[:50]!r} is no number such as 2, 0.5, 2/3 or 1e-3")
+    if number and not Fraction(1, _MOST) <= abs(number) <= _MOST:
+        raise UnitError(f"{str(value)[:50]} is too {'large' if abs(number) > 1 else 'small'} to be meant")
+    return number
+
+
 def parse_time(text: str) -> Fraction:
     """Return the seconds of a time such as ``10us``, ``1.5ms`` or ``0s``."""
     number, unit = _split(text, "time", "10us")

@@ -18,7 +18,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.latency import ALPHA, GAP, HOP, Latency
 from topodesign.base.tables import fixed_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.units import Quantity, as_time, format_time
+from topodesign.base.units import Quantity, as_time, format_time, read_number
 from topodesign.base.wording import counted, suggest
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import nodes_named
@@ -196,7 +196,7 @@ def _split(text: str) -> tuple[str, str]:
 
 def _cost(word: str, value: float | str | Fraction) -> Fraction:
     try:
-        cost = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+        cost = read_number(value)
     except (ValueError, TypeError, ZeroDivisionError):
         raise ParameterError(f"the cost of {word!r} is a number, not {str(value)[:100]!r}") from None
     if cost < 0 or max(cost.numerator, cost.denominator) > MAX_COST:

@@ -14,7 +14,15 @@ from topodesign.base.claims import Among, fastest_of
 from topodesign.base.cost import bound_in
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Several, Table, shortened
-from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
+from topodesign.base.units import (
+    Quantity,
+    as_count,
+    format_bandwidth,
+    format_excess,
+    format_size,
+    format_time,
+    read_number,
+)
 from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, undominated
@@ -142,7 +150,7 @@ def _share(within: Quantity | None) -> Fraction | None:
     if within is None:
         return None
     try:
-        share = Fraction(str(within))
+        share = read_number(within)
     except (ValueError, ZeroDivisionError):
         raise ParameterError(f"within must be a share such as 0.05, not {within!r:.100}") from None
     if share < 0:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.units import Quantity, as_size
+from topodesign.base.units import Quantity, as_size, read_number
 from topodesign.collectives import Collective
 from topodesign.fabrics.node_values import Costs, as_latency
 from topodesign.fabrics.places import PlaceLike
@@ -182,7 +182,7 @@ def _gap(value: Quantity | Fraction) -> Fraction:
     """Return a part of one, from text such as ``1%`` too."""
     text = str(value).strip()
     try:
-        part = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        part = read_number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except (ValueError, ZeroDivisionError):
         raise ParameterError(f"a gap is a part of one or so many percent, such as 1%, not {text[:50]!r}") from None
     if not 0 <= part < 1:

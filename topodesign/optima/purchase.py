@@ -15,7 +15,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import Declared, key, without
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_bandwidth, format_rate
+from topodesign.base.units import Quantity, as_bandwidth, format_rate, read_number
 from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
@@ -165,7 +165,7 @@ def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
 
 def _money(what: str, value: float | str | Fraction | None) -> Fraction:
     try:
-        amount = Fraction(str(value)) if not isinstance(value, Fraction) else value
+        amount = read_number(value)
     except (ValueError, ZeroDivisionError):
         raise ParameterError(f"the {what} is a number, not {str(value)[:100]!r}") from None
     if not 0 < amount <= MAX_PRICE or amount.denominator > MAX_PRICE:

@@ -15,7 +15,7 @@ from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table, shortened
-from topodesign.base.units import format_excess
+from topodesign.base.units import format_excess, read_number
 from topodesign.fabrics.places import as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow, equal_split, own_distances
@@ -245,7 +245,7 @@ def _gap(value: Fraction | float | str) -> Fraction:
     try:
         text = value.strip() if isinstance(value, str) else value
         percent = isinstance(text, str) and text.endswith("%")
-        share = Fraction(text.removesuffix("%") if isinstance(text, str) else text) / (100 if percent else 1)
+        share = read_number(text.removesuffix("%") if isinstance(text, str) else text) / (100 if percent else 1)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         share = Fraction(0)
     if isinstance(value, bool) or not Fraction(1, 10**4) <= share <= 1:

@@ -13,6 +13,7 @@ from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_bytes
+from topodesign.base.units import read_number
 from topodesign.collectives import Collective, from_record
 
 MANIFEST = "phases.json"
@@ -88,7 +89,7 @@ def read_manifest(path: Path) -> Manifest:
                 _whole(found["workspace_chunks"], _MOST),
                 tuple(_whole(at, _MOST) for at in found["input_at"]),
                 tuple(_whole(at, _MOST) for at in found["output_at"]),
-                Fraction(_text(found["delay_s"])),
+                read_number(_text(found["delay_s"])),
                 _name(found["dark"]),
                 phases,
             )

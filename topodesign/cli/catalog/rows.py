@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import topodesign
+from topodesign.base.units import read_number
 from topodesign.cli.answers import Command, csv_option, json_option, print_answer, show
 from topodesign.cli.options import (
     FILE,
@@ -33,7 +34,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     if value is None:
         return None
     try:
-        percent = Fraction(value.removesuffix("%"))
+        percent = read_number(value.removesuffix("%"))
     except (ValueError, ZeroDivisionError):
         raise click.BadParameter(f"{value!r} is not a number of percent.") from None
     if percent < 0:

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import Any
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.units import exact_rate
+from topodesign.base.units import exact_rate, read_number
 from topodesign.fabrics.machines.xml import parse_xml
 from topodesign.fabrics.networks.ours import shown
 from topodesign.fabrics.networks.raw import PLAIN, RawNetwork, is_whole
@@ -171,8 +171,8 @@ def read_astra(data: dict[str, Any]) -> RawNetwork:
         raise FileFormatError("topology, npus_count, bandwidth and latency are lists of the same length")
     try:
         sizes = [int(word) for word in counts]
-        speeds = [Fraction(str(word)) for word in rates]
-        times = [Fraction(str(word)) for word in delays]
+        speeds = [read_number(word) for word in rates]
+        times = [read_number(word) for word in delays]
     except ValueError:
         raise FileFormatError("npus_count, bandwidth (GB/s) and latency (ns) are numbers") from None
     if min(sizes, default=0) < 2 or min(speeds) <= 0 or min(times) < 0:
@@ -229,7 +229,7 @@ def read_taccl(data: dict[str, Any]) -> RawNetwork:
             raise FileFormatError(
                 f"links and betas of row {to}, column {source} must be numbers above zero, below 10^9"
             )
-        said = {"bandwidth": 10**12 / Fraction(str(betas[to][source])), "delay": f"{alpha}us"}
+        said = {"bandwidth": 10**12 / read_number(betas[to][source]), "delay": f"{alpha}us"}
         edges.append((str(source), str(to), said))
     note = (
         f"a link carries 1 MB (10^6 bytes) in betas microseconds, such as {exact_rate(edges[0][2]['bandwidth'])}"

@@ -26,6 +26,7 @@ from topodesign.base.units import (
     format_size,
     format_time,
     plain_number,
+    read_number,
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
@@ -378,7 +379,7 @@ def compare(
 
 def _price(value: Quantity) -> Fraction:
     try:
-        price = Fraction(value)
+        price = read_number(value)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise ParameterError(f"a price is a number, not {value!r}") from None
     if price < 0:

@@ -17,7 +17,7 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.options import declared
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
-from topodesign.base.units import as_bandwidth, as_time
+from topodesign.base.units import as_bandwidth, as_time, read_number
 from topodesign.base.wording import suggest
 from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
@@ -297,7 +297,7 @@ def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
         if what not in BOUGHT:
             wrong_at(value, f"{name}: nothing is called {what[:50]!r}; {suggest(what, BOUGHT, most=1, like=0.5)}")
         try:
-            amounts[what] = Fraction(value.value)
+            amounts[what] = read_number(value.value)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
             wrong_at(value, f"{name}: {what}: expected a number, not {str(value.value)[:50]!r}")
         if not 0 <= amounts[what] <= _MOST_PRICE:
