@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.part import nodes_named, part_of
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.throughput import throughput
@@ -77,3 +77,14 @@ def test_patterns_and_shares_of_links() -> None:
     ]:
         with pytest.raises(ParameterError, match=message):
             part_of(fabric, without=word)
+
+
+def test_names_may_have_the_sign_of_a_share() -> None:
+    names = ["=a", "b=1/2", "c"]
+    links = [FabricLink(u, v, Fraction(10**9), "x") for u in names for v in names if u != v]
+    fabric = Fabric.from_links("f", names, (), links)
+    assert len(part_of(fabric, without=["=a-b=1/2"]).links()) == 4
+    assert len(part_of(fabric, without=["c>b=1/2"]).links()) == 5
+    halved = part_of(fabric, without=["=a-c=1/2"])
+    assert len(halved.links()) == 6
+    assert min(link.bandwidth for link in halved.links()) == Fraction(10**9, 2)

@@ -106,7 +106,7 @@ class _Named(NamedTuple):
 
 def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
     """Yield the directions of links that ``A-B``, ``A>B`` or ``A-B=share`` stands for, with names or patterns."""
-    word, share = _share(text)
+    word, share = _share(fabric, text)
     a, sign, b = _ends(fabric, word, text)
     links = [(link.src, link.dst) for link in fabric.links()]
     pairs = [(a, b), (b, a)] if sign == "-" else [(a, b)]
@@ -118,10 +118,11 @@ def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
     yield from (_Named(src, dst, share) for src, dst in sorted(found))
 
 
-def _share(text: str) -> tuple[str, Fraction]:
-    """Return a link, and what is left of it: 0 if nothing is said."""
+def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
+    """Return a link, and what is left of it: 0 if nothing is said, also where its ends have the sign in their names."""
     word, sign, said = text.rpartition("=")
-    if not sign:
+    names = set(fabric.names)
+    if not sign or any({text[:at], text[at + 1 :]} <= names for at, letter in enumerate(text) if letter in "->"):
         return text, Fraction(0)
     share = Fraction(said) if _SHARE.fullmatch(said) else None
     if share is None or not 0 < share < 1:
