@@ -1,5 +1,6 @@
 """Names of earlier versions are refused with their successors, by commands, options and Python."""
 
+from pathlib import Path
 from typing import Annotated, TypedDict
 
 import pytest
@@ -9,6 +10,9 @@ from topodesign.base import retired
 from topodesign.base.options import Option, read
 from topodesign.cli import design
 from topodesign.cli.main import program, run
+
+SURFACE = Path(__file__).parents[1] / "samples" / "surface_0_27.txt"
+"""Commands of 0.27 with their options, one a line, and last the names of the Python package."""
 
 
 def _command(words: str) -> object:
@@ -69,3 +73,14 @@ def test_retired_keywords_name_their_successor(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(retired.OPTIONS, "links", {"--long-gone": "use -o."})
     with pytest.raises(TypeError, match=r"^long_gone of links\(\) was retired after 0\.27: use -o\.$"):
         read(Group, {"long_gone": 1}, "links")
+
+
+def test_every_name_of_0_27_is_kept_or_names_its_successor() -> None:
+    *commands, python = (line.split(": ") for line in SURFACE.read_text(encoding="utf-8").splitlines())
+    for words, options in commands:
+        command = _command(words)
+        assert (command is None) == (words in retired.COMMANDS), words
+        if command is not None:
+            known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}  # type: ignore[attr-defined]
+            assert set(options.split()) - known == set(retired.OPTIONS.get(words, {})), words
+    assert set(python[1].split()) - set(topodesign.__all__) == set(retired.NAMES)
