@@ -153,7 +153,7 @@ def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]
     if callable(content):
         content(stream)
     else:
-        stream.write(content.encode() if isinstance(content, str) else content)
+        stream.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
 
 
 def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path], object]]) -> None:

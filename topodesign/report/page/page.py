@@ -148,10 +148,15 @@ def _subject(what: Plan | PlaceLike) -> tuple[Plan | Topology | Fabric, str]:
     if isinstance(what, Plan):
         return what, "plan.npz"
     if isinstance(what, str | Path) and str(what).endswith(".npz"):
-        return load_plan(what), str(what)
+        return load_plan(what), _printable(str(what))
     place = as_place(what)
     if isinstance(what, str | Path | Spec):
-        return place, str(what)
+        return place, _printable(str(what))
     if isinstance(place, Fabric):
         return place, place.name
     return place, "links.json" if place.spec is None else str(place.spec)
+
+
+def _printable(name: str) -> str:
+    """Return the name of a file that may hold bytes which are no letters, as text."""
+    return name.encode(errors="backslashreplace").decode()
