@@ -26,6 +26,12 @@ from topodesign.schedulers.method import Method, Request, cost_in, planned
 Methods = Mapping[str, Method]
 
 _STEPS = frozenset({"rounds", "orbitrounds"})
+_WANTED = {
+    "without": "can do without what has failed",
+    "shards": "takes shards of unequal size",
+    "ready": "takes nodes that start late",
+}
+"""Options that say what is wanted, not how it is made, so that ``auto`` asks who can do it; and what that one can."""
 _OF_ONE = frozenset({"proof", "bound", "rounds"})  # what a plan tells of itself that does not hold for two in turn
 
 
@@ -59,8 +65,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     first = [min(plans, key=_rank) for plans in parts]
     best = _in_turn(first)
     best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
-    if method == "auto" and request.plain and request.without:
-        best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
+    if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.given()):
+        able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
+        best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which {able}"))
     if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
         best = _beside_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
@@ -155,12 +162,12 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
 
 
 def _fit(request: Request, does: list[Method]) -> list[Method]:
-    """Return the methods that ``auto`` may ask: where something has failed, those for all that is said, if any are."""
+    """Return the methods that ``auto`` may ask: for failures, unequal shards or late nodes those that can do them."""
     fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
-    if not request.without:
+    if not _WANTED.keys() & request.given():
         return fit
     all_said = [one for one in does if one.options.issuperset(request.given())]
-    return [one for one in fit if one in all_said] or all_said or fit
+    return [one for one in fit if one in all_said] or (all_said if request.without else all_said[:1]) or fit
 
 
 def _only(request: Request, method: Method) -> Request:

@@ -1,4 +1,4 @@
-"""What ``auto`` makes of an allreduce for which a size is said: of several plans the one that takes the least time.
+"""What ``auto`` makes where a size is said: of several plans the one that takes the least time.
 
 Which that is depends on the size: for little data the fewest steps (one-shot, two-shot), for much the best use of links
 (trees, rounds, switches that add), and between the two timed sends, where nodes differ in ports. Times are exact in the
@@ -22,7 +22,7 @@ MOST_NODES = 256  # of one-shot and direct, which have a message for every pair
 _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
 _PARTS = 8  # of a block, at most, in timed sends
-_FOR_TIMES = frozenset({"one-shot", "two-level"})  # which choose among ways by times
+_FOR_TIMES = {"one-shot": ("alpha",), "two-level": ("alpha",), "pipeline": ("alpha", "bandwidth")}  # to choose by
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
 
@@ -35,11 +35,16 @@ def time_of(plan: Plan, request: Request) -> Fraction:
 
 
 def chooses_by_size(request: Request) -> bool:
-    """Return whether a size is said of an allreduce, and nothing that only one of these methods understands."""
-    if not request.sized or not request.collective.like(ALLREDUCE) or request.collective.group is not None:
+    """Return whether a size is said, and nothing that only one of these methods understands.
+
+    An allreduce is made for a size alone; on a topology another collective is where latency or bandwidth is said, too.
+    """
+    if not request.sized or request.collective.group is not None:
         return False
-    timed = set() if request.plain else {"alpha"}
-    return not set(request.given()) - _LEFT - timed
+    given, timed = set(request.given()), {"alpha", "bandwidth"} if request.plain else {"alpha"}
+    if not request.collective.like(ALLREDUCE) and not (request.plain and given & timed):
+        return False
+    return not given - _LEFT - timed
 
 
 def gains_by_trees(request: Request) -> bool:
@@ -58,14 +63,17 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> 
 
     ``make`` makes the plan of a method, and of ``auto`` what it takes where no size is said.
     """
-    asked = request.but(alpha=None, sized=False)
+    asked = request.but(alpha=None, bandwidth=None, sized=False)
     plans = {"auto": make(asked, "auto")}
     fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
-    for name in (*BESIDE, *(("forest", "tacos") if gains_by_trees(request) else ())):
+    beside = BESIDE if request.collective.like(ALLREDUCE) else ("pipeline",)
+    for name in (*beside, *(("forest", "tacos") if gains_by_trees(request) else ())):
         many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
         if many or len(fabric.compute) > MOST_NODES or (name == "in-network" and not switches):
             continue
-        more = {"tacos": {"chunks": _PARTS}}.get(name, {"alpha": request.alpha} if name in _FOR_TIMES else {})
+        more = {name: getattr(request, name) for name in _FOR_TIMES.get(name, ())}
+        if name == "tacos":
+            more["chunks"] = _PARTS
         try:
             plans[name] = make(asked.but(**more), name)
         except TopodesignError:  # a method that has nothing for this place

@@ -75,8 +75,9 @@ def schedule(
         One of :func:`topodesign.methods`, or ``auto``. That makes rounds for plain topologies, with the fewest steps
         and then the least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and
         reduce. Where
-        something has failed (``without``), it takes a method that can do without, and a note says which. Of an
-        allreduce with a size it takes the plan of the least time for it, also one-shot or through switches that add.
+        something has failed (``without``), shards differ (``shards``) or nodes start late (``ready``), it takes a
+        method that can do this, and a note says which. Of an allreduce with a size it takes the plan of the least time
+        for it, also one-shot or through switches that add; on a topology with ``alpha`` or ``bandwidth``, too.
     progress
         Called with the share of the work that is done.
     **options
