@@ -84,20 +84,35 @@ class Sonic(Driver):
         if not text.lstrip().startswith("{"):
             yield from _read_table(text)
             return
-        try:
-            entries = [(name, entry["a_side"], entry["b_side"]) for name, entry in parse_json(text)[TABLE].items()]
-        except (TypeError, KeyError, AttributeError):
-            raise FileFormatError(f'expected {{"{TABLE}": {{"1A-2B": {{"a_side": "1A", ...}}}}}}') from None
-        for name, a, b in entries:
-            match = _PAIR.fullmatch(f"{a}-{b}") if isinstance(a, str) and isinstance(b, str) else None
+        for a, b in _read_sides(text):
+            match = _PAIR.fullmatch(f"{a}A-{b}B")
             if match is None:
                 raise FileFormatError(f"a circuit goes from a side like 1A to one like 2B, not {a!r:.40} to {b!r:.40}")
-            if _PAIR.fullmatch(name) is not None and name != f"{a}-{b}":
-                raise FileFormatError(f"{name!r} joins other ports, {a} and {b[:40]}")
             yield int(match[1]), int(match[2])
+
+    def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
+        """Yield the ports by label, of a table of CONFIG_DB as they are spelt there."""
+        if text.lstrip().startswith("{") and not any(port.side for port in panel.ports):
+            yield from _read_sides(text)
+        else:
+            yield from super().circuits(text, panel)
 
 
 DRIVER = Sonic()
+
+
+def _read_sides(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the ports of circuits of the table of CONFIG_DB, without the letters of their sides."""
+    try:
+        entries = [(name, entry["a_side"], entry["b_side"]) for name, entry in parse_json(text)[TABLE].items()]
+    except (TypeError, KeyError, AttributeError):
+        raise FileFormatError(f'expected {{"{TABLE}": {{"1A-2B": {{"a_side": "1A", ...}}}}}}') from None
+    for name, a, b in entries:
+        if not (isinstance(a, str) and isinstance(b, str) and a.endswith("A") and b.endswith("B")):
+            raise FileFormatError(f"a circuit goes from a side like 1A to one like 2B, not {a!r} to {b!r}")
+        if _PAIR.fullmatch(name) is not None and name != f"{a}-{b}":
+            raise FileFormatError(f"{name!r} joins other ports, {a} and {b[:40]}")
+        yield a[:-1], b[:-1]
 
 
 def _read_table(text: str) -> Iterator[Pair]:
