@@ -23,11 +23,12 @@ _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-n
 _MOST_IRREGULAR = 64  # nodes up to which the linear program of an allreduce over trees takes a second or two
 _MOST_LIFTED = 32  # nodes of a fabric up to which trees of the best flow and schedules of boxes take a second or two
 _PARTS = 8  # of a block, at most, in timed sends
-<<<<<<< HEAD
-_FOR_TIMES = {"one-shot": ("alpha",), "two-level": ("alpha",), "pipeline": ("alpha", "bandwidth")}  # to choose by
-=======
-_FOR_TIMES = frozenset({"boxes", "one-shot", "two-level"})  # which choose among ways by times
->>>>>>> 2f0bf574 (Auto with a size also asks for trees of the best flow and schedules of boxes, docs/time.md says what bandwidth a link has)
+_FOR_TIMES = {  # to choose by
+    "boxes": ("alpha",),
+    "one-shot": ("alpha",),
+    "two-level": ("alpha",),
+    "pipeline": ("alpha", "bandwidth"),
+}
 _LEFT = frozenset({"only", "without"})  # what may be said beside, as all of these understand it
 
 
@@ -71,26 +72,20 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan]) -> 
     asked = request.but(alpha=None, bandwidth=None, sized=False)
     plans = {"auto": make(asked, "auto")}
     fabric, switches = request.fabric, len(request.fabric.multicast | request.fabric.aggregation)
-<<<<<<< HEAD
     beside = BESIDE if request.collective.like(ALLREDUCE) else ("pipeline",)
-    for name in (*beside, *(("forest", "tacos") if gains_by_trees(request) else ())):
+    if gains_by_trees(request):
+        beside = (*beside, "forest", "tacos", "fluid")
+    elif not request.plain and len(fabric.compute) <= _MOST_LIFTED:
+        beside = (*beside, "fluid", "boxes")
+    for name in beside:
         many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
         if many or len(fabric.compute) > MOST_NODES or (name == "in-network" and not switches):
             continue
         more = {name: getattr(request, name) for name in _FOR_TIMES.get(name, ())}
         if name == "tacos":
             more["chunks"] = _PARTS
-=======
-    some = not request.plain and len(fabric.compute) <= _MOST_LIFTED
-    more = ("forest", "tacos", "fluid") if gains_by_trees(request) else ("fluid", "boxes") if some else ()
-    for name in (*BESIDE, *more):
-        many = len(fabric.compute) * switches > _MOST_SWITCHED if name == "in-network" else False
-        if many or len(fabric.compute) > MOST_NODES or (name == "in-network" and not switches):
-            continue
-        given = {"tacos": {"chunks": _PARTS}}.get(name, {"alpha": request.alpha} if name in _FOR_TIMES else {})
->>>>>>> 2f0bf574 (Auto with a size also asks for trees of the best flow and schedules of boxes, docs/time.md says what bandwidth a link has)
         try:
-            plans[name] = make(asked.but(**given), name)
+            plans[name] = make(asked.but(**more), name)
         except TopodesignError:  # a method that has nothing for this place
             continue
     times = {name: time_of(plan, request) for name, plan in plans.items()}
