@@ -120,11 +120,11 @@ def known_topologies(
     Examples
     --------
     >>> from topodesign import known_topologies
-    >>> for one in known_topologies(range(103, 106), 4, sizes="100MiB"):
+    >>> for one in known_topologies(range(104, 107), 4, sizes="100MiB"):
     ...     print(one.nodes, one.best.spec)
-    103 dicirculant(103,1,5,22,25)
     104 cayley(metacyclic(13,8,5),12,13,42,85)
     105 cayley(metacyclic(35,3,11),2,50,58,66)
+    106 bidirect(lift(successors(2,0,1,0,1),cyclic(53),21,1,25,18))
     """
     source, share = as_catalog(catalog), _share(within)
     objective = Objective.read(alpha=alpha, sizes=sizes, bandwidth=bandwidth)
