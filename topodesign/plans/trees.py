@@ -317,15 +317,25 @@ class Trees(Movement):
             yield self
             return
         sizes = None if self.shard is None else dict(zip(self.owners, self.shard, strict=True))
+        ends = np.concatenate((self.root, self.src, self.dst))
+        free = self.concurrent and sizes is None and bool(np.isin(ends, list(self.topology.switches)).any())
         for number, one in enumerate(self.collective.single):
             members = one.members(self.topology.nodes, self.topology.switches).tolist()
-            own = () if sizes is None else tuple(sizes[node] for node in members)
-            yield self.some(
+            some = self.some(
                 self.team == number,
                 collective=replace(one, group=None),
                 topology=passing(self.topology, members),
-                shard=own if any(own) else None,
+                shard=None,
             )
+            if free and set(members).issuperset(np.concatenate((some.root, some.src, some.dst)).tolist()):
+                # Where a switch adds for another group, a share is what a root's trees carry here, too.
+                weights = np.bincount(
+                    some.root[: some.reduce_trees], some.weight[: some.reduce_trees], self.topology.nodes
+                )
+                own = tuple(map(int, weights[members].tolist()))
+            else:
+                own = () if sizes is None else tuple(sizes[node] for node in members)
+            yield some.having(shard=own if any(own) else None)
 
     @property
     def owners(self) -> list[int]:

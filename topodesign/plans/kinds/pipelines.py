@@ -105,7 +105,8 @@ class OfTrees(Kind[Trees]):
             columns = {name: order[getattr(trees, name)] for name in ("root", "src", "dst", "hop")}
             root = trees.collective.root
             named = trees.collective if root is None else trees.collective.at(int(order[root]))
-            moved = trees.having(collective=named, topology=part.topology, **columns)
+            rate = trees.rate * whole.unit / part.unit  # the same in units of the part, which may be larger
+            moved = trees.having(collective=named, topology=part.topology, rate=rate, **columns)
             claim = tree_figures(part, moved).claim() if len(moved) else {}
             yield Plan(part, moved, claim, generator=self.plan.generator)
 
