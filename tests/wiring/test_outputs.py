@@ -265,6 +265,4 @@ def test_labels_of_a_switch_may_lack_their_zeros(tmp_path: Path) -> None:
     file.write_text(padded)
     told = check_wiring(plan, ocs=file)
     assert told.ok
-    assert "is taken for" in told.notes[0]
-    assert told.notes[0] in str(told)
     assert not read_switch(file, plan).sightings

@@ -36,7 +36,7 @@ from topodesign.wiring.switches.switch import (
 
 TABLE = "OCS_CROSS_CONNECT"
 _PORTS = "OCS_PORT"
-_PAIR = re.compile(r"([1-9][0-9]{0,8})A-([1-9][0-9]{0,8})B")
+_PAIR = re.compile(r"0{0,8}([1-9][0-9]{0,8})A-0{0,8}([1-9][0-9]{0,8})B")  # spreadsheets and people add or drop zeros
 _UNSAFE = re.compile(r"[^A-Za-z0-9_./:-]")
 _WORDS = {"ocs": "config ocs cross-connect", "yang": "config ocs-cross-connect"}
 _ROW = re.compile(r"\s*([1-9][0-9]{0,5})A-([1-9][0-9]{0,5})B\s+(.*)")
