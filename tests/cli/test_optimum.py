@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
+from topodesign import schedule, simulate
 from topodesign.base.units import format_rate
 from topodesign.cli.main import run
 from topodesign.fabrics.drawing import GB
@@ -431,3 +432,18 @@ def test_bad_usage_of_fabric(cli: Cli, tmp_path: Path) -> None:
     assert "exclude each other" in cli("fabric", "mi250(1)", "--format", "yaml", "--json").message()
     assert "a.yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "missing" / "a.yaml").message()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_size_alone_shows_the_numbers_of_trees_that_pay_with_their_times(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each time is that of the plan with so many trees, simulated by itself."""
+    assert run(["optimum", "dgx_a100(1)", "--size", "1MiB", "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert run(["optimum", "dgx_a100(1)", "--size", "1MiB", "--frontier", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == alone
+    (row,) = alone["frontier"]
+    plan = schedule("dgx_a100(1)", "allgather", fixed_k=row["k"])
+    assert row["times_s"][0] == pytest.approx(float(simulate(plan, size="1MiB", alpha="10us").time))
+    assert run(["optimum", "dgx_a100(1)", "--collective", "all-to-all", "--size", "1MiB"]) == 2
+    assert "'topodesign methods' has times of all plans" in capsys.readouterr().err

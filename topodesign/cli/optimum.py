@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--size sizes SIZE...",
-    "Tell how long this much data takes with each number of trees compared; give it several times for one column each.",
+    "Tell how long this much data takes with each number of trees that pays, or of --scan. May be repeated.",
 )
 @option(
     "--proof/--no-proof",
@@ -98,7 +98,13 @@ def command(
         _upgrade(fabric, collective, scan, frontier, prices=prices, target=target, budget=budget, **options)
         return
     if options["sizes"] and not (scan or frontier or options["fixed_k"]):
-        raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
+        from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
+
+        if not collective.like(*TREE_COLLECTIVES) or options["method"] == "fluid":
+            raise click.UsageError(
+                "--size is for trees of --method forest; 'topodesign methods' has times of all plans."
+            )
+        frontier = True  # the numbers of trees that pay, with their times
     with progress_bar("looking for the optimum") as progress:
         result = topodesign.optimum(fabric, collective, scan=scan or 0, compare=frontier, progress=progress, **options)
         answer: Any = str(result) if form() == "text" else result.record()
