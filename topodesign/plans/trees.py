@@ -329,9 +329,8 @@ class Trees(Movement):
             )
             if free and set(members).issuperset(np.concatenate((some.root, some.src, some.dst)).tolist()):
                 # Where a switch adds for another group, a share is what a root's trees carry here, too.
-                weights = np.bincount(
-                    some.root[: some.reduce_trees], some.weight[: some.reduce_trees], self.topology.nodes
-                )
+                weights = np.zeros(self.topology.nodes, dtype=np.int64)
+                np.add.at(weights, some.root[: some.reduce_trees], some.weight[: some.reduce_trees])
                 own = tuple(map(int, weights[members].tolist()))
             else:
                 own = () if sizes is None else tuple(sizes[node] for node in members)
