@@ -159,8 +159,7 @@ class Diagnosis(Result):
             lines.append(f"  {counted(call.count, 'call')}{name}{size}{place}{by}{why}")
         if len(self.calls) > _SHOWN:
             lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
-        said: set[str] = set()
-        cause = "" if self.cause is None else self.cause.text
+        cause, said = ("", set[str]()) if self.cause is None else (self.cause.text, {self.cause.remedy})
         for one in (one for one in self.symptoms if one.means != cause):
             remedy = "" if one.remedy in said else one.remedy
             lines.append(f"  line {one.line}: {'; '.join(filter(None, (one.means, remedy)))}")

@@ -316,7 +316,7 @@ def survey_boxes(
     --------
     >>> from topodesign import survey_boxes
     >>> [one.best.rates.gbps for one in survey_boxes("dgx_h100", range(3, 5))]
-    [66.66666666666667, 62.5]
+    [75.0, 62.5]
     """
     cables = [None] if ports is None else as_ascending("degree", ports)
     found, missing = list[BoxFrontier](), list[Missing]()
