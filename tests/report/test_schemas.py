@@ -204,6 +204,7 @@ CASES = {
     """,
     "reports": """
         report -n 5 -d 2 --against ring
+        report -n 72 -d 4
         report circulant(5,1,2)
         report torus(9,8)
         report catalog(200,6,2)

@@ -241,8 +241,7 @@ def simple(draw: st.DrawFn) -> Fabric:
 def test_round_trip_of_any_fabric(name: str, fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "any.txt"
     if name == "csv":  # which says nothing of nodes
-        if any((fabric.topology.in_ports == 0) & (fabric.topology.out_ports == 0)):
-            return
+        assume(not any((fabric.topology.in_ports == 0) & (fabric.topology.out_ports == 0)))
         fabric = replace(
             fabric,
             topology=Topology.from_links(len(fabric.names), fabric.topology.links()),
@@ -250,9 +249,8 @@ def test_round_trip_of_any_fabric(name: str, fabric: Fabric, tmp_path_factory: p
             aggregation=frozenset(),
             memory=frozenset(),
         )
+    assume(fabric.topology.links())
     path.write_text(WRITERS[name](graph_of(fabric)))
-    if not fabric.topology.links():
-        return
     rates = {link.bandwidth for link in fabric.links()}
     found = read_fabric(path)
     assert answer(found) == answer(fabric), rates

@@ -186,11 +186,11 @@ def test_attributes_of_links(tmp_path: Path, name: str, values: list[Any], words
     path = put(tmp_path, graphml({name: kind}, [{name: value} for value in values]))
     if not words:
         assert read_network(path).form == "GraphML"
-        return
-    with pytest.raises(FileFormatError) as caught:
-        read_network(path)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+    else:
+        with pytest.raises(FileFormatError) as caught:
+            read_network(path)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_defaults_of_graphml_count(tmp_path: Path) -> None:
@@ -219,6 +219,6 @@ def test_attributes_of_nodes(tmp_path: Path, name: str, values: list[Any], rule:
     path = put(tmp_path, json.dumps({"nodes": nodes, "links": links}))
     if isinstance(found, int):
         assert len(read_network(path, rule).able["switch"]) == found
-        return
-    with pytest.raises(FileFormatError, match=found):
-        read_network(path, rule)
+    else:
+        with pytest.raises(FileFormatError, match=found):
+            read_network(path, rule)
