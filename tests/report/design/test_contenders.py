@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from topodesign import design
 from topodesign.report.design import contenders
 from topodesign.report.design.contenders import gather_offers
 from topodesign.report.design.parts import FAR, Offer
@@ -32,3 +33,13 @@ def test_topologies_that_bounds_rule_out_are_dominated(
         dominated = any(all(map(Fraction.__le__, _figures(one), beaten)) for one in found.offers)
         assert dominated or beaten[0] >= FAR * fastest
     assert min(one.time for one in every.values()) == fastest
+
+
+def test_progress_never_goes_back() -> None:
+    seen: list[float] = []
+    step = {"collectives": [{"collective": "allreduce", "size": "2MiB"}]}
+    prices = {"cable": 60, "port": 400}
+    design(nodes=8, degree=3, bandwidth="300Gbps", workload=step, rivals=["torus"], prices=prices, progress=seen.append)
+    assert len(seen) > 5
+    assert seen == sorted(seen)
+    assert seen[-1] <= 1

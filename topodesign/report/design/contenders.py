@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from topodesign.base.deadline import OutOfTime, deadline
@@ -85,7 +86,7 @@ Missing = Callable[[str, str], None]
 def _direct(request: Request, missing: Missing, progress: Progress | None) -> Iterator[Candidate]:
     """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
     if request.room is None and request.box is None:
-        yield from _of_degrees(request, missing, lambda degree: _of_degree(request, degree, progress))
+        yield from _of_degrees(request, missing, partial(_of_degree, request), progress)
         yield from _for_groups(request)
 
 
@@ -107,14 +108,21 @@ def _boxes(request: Request, missing: Missing, progress: Progress | None) -> Ite
     """Yield the graphs of boxes that are worth it, likewise."""
     box = request.box
     if request.room is None and box is not None:
-        yield from _of_degrees(request, missing, lambda degree: _of_cables(box, request, degree, progress))
+        yield from _of_degrees(request, missing, partial(_of_cables, box, request), progress)
 
 
-def _of_degrees(request: Request, missing: Missing, make: Callable[[int], Iterator[Candidate]]) -> Iterator[Candidate]:
+def _of_degrees(
+    request: Request,
+    missing: Missing,
+    make: Callable[[int, Progress | None], Iterator[Candidate]],
+    progress: Progress | None,
+) -> Iterator[Candidate]:
+    """Yield the candidates of the degree that was asked for, and of fewer ports where that costs less."""
     fewest = 1 if request.prices or request.watts else request.degree
-    for degree in range(request.degree, fewest - 1, -1):
+    count = request.degree - fewest + 1
+    for turn, degree in enumerate(range(request.degree, fewest - 1, -1)):
         try:
-            yield from make(degree)
+            yield from make(degree, part(progress, turn / count, (turn + 1) / count))
         except TopodesignError as error:
             if degree == request.degree:
                 missing("frontier", str(error))
@@ -249,8 +257,8 @@ def gather_offers(request: Request, progress: Progress | None) -> Gathered:
     def note(name: str, why: str) -> None:
         missing.append((name, why))
 
-    for turn, (kind, make) in enumerate(KINDS.items()):
-        share = part(progress, turn / len(KINDS), (turn + 1) / len(KINDS))
+    for kind, make in KINDS.items():  # a request has contenders of one kind, and rivals
+        share = part(progress, 0.9, 1) if kind == "rival" else part(progress, 0, 0.9)
         found = make(request, note, part(share, 0, 0.2) if kind == "direct" else share)
         for one in each(_by_bounds(found), part(share, 0.2, 1)) if kind == "direct" else found:
             same = next((name for other, name in links if other == one.topology), None)

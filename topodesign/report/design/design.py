@@ -67,7 +67,7 @@ def design(
         asked = request_of(fields)
     else:
         asked = request if isinstance(request, Request) else read_request(request)
-    found = gather_offers(asked, part(progress, 0, 0.5))
+    found = gather_offers(asked, part(progress, 0, 0.75))
     offers, wiring = _wired(found, asked)
     best = with_plans(offers[0], most=MOST_PLANNED)
     offers = [best, *offers[1:]]
@@ -78,8 +78,8 @@ def design(
         tuple(found.beaten),
         turns(offers, asked),
         limits_of(best.parts, asked, wiring),
-        failures_of(best, asked, wiring, part(progress, 0.5, 0.8)),
-        stages_of(asked, wiring, part(progress, 0.8, 1)),
+        failures_of(best, asked, wiring, part(progress, 0.75, 0.9)),
+        stages_of(asked, wiring, part(progress, 0.9, 1)),
         wiring,
         _claims(offers, asked, found),
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from topodesign.base.errors import DisconnectedError, InfeasibleError
-from topodesign.base.progress import Progress, tell
+from topodesign.base.progress import Progress, each, part
 from topodesign.fabrics.boxes import Boxed, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
@@ -64,8 +64,7 @@ def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Pr
 def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterator[Loss]:
     unlike = [cable for (cable,) in whole.unlike([(cable,) for cable in whole.cables])]
     ones = [(cable,) for cable in _spread(unlike, _ONES[large])]
-    yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike))
-    tell(progress, 0.4)
+    yield whole.worst(ones, len(whole.cables), whole=len(ones) == len(unlike), progress=part(progress, 0, 0.5))
     count = len(whole.cables)
     if count < 2:
         return
@@ -74,12 +73,15 @@ def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterato
         place = whole.cables.index(first)  # others beside it are alike, and may fail with it
         pairs += [(first, other) for other in (*whole.cables[:place], *whole.cables[place + 1 :])]
     if len(pairs) <= _ALL_PAIRS and not large:
-        yield whole.worst(whole.unlike(pairs), count * (count - 1) // 2, whole=True)
+        more = part(progress, 0.5, 1)
+        yield whole.worst(whole.unlike(pairs), count * (count - 1) // 2, whole=True, progress=more)
         return
     near = [two for two in pairs if set(two[0].links[0]) & set(two[1].links[0])]
     looked = [*_spread(near, _PRICED[large] // 2), *_spread(pairs, _PRICED[large] // 2)]
-    dear = sorted(looked, key=whole.price_without, reverse=True)[: _SCHEDULED[large]]
-    yield whole.worst(dear, len(looked), whole=False)
+    prices = [whole.price_without(two) for two in each(looked, part(progress, 0.5, 0.8))]
+    order = sorted(range(len(looked)), key=lambda place: prices[place], reverse=True)
+    dear = [looked[place] for place in order[: _SCHEDULED[large]]]
+    yield whole.worst(dear, len(looked), whole=False, progress=part(progress, 0.8, 1))
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
@@ -134,9 +136,11 @@ class _Whole:
         rate = work.bandwidth * left.degree / self.request.degree
         return False, sum((one.runtime(work.alpha, work.sizes[0], rate) for one in costs), Fraction(0))
 
-    def worst(self, many: Sequence[Sequence[_Cable]], looked_at: int, *, whole: bool) -> Loss:
+    def worst(
+        self, many: Sequence[Sequence[_Cable]], looked_at: int, *, whole: bool, progress: Progress | None
+    ) -> Loss:
         """Return the failure after which a step takes most."""
-        times = [(self._seconds(failed), place) for place, failed in enumerate(many)]
+        times = [(self._seconds(failed), place) for place, failed in enumerate(each(many, progress))]
         seconds, place = max(times, key=lambda one: (one[0] is None, one[0] or Fraction(0), -one[1]))
         failed, hosts = many[place], self.wiring.hosts
         sign = "-" if self.duplex else ">"
