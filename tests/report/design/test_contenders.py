@@ -20,7 +20,7 @@ def test_topologies_that_bounds_rule_out_are_dominated(
     prices: dict[str, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step = [{"collective": "all-to-all", "size": "4MiB"}, {"collective": "allreduce", "size": "2MiB"}]
-    fields = {"nodes": 12, "degree": 3, "bandwidth": "300Gbps", "workload": {"collectives": step}}
+    fields = {"nodes": 8, "degree": 3, "bandwidth": "300Gbps", "workload": {"collectives": step}}
     request = request_of(fields | ({} if prices is None else {"prices": prices}))
     found = gather_offers(request, None)
     assert found.beaten
