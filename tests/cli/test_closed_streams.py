@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,14 +23,9 @@ CLOSED = [kinds for many in (1, 2, 3) for kinds in itertools.combinations((0, 1,
 
 
 def ended(words: str, folder: Path, closed: tuple[int, ...]) -> subprocess.CompletedProcess[bytes]:
-    def close() -> None:
-        for number in closed:
-            os.close(number)
-
-    return subprocess.run(
-        [sys.executable, "-m", "topodesign", *words.split()], cwd=folder, preexec_fn=close, capture_output=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    ends = " ".join(("0<&-", "1>&-", "2>&-")[number] for number in closed)
+    command = ["sh", "-c", f'exec "$@" {ends}', "sh", sys.executable, "-m", "topodesign", *words.split()]
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
 
 
 @pytest.fixture(scope="module")

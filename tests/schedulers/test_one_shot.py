@@ -94,14 +94,15 @@ def test_with_a_size_auto_takes_the_least_time(place: str, size: str) -> None:
         except InfeasibleError:
             continue
     chosen = schedule(place, "allreduce", size=size)
-    assert simulate(chosen, size=size).time == min(times.values())
+    assert simulate(chosen, size=size).time <= min(times.values())
     assert chosen.notes[-1].startswith(f"for {size}: ")
 
 
 def test_without_a_size_or_with_what_only_some_understand_auto_is_as_it_was() -> None:
     assert schedule("dgx_h100(1)").generator["method"] == "forest"
     asked = Request("torus(3,3)", schedule("torus(3,3)").collective, size=Fraction(8192), sized=True, bandwidth="1Gbps")
-    assert not chooses_by_size(asked)
+    assert chooses_by_size(asked)
+    assert not chooses_by_size(asked.but(tick="1us"))
     assert schedule("torus(3,3)", "allgather", size="1KiB") == schedule("torus(3,3)", "allgather")
 
 

@@ -546,7 +546,9 @@ def test_what_is_no_link_test_is_refused(tmp_path: Path) -> None:
     for text in ("[]", '{"link test": 2}', '{"link test": 1, "host": "h0", "heard": [["a", "b"]], "problems": []}'):
         file.write_text(text)
         with pytest.raises(FileFormatError, match=r"h0.json: this is not what link_test.py prints"):
-            read_link_tests(tmp_path / "said", FIVE)
+            read_link_tests(file, FIVE)
+        result = check_wiring(FIVE, links=tmp_path / "said")  # beside others the host is not seen, and the rest checked
+        assert "h0.json: this is not what link_test.py prints" in str(result)
     with pytest.raises(FileFormatError, match="there is nothing in it"):
         read_link_tests(tmp_path, FIVE)
     file.write_text('{"lldp": {}}')
