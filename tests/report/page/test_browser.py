@@ -10,7 +10,7 @@ import base64
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -102,16 +102,25 @@ def test_a_directory_leads_to_its_pages(browser: Any, tmp_path: Path) -> None:
     for width in (390, 1200):
         look(browser, "light", width)
         browser.get(f"{index}#C120.b")  # as the code of a label
-        assert "/panel-" in browser.current_url
-        assert "C120" in find(browser, "tr:has(:target), tr:target").text
+        wait_for(browser, lambda one: "/panel-" in one.current_url)  # its script leads there once it is loaded
+        wait_for(browser, lambda one: "C120" in find(one, "tr:has(:target), tr:target").text)
         browser.get(index)
         find(browser, "#find").send_keys("h63")
         [link] = browser.find_elements("css selector", "#found a")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         link.click()
-        assert "h63" in find(browser, "tbody").text
+        wait_for(browser, lambda one: "h63" in find(one, "tbody").text)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     assert len(re.findall(r"[?&#]", browser.current_url)) == 1
+
+
+def wait_for(browser: Any, condition: Callable[[Any], bool]) -> None:
+    """Wait until a condition of the browser holds, also while pages change."""
+    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    ignored = (NoSuchElementException, StaleElementReferenceException)
+    WebDriverWait(browser, 60, ignored_exceptions=ignored).until(condition)
 
 
 def find(browser: Any, selector: str) -> Any:
@@ -198,12 +207,10 @@ def test_what_is_played_arrives(
 
 
 def test_it_plays_by_itself(browser: Any, tmp_path: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
     show(browser, report_page(schedule("circulant(6,1,2)", "allgather", method="tacos")), tmp_path)
     browser.execute_script("const real = setInterval; window.setInterval = (act) => real(act, 5);")
     press(browser, ".player .stage", " ")
-    WebDriverWait(browser, 10).until(lambda one: find(one, ".player").get_attribute("data-complete") == "true")
+    wait_for(browser, lambda one: find(one, ".player").get_attribute("data-complete") == "true")
     assert "Play" in find(browser, ".player .play").text
     press(browser, ".player .stage", " ", " ")
     assert "Play" in find(browser, ".player .play").text
