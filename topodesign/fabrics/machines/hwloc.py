@@ -29,6 +29,7 @@ _CONSOLES = frozenset(("1a03", "102b"))  # makers of the chips that a server's o
 _NETWORKS = frozenset(("2", "3"))
 _HOLDERS = frozenset(("Machine", "Package", "Group", "Die"))
 _DEPTH = 128
+_WHOLE = re.compile(r"[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 
 
@@ -108,7 +109,7 @@ def _matrix(table: Element, gpus: list[tuple[str, Element]], switches: set[str |
     size = number_of(table, "nbobjs")
     marks = " ".join(one.text or "" for one in table.findall("indexes")).split()
     words = " ".join(one.text or "" for one in table.findall("u64values")).split()
-    if len(marks) != size or len(words) != size * size or not all(word.isdecimal() for word in words):
+    if len(marks) != size or len(words) != size * size or not all(map(_WHOLE.fullmatch, words)):
         raise FileFormatError(f"{table.get('name')} is to have {size} objects and {size}x{size} numbers")
     home = {one.get("gp_index"): name for name, device in gpus for one in device.iter("object")}
     numbers = [mark.split(":")[-1] for mark in marks]

@@ -20,8 +20,9 @@ from topodesign.fabrics.machines.machine import Machine, Rate
 from topodesign.fabrics.machines.matrices import rows_of, table_at, tree_of
 
 _GPU = re.compile(r"GPU[0-9]+")
-_NUMA = re.compile(r"GPU\[?\s*([0-9]+)\]?\s*:\s*\(Topology\) Numa Node:\s*(-?[0-9]+)")
+_NUMA = re.compile(r"GPU\[?\s*([0-9]{1,9})\]?\s*:\s*\(Topology\) Numa Node:\s*(-?[0-9]+)")
 _BUS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]")
+_WEIGHT = re.compile(r"[0-9]{1,9}")
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _ONE_HOP = frozenset((13, 15, 41))
 
@@ -44,7 +45,7 @@ def read(text: str) -> Machine:
         if kind != "XGMI" or gpus.index(a) > gpus.index(b):
             continue
         weight = "15" if weights is None else weights.get((a, b), "15")
-        if not weight.isdecimal():
+        if not _WEIGHT.fullmatch(weight):
             raise FileFormatError(f"the weight between {a} and {b} is no number: {weight[:20]!r}")
         if int(weight) in _ONE_HOP:
             found = _RANGE.fullmatch(widths.get((a, b), ""))
