@@ -90,10 +90,6 @@ class PlanPrices:
         fewest = self.methods, self.cheapest
         return (fewest,) if self.longer is None else (fewest, (("deferred",), self.longer))
 
-    def plans_of(self, collective: Collective) -> tuple[tuple[PlanPrice, ...], ...]:
-        """Return the plans for each half of an allreduce, or for the one half that the collective is."""
-        return tuple(self.plans[0 if half.reduces else 1] for half in collective.parts)
-
     def allreduce_times(self, work: Workload) -> tuple[Fraction, ...]:
         """Return seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size."""
         return tuple(map(min, zip(*(work.allreduce(*pair) for _, pair in self.ways), strict=True)))
