@@ -1,0 +1,290 @@
+"""Flows of plans in the kinds of movement that there are beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import gcd, lcm
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.arrays import earlier, ranges
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.flow import Circuits, Clock, Flow, Routes
+from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed, journeys
+from topodesign.plans.trees import Trees
+from topodesign.topology.topology import IntArray, Topology
+
+_LARGEST = 2**62  # units; twice as many still fit into 64 bits
+
+
+def flows_of(plan: Plan) -> tuple[Flow, ...]:
+    """Return what moves in a plan.
+
+    Returns
+    -------
+    tuple of Flow
+        One; of stages one for each, in their order; of several collectives at the same time one for each.
+
+    Examples
+    --------
+    >>> from topodesign import schedule
+    >>> flows_of(schedule("biring(2,4)", "allgather"))
+    (<Flow allgather in steps, 16 pieces, 16 sends>,)
+    """
+    found = _ADAPTERS[plan.kind](plan, plan.movement)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def flow_of(plan: Plan) -> Flow:
+    """Return what moves in a plan of one flow; raises InfeasibleError if it has several."""
+    found = flows_of(plan)
+    if len(found) > 1:
+        raise InfeasibleError(f"a plan in {plan.kind} is {len(found)} flows")
+    return found[0]
+
+
+def flow_of_rounds(place: Topology | Fabric, rounds: Any) -> Flow:
+    """Return rounds as a flow in steps: every row is a piece of its own."""
+    last = len(rounds.collective.movements) - 1
+    part = (rounds.step > rounds.reduce_steps).astype(np.int8) * np.int8(last)
+    sends = np.arange(len(rounds), dtype=np.int32), rounds.src, rounds.dst, rounds.step - 1, rounds.step, part
+    head = rounds.collective, place, "steps", rounds.units
+    return Flow(*head, rounds.block, rounds.lo, rounds.hi, *sends, steps=rounds.steps)  # type: ignore[arg-type]
+
+
+def _of_rounds(plan: Plan, rounds: Any) -> Flow:
+    return flow_of_rounds(plan.place, rounds)
+
+
+def _of_orbit(plan: Plan, orbit: Any) -> Flow:
+    return replace(flow_of_rounds(plan.place, orbit.own), fold=orbit.symmetry)
+
+
+def _of_routed(plan: Plan, moved: Any) -> Flow:
+    length = np.diff(moved.hop_start)[moved.route]
+    _, at = ranges(moved.hop_start[:-1][moved.route], length)
+    starts = np.concatenate(([0], np.cumsum(length)))
+    every = np.arange(len(moved))
+    routes = Routes(every, np.ones(len(moved), dtype=np.int64), starts, moved.hop[at])
+    return replace(flow_of_rounds(plan.place, moved.rounds), routes=routes)
+
+
+def _of_phases(plan: Plan, moved: Any) -> Flow:
+    ends = moved.phase, moved.circuit_src, moved.src_port, moved.circuit_dst, moved.dst_port
+    circuits = Circuits(moved.ports, moved.delay, moved.moving, moved.duplex, moved.first_step - 1, *ends)
+    return replace(flow_of_rounds(plan.place, moved.rounds), circuits=circuits)
+
+
+def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> Flow:
+    """Return trees as a flow in chunks: every tree is a piece, and its edges are the sends of it.
+
+    The units of a block are given to the trees of its root in their order, in proportion to their weights: a unit of
+    weight stands for as many units as there are in the data of all over the weight of all trees of its phase. So the
+    trees of a root with more than its share go beyond its block.
+    """
+    collective, topology = trees.collective, trees.topology
+    phase = (np.arange(len(trees)) >= trees.reduce_trees).astype(np.int64)
+    sizes = _sizes_of(trees)
+    team = trees.team
+    times = np.ones(len(trees), dtype=np.int64)
+    if fold is not None:
+        known = fold.represented_by
+        times = np.bincount(known[known >= 0], minlength=topology.nodes)[trees.root]
+    groups = collective.single
+    weights = np.zeros((2, len(groups)), dtype=np.int64)
+    np.add.at(weights, (phase, team), trees.weight * times)
+    whole = np.ones(len(groups), dtype=np.int64)  # units of size one that the data of every group are
+    if not collective.rooted:
+        owner = collective.teams(topology.nodes, topology.switches)
+        owner[trees.root] = team
+        own = np.ones(topology.nodes, dtype=np.int64) if sizes is None else sizes
+        member = owner >= 0
+        if sizes is None:
+            member[list(topology.switches)] = False
+        np.add.at(whole, owner[member], own[member])
+        whole -= 1
+    wholes: list[int] = whole.tolist()
+    cuts = {
+        weight // gcd(weight, parts)
+        for row in weights.tolist()
+        for weight, parts in zip(row, wholes, strict=True)
+        if weight and parts
+    }
+    units = lcm(*cuts)
+    if units * max(wholes) * 2 >= _LARGEST:
+        raise TooLargeError("the weights of trees have so few divisors in common that units do not fit into 64 bits")
+    scale = np.zeros_like(weights)
+    for at, row in enumerate(weights.tolist()):
+        scale[at] = [units * whole // weight if weight else 0 for weight, whole in zip(row, wholes, strict=True)]
+    width = np.maximum(trees.weight * scale[phase, team], 1)
+    lo = earlier(trees.root + phase * topology.nodes, width)
+    first = np.searchsorted(trees.tree, np.arange(len(trees) + 1))
+    row = np.arange(len(trees.tree)) - first[trees.tree]
+    out = phase[trees.tree]
+    late = (int(row.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
+    start = row + out * late
+    return Flow(
+        collective,
+        place,
+        "chunks",
+        units,
+        trees.root,
+        lo,
+        lo + width,
+        trees.tree,
+        trees.src,
+        trees.dst,
+        start,
+        start + 1,
+        out * (0 if trees.one_shot else len(collective.movements) - 1),
+        weight=trees.weight,
+        rate=trees.rate,
+        concurrent=trees.concurrent,
+        one_shot=trees.one_shot,
+        sizes=sizes,
+        routes=Routes(trees.route_edge, trees.route_weight, trees.hop_start, trees.hop),
+        fold=fold,
+    )
+
+
+def _sizes_of(trees: Trees) -> IntArray | None:
+    """Return the sizes of blocks where they differ, or where switches own some; None where all are alike."""
+    sizes = np.zeros(trees.topology.nodes, dtype=np.int64)
+    if trees.shard is not None:
+        if len(set(trees.shard)) == 1 and trees.collective.group is None:
+            return None
+        sizes[trees.owners] = trees.shard
+        if trees.collective.group is not None:
+            sizes[np.setdiff1d(np.arange(len(sizes)), trees.compute_nodes)] = 0
+        return sizes
+    if trees.concurrent and len(trees.relays):  # a share is then what the trees of a root carry
+        inward = slice(trees.reduce_trees)
+        np.add.at(sizes, trees.root[inward], trees.weight[inward])
+        return sizes
+    return None
+
+
+def _of_trees(plan: Plan, trees: Any) -> Flow:
+    return flow_of_trees(plan.place, trees)
+
+
+def _of_orbit_trees(plan: Plan, trees: Any) -> Flow:
+    return flow_of_trees(plan.place, trees.own, trees.symmetry)
+
+
+def _of_paths(plan: Plan, paths: Any) -> Flow:
+    """Return paths: each is a piece, which goes from node to node; switches are on the routes of its sends."""
+    topology = plan.topology
+    owner, ends = paths.path_of, np.ones(topology.nodes, dtype=np.bool_)
+    ends[list(topology.switches)] = False
+    stops = ends[paths.hop]
+    stops[paths.hop_start[:-1]] = stops[paths.hop_start[1:] - 1] = True
+    at = np.flatnonzero(stops)
+    same = owner[at][1:] == owner[at][:-1]
+    first, last = at[:-1][same], at[1:][same]
+    piece = owner[first]
+    start = np.arange(len(piece)) - np.searchsorted(piece, piece)
+    length = last - first + 1
+    _, hops = ranges(first, length)
+    sizes = None
+    if paths.amounts is not None:
+        sizes = np.zeros(paths.collective.block_count(topology.nodes), dtype=np.int64)
+        members = paths.collective.members(topology.nodes, topology.switches)
+        sizes[paths.collective.blocks(members, topology.nodes)] = paths.amounts
+    before = earlier(paths.block, paths.weight)
+    routes = Routes(
+        np.arange(len(piece)), paths.weight[piece], np.concatenate(([0], np.cumsum(length))), paths.hop[hops]
+    )
+    sends = piece, paths.hop[first], paths.hop[last], start, start + 1, np.zeros(len(piece), dtype=np.int8)
+    return Flow(
+        paths.collective,
+        plan.place,
+        "chunks",
+        paths.units,
+        paths.block,
+        before,
+        before + paths.weight,
+        *sends,
+        weight=paths.weight,
+        sizes=sizes,
+        routes=routes,
+    )
+
+
+def _of_stages(plan: Plan, stages: Any) -> tuple[Flow, ...]:
+    return tuple(flow_of_trees(plan.place, trees) for trees in stages.each)
+
+
+def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flow:
+    """Return timed sends: those from a node over switches to the next node are one send with a route.
+
+    Sends that begin or end at a switch, since nothing goes on with them, stay as they are; the verifier refuses them.
+    A piece is shared by the sends that a switch has copied from one.
+    """
+    topology = place.topology if isinstance(place, Fabric) else place
+    clock = Clock(timed.tick, timed.size, timed.overlap, timed.latency, timed.per_unit, begin=begin)
+    head = timed.collective, place, "clock", timed.units
+    if not topology.switches:
+        sends = np.arange(len(timed), dtype=np.int32), timed.src, timed.dst, timed.start, timed.end, timed.part
+        return Flow(*head, timed.block, timed.lo, timed.hi, *sends, clock=clock)  # type: ignore[arg-type]
+    way = journeys(timed, topology.switches)
+    # Rows that nothing goes on with and that end no journey are sends by themselves.
+    passed = np.zeros(len(timed), dtype=np.bool_)
+    passed[way.before[way.before >= 0]] = True
+    passed[way.last] = True
+    alone = np.flatnonzero(~passed)
+    last = np.concatenate((way.last, alone))
+    chains = []
+    for row in last.tolist():
+        chain = [row]
+        while way.before[chain[-1]] >= 0 and len(chain) <= len(topology.switches):
+            chain.append(int(way.before[chain[-1]]))
+        chains.append(chain[::-1])
+    length = np.array([len(chain) for chain in chains], dtype=np.int64)
+    rows = np.array([row for chain in chains for row in chain], dtype=np.int64)
+    cut = np.concatenate(([0], np.cumsum(length)))
+    first = rows[cut[:-1]] if len(cut) > 1 else rows
+    hop_start = cut + np.arange(len(cut))
+    hop = np.empty(len(rows) + len(chains), dtype=np.int64)
+    inner = np.ones(len(hop), dtype=np.bool_)
+    inner[hop_start[1:] - 1] = False
+    hop[inner], hop[~inner] = timed.src[rows], timed.dst[last]
+    # Routes with a first link in common are of one piece, which a switch copies.
+    starts, piece = np.unique(first, return_inverse=True)
+    routes = Routes(
+        np.arange(len(last)), np.ones(len(last), dtype=np.int64), hop_start, hop, timed.start[rows], timed.end[rows]
+    )
+    late = np.maximum(timed.end[last], timed.start[first] + 1)  # others are among the problems, as too early
+    joined = piece.ravel(), timed.src[first], timed.dst[last], timed.start[first], late, timed.part[last]
+    columns = timed.block[starts], timed.lo[starts], timed.hi[starts]
+    return Flow(*head, *columns, *joined, routes=routes, clock=clock)  # type: ignore[arg-type]
+
+
+def _of_timed(plan: Plan, timed: Any) -> Flow:
+    return flow_of_timed(plan.place, timed)
+
+
+def _of_together(plan: Plan, both: Any) -> tuple[Flow, ...]:
+    pairs = zip(both.streams, both.begins, strict=True)
+    return tuple(flow_of_timed(plan.place, one, begin) for one, begin in pairs)
+
+
+_ADAPTERS: MappingProxyType[str, Callable[[Plan, Any], Flow | tuple[Flow, ...]]] = MappingProxyType(
+    {
+        "rounds": _of_rounds,
+        "orbitrounds": _of_orbit,
+        "routed": _of_routed,
+        "phases": _of_phases,
+        "trees": _of_trees,
+        "orbittrees": _of_orbit_trees,
+        "paths": _of_paths,
+        "stages": _of_stages,
+        "timed": _of_timed,
+        "together": _of_together,
+    }
+)
