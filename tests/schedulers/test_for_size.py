@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import schedule
+from topodesign import compare_methods, schedule, simulate
 from topodesign.optima.alternatives import best_allreduce
+from topodesign.schedulers.for_size import SEARCHES
 
 
 def test_trees_win_on_irregular_graphs_and_auto_says_so_or_takes_them() -> None:
@@ -40,3 +41,37 @@ def test_auto_says_what_switches_that_add_reach(spec: str, gain: str) -> None:
         assert plan.claim["algorithmic_bandwidth"] < fast == best.bandwidth
     else:
         assert plan.claim["algorithmic_bandwidth"] == best.bandwidth
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("place", "collective", "size"),
+    [
+        ("complete(4)", "allreduce", "1KiB"),
+        ("uniring(1,4)", "allgather", "64KiB"),
+        ("debruijn(2,2)", "all-to-all", "16KiB"),
+        ("mesh(2,3)", "allreduce", "1MiB"),
+        ("dgx_h100(1)", "allreduce", "64KiB"),
+        ("rail_spine(2,2,1)", "all-to-all", "1MiB"),
+        ("torus(2,3)", "broadcast", "16MiB"),
+    ],
+)
+def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, collective: str, size: str) -> None:
+    root = 0 if collective == "broadcast" else None
+    plan = schedule(place, collective, root=root, size=size)
+    listed = compare_methods(place, collective, root=root, sizes=size)
+    time = simulate(plan, size=size, alpha="10us").time
+    assert time == listed.methods[0].times[0]
+    reasons = {one.method: one.reason for one in listed.methods if one.method in SEARCHES}
+    assert all("name it with --method" in reason or reason.startswith("makes no") for reason in reasons.values())
+    told, *skipped = [note for note in plan.notes if note.startswith(("for ", "not tried"))]
+    assert told.startswith(f"for {size}: ")
+    for note in skipped:
+        assert "exact" in note
+        assert "no plan takes less than" in note
+
+
+def test_the_latencies_of_a_fabric_choose_as_a_size_does() -> None:
+    plan = schedule("rail_spine(2,2,1)", "allgather", alpha="fabric")
+    listed = compare_methods("rail_spine(2,2,1)", "allgather", alpha="fabric")
+    assert simulate(plan, size="1MiB", alpha="fabric").time == listed.methods[0].times[0]

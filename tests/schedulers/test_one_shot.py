@@ -13,9 +13,9 @@ import pytest
 
 from tests.conftest import few
 from topodesign import Plan, schedule, simulate, verify
-from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.errors import ScheduleError
 from topodesign.plans.trees import Trees
-from topodesign.schedulers.for_size import BESIDE, chooses_by_size
+from topodesign.schedulers.for_size import chooses_by_size
 from topodesign.schedulers.method import Request
 
 US = Fraction(1, 10**6)
@@ -82,28 +82,13 @@ def test_what_is_missing_is_found() -> None:
         trees.having(shard=(1, 2, 1, 1))
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("place", ["dgx_h100(1)", "complete(8)", "torus(4,4)", "mi300x(2)", "kautz(2,2)"])
-@pytest.mark.parametrize("size", ["1KiB", "64KiB", "16MiB"])
-def test_with_a_size_auto_takes_the_least_time(place: str, size: str) -> None:
-    times = {}
-    for method in ("auto", *BESIDE):
-        try:
-            sized: Any = {"size": size} if method == "two-level" else {}
-            times[method] = simulate(schedule(place, "allreduce", method=method, **sized), size=size).time
-        except InfeasibleError:
-            continue
-    chosen = schedule(place, "allreduce", size=size)
-    assert simulate(chosen, size=size).time <= min(times.values())
-    assert chosen.notes[-1].startswith(f"for {size}: ")
-
-
 def test_without_a_size_or_with_what_only_some_understand_auto_is_as_it_was() -> None:
     assert schedule("dgx_h100(1)").generator["method"] == "forest"
     asked = Request("torus(3,3)", schedule("torus(3,3)").collective, size=Fraction(8192), sized=True, bandwidth="1Gbps")
     assert chooses_by_size(asked)
     assert not chooses_by_size(asked.but(tick="1us"))
-    assert schedule("torus(3,3)", "allgather", size="1KiB") == schedule("torus(3,3)", "allgather")
+    known = schedule("torus(3,3)", "allgather")
+    assert schedule("torus(3,3)", "allgather", size="1KiB").movement == known.movement
 
 
 def test_the_table_of_the_page_is_what_the_model_says() -> None:

@@ -91,7 +91,9 @@ def uneven(place: str, output: Path | None, **options: Any) -> None:
 @own_work_options
 @message_options
 @option(
-    "--method methods NAME...", "One of those to compare; may be repeated. Without it all are.", type=MethodChoice()
+    "--method methods NAME...",
+    "One of those to compare. Repeatable.  [default: all but the searches exact and tacos-ilp]",
+    type=MethodChoice(),
 )
 @time_limit_option("10s", "For each method; what takes longer is left.")
 @csv_option

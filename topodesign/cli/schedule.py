@@ -57,7 +57,8 @@ def command(
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
     claimed. --fixed-k is for trees. With --without, --shards or --ready, auto takes a method that can do this
-    (trees, paths or timed sends), and says which. With --size it takes the fastest plan for --alpha and --bandwidth.
+    (trees, paths or timed sends), and says which. With --size, or --alpha fabric, it takes the fastest
+    plan of the methods that 'topodesign methods' tries.
 
     --only leaves the collective to some of the nodes, --group to several groups at the same time, each for itself;
     --others says whether the nodes of a topology that are not in a group forward its data. --traffic is for groups that

@@ -42,7 +42,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
     if method == "auto" and chooses_by_size(request):
-        return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods))
+        return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods), methods)
     if method == "auto" and not request.plain and request.fabric.shared:
         method = "fluid"
     chosen = (method == "auto" and _rounds(request, methods)) or _able(request, method, methods)

@@ -76,8 +76,8 @@ def schedule(
         and then the least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and
         reduce. Where
         something has failed (``without``), shards differ (``shards``) or nodes start late (``ready``), it takes a
-        method that can do this, and a note says which. Of an allreduce with a size it takes the plan of the least time
-        for it, also one-shot or through switches that add; on a topology with ``alpha`` or ``bandwidth``, too.
+        method that can do this, and a note says which. With a size, or ``alpha="fabric"``, it takes the fastest plan of
+        all methods that :func:`topodesign.compare_methods` tries; notes give the times and what was not tried.
     progress
         Called with the share of the work that is done.
     **options

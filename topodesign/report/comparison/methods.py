@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
+from topodesign.base import doors
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.declared import Declared, key
-from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.options import read, takes
-from topodesign.base.progress import tell
+from topodesign.base.progress import each
 from topodesign.base.records import Named, SideBySide, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
 from topodesign.base.work_options import OwnTimingOptions
-from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
+from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, Collective, as_collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
@@ -34,13 +31,20 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.conditions import Run
-from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
-from topodesign.schedulers.method import Method
-from topodesign.schedulers.scheduling import schedule
-from topodesign.topology.link_table import LinkTable
+from topodesign.schedulers.choice import make_plan
+from topodesign.schedulers.for_size import (
+    SEARCHES,
+    least_latency,
+    make_for_size,
+    node_bound,
+    run_of,
+    why_skipped,
+    why_unfit,
+)
+from topodesign.schedulers.method import Request
 from topodesign.topology.topology import Topology
 
 MOST_SECONDS = 10**6  # the largest limit on the time of a method
@@ -235,6 +239,15 @@ class MethodComparison(SideBySide):
             yield "of timed sends what simulate has, links being free for the next after gap and bytes"
 
 
+class _Given(NamedTuple):
+    """For what all methods are asked."""
+
+    messages: Latency
+    limit: Fraction  # seconds for each method
+    total: Fraction  # bits per second of all links of a node
+    unit: Fraction  # bits per second of a link of capacity 1
+
+
 @takes(OwnTimingOptions)
 def compare_methods(
     place: PlaceLike,
@@ -260,7 +273,8 @@ def compare_methods(
     without
         What has failed, as :func:`topodesign.part_of` takes it; the name of a root is then that of the whole.
     methods
-        Names of those to compare; all if there are none.
+        Names of those to compare; if there are none all but ``exact`` and ``tacos-ilp``, which search as long as they
+        may.
     time_limit
         For each method, seconds or text with a unit. What is not there then is not waited for: a search ends with the
         best that it has, and any other method without a plan.
@@ -304,7 +318,7 @@ def compare_methods(
     messages, limit = as_latency(said["alpha"], said["gap"], said["hop"]), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
-    names = [as_choice("method", name, SCHEDULERS) for name in methods] or list(SCHEDULERS)
+    names = [as_choice("method", name, doors.SCHEDULERS) for name in methods] or list(doors.SCHEDULERS)
     if root is not None:
         last = len(whole.names) - 1
         asked = asked.at(
@@ -315,17 +329,10 @@ def compare_methods(
         rate = left if without else rate
         total = 8 * NODE_BANDWIDTH if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
-    latency = _least_latency(fabric, asked, messages)
-    given: dict[str, Any] = {"bandwidth": rate, "time_limit": limit, "total": total, "unit": 8 * fabric.unit}
-    given |= {"messages": messages, "overlap": True, "link_table": None}
-    given["alpha"] = OWN_LATENCIES if messages.alpha is None else messages.alpha
-    if fabric.topology.switches and messages.alpha is not None:  # what passes a switch takes a hop there
-        passed = {(u, v): messages.hop for u, v, _ in fabric.topology.links() if u in fabric.topology.switches}
-        given["link_table"] = LinkTable(passed, {})
-    results = []
-    for done, name in enumerate(names, 1):
-        results.append(_tried(where, asked, name, amounts, given))
-        tell(progress, done / len(names))
+    latency = least_latency(fabric, asked, messages)
+    request = Request(where, as_collective(asked.name), root=asked.root, bandwidth=rate)
+    given = _Given(messages, limit, total, 8 * fabric.unit)
+    results = [_tried(request, name, amounts, given, named=bool(methods)) for name in each(names, progress)]
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
     name = fabric.name if without else _called(where)
@@ -345,49 +352,34 @@ def _called(where: Topology | Fabric) -> str:
     return "a topology without a spec" if where.spec is None else str(where.spec)
 
 
-def _no_use(method: Method, where: Topology | Fabric, collective: Collective) -> str | None:
-    """Say why a method is not asked; None if it is."""
-    if not method.does(collective):
-        return f"makes no {collective}"
-    if not method.fabrics and isinstance(where, Fabric):
-        return "is for topologies without switches and names"
-    if method.movement == "routed":  # the bound and the other times are for nodes that nothing passes through
-        return "messages pass through nodes, unlike those of the bound; 'simulate --hop' times its plan"
-    return None
-
-
-def _tried(
-    where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
-) -> MethodResult:
+def _tried(request: Request, name: str, sizes: tuple[Fraction, ...], given: _Given, *, named: bool) -> MethodResult:
     """Return what a method makes, or why it makes nothing."""
-    method = SCHEDULERS[name]
-    if (reason := _no_use(method, where, collective)) is not None:
+    method = doors.SCHEDULERS[name]
+    reason = why_unfit(method, request)
+    if reason is None and name in SEARCHES and not named:
+        reason = why_skipped(method, request)
+    if reason is not None:
         return MethodResult(name, reason=reason)
-    known = method.options if "overlap" in method.options else method.options - {"link_table"}
-    options = {key: value for key, value in given.items() if key in known and value is not None}
-    if "alpha" in options and "time_limit" in options:  # one search for each size
-        options["time_limit"] /= len(sizes)
-    rate = None if isinstance(where, Fabric) else given["bandwidth"]
-    limit, seconds = float(given["time_limit"]), 0.0
+    searches, seconds = name in SEARCHES, 0.0
+    asked = request.but(time_limit=given.limit / len(sizes) if searches else None)  # one search for each size
     runs: list[Run] = []
     plan: Plan | None = None
     figures: Mapping[str, Fraction] = {}
     begun = Stopwatch()
     try:
-        with deadline(2 * limit if "time_limit" in options else limit):  # that ends by itself, and is verified then
+        with deadline(float(2 * given.limit if searches else given.limit)):  # a search ends by itself, and is verified
             for size in sizes:
-                if plan is None or "alpha" in options:  # what knows of latency is made for one size
-                    plan = schedule(where, collective, method=name, root=collective.root, size=size, **options)
+                if plan is None or "alpha" in method.options:  # what knows of latency is made for one size
+                    plan = make_for_size(asked.but(size=size), method, _make, given.messages)
                     seconds = seconds or begun()
                     report = verify(plan)
                     if not report.ok:
                         return MethodResult(name, plan.kind, seconds=seconds, reason=f"wrong: {report.problems[0]}")
                     figures = report.figures
-                more = {"gap": given["messages"].gap, "hop": given["messages"].hop, "bandwidth": rate}
-                runs.append(simulate(plan, size=size, alpha=given["alpha"], **more).run)
+                runs.append(run_of(plan, request.but(size=size), given.messages))
     except OutOfTime:
         what = "was not verified and timed" if seconds else "made no plan"
-        return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given['time_limit'])}")
+        return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given.limit)}")
     except (TopodesignError, MemoryError) as error:
         (words, *_) = str(error).splitlines() or ["not enough memory"]
         words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
@@ -397,19 +389,23 @@ def _tried(
     if plan is not None:
         kind = plan.kind
         if "algorithmic_bandwidth" in figures:  # with the bandwidths that the plan has for itself
-            factor = given["total"] / given["unit"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
+            factor = given.total / given.unit * plan.fabric.unit / figures["algorithmic_bandwidth"]
     piped = [run for run in runs if isinstance(run, PipelineSimulation)]
     return MethodResult(
         name,
         kind,
         None if steps is None else int(steps),
         factor,
-        Timing.of_run(piped[0], given["total"]) if piped else _NONE,
+        Timing.of_run(piped[0], given.total) if piped else _NONE,
         tuple(run.chunks for run in piped),
         tuple(run.time for run in runs),
         seconds,
         verified=True,
     )
+
+
+def _make(request: Request, name: str) -> Plan:
+    return make_plan(request, name, doors.SCHEDULERS)
 
 
 def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
@@ -426,7 +422,7 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
         steps = max(
             int(distances(way, source).max()) for source in (range(topology.nodes) if root is None else (root,))
         )
-    least = _node_bound(fabric, collective, total)
+    least = node_bound(fabric, collective, total)
     if fabric.unequal(fabric.multicast | fabric.aggregation):
         return steps, least  # what such switches get they need not pass on as it is
     try:
@@ -440,52 +436,3 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
     except (OutOfTime, TooLargeError):
         return steps, least
     return steps, max(least, total / (8 * fastest))
-
-
-def _least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
-    """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
-
-    A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
-    """
-    if messages.alpha is None:
-        own = fabric.link_latencies()
-    else:
-        switches = fabric.topology.switches
-        own = tuple(messages.hop if u in switches else messages.alpha for u, _, _ in fabric.topology.links())
-    common = math.lcm(*(one.denominator for one in own))
-    backwards = collective.like(REDUCE, GATHER)
-    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (u, v, _), one in zip(fabric.topology.links(), own, strict=True):
-        ways[v if backwards else u].append((u if backwards else v, int(one * common)))
-    slowest = 0
-    for source in fabric.compute if collective.root is None else (collective.root,):
-        known: dict[int, int] = {}
-        coming = [(0, source)]
-        while coming:  # Dijkstra, with integers of any size
-            time, at = heapq.heappop(coming)
-            if at not in known:
-                known[at] = time
-                for to, more in ways[at]:
-                    if to not in known:
-                        heapq.heappush(coming, (time + more, to))
-        slowest = max(slowest, *(known.get(node, 0) for node in fabric.compute))
-    return Fraction(slowest, common)
-
-
-def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
-    """Return the factor of what a node has to send or receive, of an allreduce of what all have to send."""
-    topology, nodes = fabric.topology, len(fabric.compute)
-    compute = list(fabric.compute)
-    out, into = (ports[compute] for ports in (topology.out_ports, topology.in_ports))
-    share, ports = Fraction(nodes - 1, nodes), int(into.min())
-    if collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
-        share, ports = Fraction(1), int(out.min())
-    elif collective.like(ALLREDUCE):  # every item is sent N - 1 times to be added up, and N - 1 times as a sum
-        share, ports = 2 * Fraction(nodes - 1), int(out.sum())
-    elif collective.like(REDUCE_SCATTER):
-        ports = int(out.min())
-    elif collective.root is not None:
-        share = share if collective.shards(nodes) > 1 else Fraction(1)
-        ends = topology.in_ports if collective.like(REDUCE, GATHER) else topology.out_ports
-        ports = int(ends[collective.root])
-    return share * total / (8 * fabric.unit * max(1, ports))
