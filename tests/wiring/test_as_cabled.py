@@ -21,7 +21,6 @@ from topodesign import build
 from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.evidence import Observed
-from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.devices import Lane, Mode, PanelKind
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -98,7 +97,7 @@ def seen(plant: Plant, circuits: dict[Lane, Lane] | None = None) -> Observed:
 
 
 def names(plan: WiringPlan) -> dict[Lane, str]:
-    return {Lane(c.a.device, c.a.port, c.a.lane): c.name for c in cables(plan) if c.a.lane is not None}
+    return {Lane(c.a.device, c.a.port, c.a.lane): c.name for c in plan.net.wires if c.a.lane is not None}
 
 
 @pytest.mark.floor(exchanges=30)

@@ -36,7 +36,7 @@ from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import import_ as import_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.exports.export import READERS, export_wiring, import_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.pages import page
@@ -251,13 +251,14 @@ def test_lengths_come_from_the_stock(tmp_path: Path) -> None:
     assert fixed == {"R1": "5", "R2": "5", "R3": "5"}
     stock = {"LC duplex": (Fraction(2), Fraction(4)), "LC simplex": (Fraction(1),)}
     with pytest.raises(InfeasibleError, match=r"needs 5 m; the longest there is has 4 m"):
-        list(cables(replace(plan, inventory=replace(plan.inventory, stock=stock))))
+        replace(plan, inventory=replace(plan.inventory, stock=stock)).bill()
     loose = replace(plan.inventory, stock={"LC duplex": (Fraction(2), Fraction(7, 2), Fraction(6))})
-    lengths = {cable.a.place.rack: cable.length for cable in cables(replace(plan, inventory=loose))}
+    loosened = replace(plan, inventory=loose)
+    lengths = {w.a.place.rack: loosened.net.length(w) for w in loosened.net.wires}
     assert lengths == {"R1": 2, "R2": Fraction(7, 2), "R3": 6, "R0": 1}
     for unknown in ({}, {"east": {"R0": (Fraction(0), Fraction(0))}}):
         nowhere = replace(plan.inventory, racks=unknown)
-        assert {c.length for c in cables(replace(plan, inventory=nowhere)) if c.kind == "fixed"} == {None}
+        assert set(replace(plan, inventory=nowhere).net.metres.values()) == {None}
 
 
 def test_within_a_rack_a_cable_runs_from_unit_to_unit() -> None:
@@ -323,7 +324,7 @@ def test_label_sheets(tmp_path: Path) -> None:
     pages = [etree.parse(page).getroot() for page in sorted(exported(plan, "labels", tmp_path).iterdir())]
     assert len(pages) == -(-2 * 96 // PER_SHEET)
     texts = [text.text for page in pages for text in page.iter("{*}text")]
-    for cable in cables(plan):
+    for cable in plan.net.wires:
         assert texts.count(cable.name) == 2
         assert cable.a.label in texts
         assert cable.b.label in texts
@@ -379,7 +380,7 @@ def test_a_page_for_every_rack(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=[\"'](?!#)", page.read_text()), "the page needs nothing from elsewhere"
     assert not list(etree.HTML(page.read_text()).iter("b"))
     wanted: dict[str, list[str]] = {}
-    for cable in cables(plan):
+    for cable in plan.net.wires:
         for rack in {cable.a.place.rack, cable.b.place.rack}:
             wanted.setdefault(f"Site east, rack {rack}", []).append(cable.name)
     assert {rack: [row[0] for row in jobs] for rack, jobs in jobs_of(page).items()} == wanted
@@ -406,7 +407,7 @@ def test_a_breakout_cable_has_one_plug_at_the_host_and_four_at_the_panel(tmp_pat
 def test_legs_of_a_breakout_cable_are_as_long_as_the_cable() -> None:
     inventory = inventory_of(12, 4, (12,) * 4, racks=True, kind="patch panel")
     plan = make_plan(TESTBED, inventory, mode="simplex")
-    lengths = {cable.name: cable.length for cable in cables(plan) if cable.kind == "fixed"}
+    lengths = {wire.name: plan.net.length(wire) for wire in plan.net.wires if wire.kind == "fixed"}
     assert set(lengths.values()) == {Fraction(2)}  # the last of the four panels stands 1.8 m away
 
 
@@ -418,7 +419,7 @@ def test_circuits_are_no_work_and_cables_that_exist_are_said_to(tmp_path: Path) 
     text = page.read_text()
     assert "48 circuits (set by software" in text
     assert "fixed cables that exist, 48" in text
-    assert {cable.length for cable in cables(plan)} == {None}
+    assert set(map(plan.net.length, plan.net.wires)) == {None}
 
 
 def write(path: Path, text: str) -> Path:

@@ -38,7 +38,7 @@ from topodesign.wiring.inventory.inventory import Inventory, distance, tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
 from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, slot_after
-from topodesign.wiring.plan.losses import losses_of, read_circuit_losses
+from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
 SPEED = Fraction(25 * 10**9)
@@ -81,7 +81,7 @@ def test_splices_of_both_fixed_cables_are_counted() -> None:
     plan = ring(room(2, 4, 1))
     more = replace(plan.inventory, losses=KNOWN._replace(splice=Fraction(1, 10), splices=3))
     before, after = (
-        {link.cable: link.loss for link in losses_of(one, plan.fixed, plan.connects).links}
+        {link.cable: link.loss for link in replace(plan, inventory=one).loss_budget().links}
         for one in (plan.inventory, more)
     )
     assert after == {cable: loss + 2 * 3 * Fraction(1, 10) for cable, loss in before.items()}

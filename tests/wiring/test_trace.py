@@ -13,7 +13,7 @@ from tests.samples.inventories import inventory_of
 from topodesign import build, save_wiring, trace_wiring
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
-from topodesign.wiring.exports.cables import cables, plugs
+from topodesign.wiring.exports.cables import plugs
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
@@ -38,7 +38,7 @@ def test_ways_of_a_host_are_its_links(mode: Mode) -> None:
 @pytest.mark.parametrize("mode", ["simplex", "duplex"])
 def test_everything_with_a_name_is_found_and_lies_on_its_ways(mode: Mode) -> None:
     plan = plan_of(mode)
-    for cable in few([*cables(plan)]):
+    for cable in few([*plan.net.wires]):
         ways = trace_wiring(plan, cable.name).ways
         assert ways
         assert all(cable.name in way.through for way in ways)

@@ -23,7 +23,7 @@ _KINDS = {kind.replace(" ", "-"): kind for kind in KINDS}
 @click.argument("plan", type=PATH)
 @option("--host HOST", "A dead host.")
 @option("--port DEVICE:PORT", "A dead port of a host, with all its lanes, or of a panel.")
-@option("--cable CABLE", "A dead patch.")
+@option("--cable CABLE", "A dead patch, fixed cable, leg of one or trunk.")
 @option("--kind kinds", "Rank only these; may be repeated.", words=_KINDS, multiple=True)
 @option("--top", "How many of each kind to show.", type=whole(1), default=3)
 @throughput_option

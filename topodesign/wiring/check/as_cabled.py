@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topodesign.wiring.check.evidence import Observed
-from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.inventory.devices import Fixed, Lane, Trunk, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -86,23 +85,16 @@ class FixedNames:
     """What the fixed cables of lanes are called, and the trunks behind them."""
 
     def __init__(self, plan: WiringPlan) -> None:
-        self._room = plan.inventory
-        self._port = {fixed.source: fixed.place for fixed in plan.fixed}
-        listed = list(cables(plan))
-        self._cable = {(c.a.device, c.a.port): c.name.partition("-")[0] for c in listed if c.kind == "fixed"}
-        self._trunk = {(c.b.device, c.b.port): c.name for c in listed if c.kind == "trunk"}
+        self._net = plan.net
+        self._trunk = {one.end.source: one.trunk.name for one in plan.net.leads.values() if one.trunk is not None}
 
     def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
         """Return the names of legs and cables, of those lanes that have one."""
-        return tuple(
-            self._cable[lane.socket] + (f"-{lane.lane}" if self._room.port[lane.socket].lanes > 1 else "")
-            for lane in lanes
-            if lane.socket in self._cable
-        )
+        return tuple(filter(None, map(self._net.cable_of, lanes)))
 
     def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
         """Return the trunks behind lanes if each has one."""
-        found = tuple(self._trunk[port] for lane in lanes if (port := self._port.get(lane)) in self._trunk)
+        found = tuple(self._trunk[lane] for lane in lanes if lane in self._trunk)
         return found if len(found) == len(lanes) else ()
 
     def all(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
@@ -132,7 +124,7 @@ class _Search:
         self.observed = observed
         self.ways = Ways(plan, observed.circuits)
         self.port = self.ways.port
-        self.wanted = {b.source: a.source for connect in plan.connects for a, b in connect.ways}
+        self.wanted = {receiver: sender for receiver, (sender, _) in plan.net.hears.items()}
         self.heard = {
             receiver: sender
             for receiver, sender in observed.heard.items()
@@ -287,7 +279,7 @@ class _Search:
         plan = replace(self.plan, inventory=room, fixed=tuple(rows))
         connects = []
         for connect in self.plan.connects:
-            a, b = plan.end[connect.a.place], plan.end[connect.b.place]
+            a, b = (plan.net.end[end.place] for end in (connect.a, connect.b))
             connects.append(replace(connect, link=(plan.node[a.host], plan.node[b.host]), a=a, b=b))
         observed = replace(self.observed, heard=self._heard(), circuits=self._moved(self.observed.circuits))
         return AsCabled(replace(plan, connects=tuple(connects)), observed, tuple(exchanges), doubts)
@@ -307,8 +299,7 @@ class _Search:
     def _place(self, slot: Lane) -> str:
         if slot not in self.port:
             return "no panel"
-        near = self.plan.inventory.plugged_at(*self.port[slot])
-        return " ".join(near) if near == self.port[slot] else f"{' '.join(near)}, {' '.join(self.port[slot])}"
+        return ", ".join(map(" ".join, self.plan.net.leads[self.port[slot]].places))
 
 
 def is_one_breakout(lanes: Sequence[Lane]) -> bool:

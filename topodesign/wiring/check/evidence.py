@@ -168,8 +168,7 @@ class _Placing:
                 f"{path}: there is no host '{said[:40]}' in the inventory{hint}; name files or rows after its hosts, "
                 "or map names by --interfaces, with rows such as HOST,*,NAME"
             )
-        wanted = (b.source for connect in plan.connects for _, b in connect.ways)
-        self.receivers = [lane for lane in wanted if lane.host in self.hosts]
+        self.receivers = [lane for lane in plan.net.hears if lane.host in self.hosts]
         self.entries = list(self._entries())
 
     def _entries(self) -> Iterator[_Entry]:

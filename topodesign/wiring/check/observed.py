@@ -23,7 +23,7 @@ from topodesign.wiring.check.link_tables import LINK_ENDINGS
 from topodesign.wiring.check.lldp import ENDINGS, neighbours_of_files, read_neighbours
 from topodesign.wiring.check.names import KnownNames
 from topodesign.wiring.check.outputs import Neighbour, Told
-from topodesign.wiring.exports.formats.netbox import front_port_sides, netbox_cables, rear_port_labels
+from topodesign.wiring.exports.formats.netbox import front_port_sides, rear_port_labels
 from topodesign.wiring.inventory.devices import Lane, Panel, PortLabels
 from topodesign.wiring.inventory.interfaces import read_interfaces
 from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
@@ -156,12 +156,8 @@ def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> tuple[di
     switches = plan.inventory.switches
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
-    heard = {
-        receiver.source: sender.source
-        for connect in plan.connects
-        if connect.a.panel not in switches
-        for sender, receiver in connect.ways
-    }
+    circuits = {wire.name for wire in plan.net.crosses if wire.kind == "circuit"}
+    heard = {receiver: sender for receiver, (sender, name) in plan.net.hears.items() if name not in circuits}
     seen: set[str] = set()
     spelt = PortLabels(plan.inventory.panel_port)
     for file in files:
@@ -187,7 +183,7 @@ def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane],
             for label in (a, b):
                 if label not in labels:
                     raise FileFormatError(f"switch '{panel.name}' has no port '{label[:40]}'")
-            sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
+            sender, receiver = (plan.net.end.get((panel.name, label)) for label in (a, b))
             if sender is None or receiver is None:
                 continue  # a circuit between ports that no host is cabled to
             lane = receiver.source
@@ -335,28 +331,17 @@ class _Built:
 
     def _unbuilt(self, heard: Collection[Lane]) -> Iterator[tuple[Lane, str]]:
         """Yield the receivers that should hear something and do not, with the cables on the way that are not there."""
-        names = {(cable.a[0], cable.b[0]): cable.label for cable in netbox_cables(self.plan)}
-        room = self.plan.inventory
-        fixed = {
-            (end.device, end.name): (self.lanes[lane][0], name)
-            for (lane, end), name in names.items()
-            if lane.kind == INTERFACE
-        }
-        trunk = {place: f"T{row}" for row, place in enumerate(room.leads_to, start=1)}
-        for (a, b), name in names.items():
-            if a not in self.sides or b not in self.sides:
-                continue
-            ends = [self.sides[end] for end in (a, b)]
-            plugged = [room.plugged_at(*end[:2]) for end in ends]
-            ways = [(*fixed[place], place) for place in plugged]
-            told = [(label, self.fixed.get((lane, port))) for lane, label, port in ways]
-            told += [(trunk[place], self._trunk_status(place)) for place in plugged if place in trunk]
-            told.insert(1, (name, self.patches.get(frozenset(ends))))
+        for path in self.plan.net.paths:
+            leads = path.sender, path.receiver
+            patch = frozenset((*lead.end.place, side) for lead, side in zip(leads, path.sides, strict=True))
+            told = [(lead.fixed.name, self.fixed.get((lead.end.source, lead.places[0]))) for lead in leads]
+            told.insert(1, (path.cross.name, self.patches.get(patch)))
+            told += [(one.trunk.name, self._trunk_status(one.places[0])) for one in leads if one.trunk is not None]
             lacking = [
                 f"{label} is {'not there' if status is None else status}"
                 for label, status in told
                 if status != CONNECTED
             ]
-            for lane, _, _ in ways[1:] if self.plan.mode == "simplex" else ways:
+            for lane in (one.end.source for one in (leads[1:] if self.plan.mode == "simplex" else leads)):
                 if lane not in heard and lacking:
                     yield lane, f"in NetBox {' and '.join(lacking)}"

@@ -79,10 +79,10 @@ class View:
         self.observed = observed = real.observed
         self.real = real
         self._name = plan.lane_name
-        self.end = {end.source: end for end in plan.end.values()}
+        self.end = {end.source: end for end in plan.fixed}
         self.ways = Ways(plan, observed.circuits)
-        self.wanted = {b.source: (a.source, connect.cable) for connect in plan.connects for a, b in connect.ways}
-        self.receiver = {sender: receiver for receiver, (sender, _) in self.wanted.items()}
+        self.wanted = plan.net.hears
+        self.receiver = {sender: receiver for sender, (receiver, _) in plan.net.sends.items()}
         self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
         self.unknown = Unknown(observed, self.wanted, self.heard_by)
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")

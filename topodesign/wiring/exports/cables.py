@@ -16,16 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.inventory.devices import Connector, Fixed, Lane, Place, Polarity, Port, lanes_of
-from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, fixed_lengths, length
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.inventory.devices import Connector, Polarity, Port
+from topodesign.wiring.plan.net import Termination, Wire
 from topodesign.wiring.plan.plan import WiringPlan
-
-Kind = Literal["fixed", "trunk", "patch", "circuit"]
 
 COLOURS = {
     "blue": "0000ff",
@@ -55,58 +51,11 @@ ROWS: dict[Connector, tuple[int, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Termination:
-    """One end of a cable."""
-
-    place: Place  # site, rack and unit
-    device: str  # the host, or the panel
-    port: str  # its port, or the label of that
-    lane: int | None  # of a host's port; None at a panel
-    side: str  # the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel
-
-    @property
-    def label(self) -> str:
-        """Rack, unit, device, port and lane or side, as on the label of the cable."""
-        last = self.side if self.lane is None else str(self.lane)
-        return f"{self.where}-{self.port}-{last}"
-
-    @property
-    def where(self) -> str:
-        """Rack, unit and device."""
-        return f"{self.place.rack}-{self.place.unit}-{self.device}"
-
-
-@dataclass(frozen=True, slots=True)
-class Cable:
-    """A cable or a circuit.
-
-    ``kind``, ``sort``: what it is, and the type of cable, or None of a circuit and of a trunk. ``a``, ``b``: its ends:
-    host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind it; of a cross-connect,
-    the panel ports that light goes from and to. ``colour``: the TIA-598 colour for the number of the lane on its host:
-    that of the fixed cable, or the one that transmits. ``sends``, ``receives``: labels of the host lanes that a
-    cross-connect joins (of duplex ones, each does both); empty for others. ``length``: metres, of a leg those of its
-    breakout cable; None where the inventory does not say where the racks are, of fixed cables that exist, of a trunk
-    and of a circuit.
-    """
-
-    name: str  # unique in the plan
-    kind: Kind
-    sort: CableType | None
-    a: Termination
-    b: Termination
-    polarity: str  # which fibre goes where
-    colour: str
-    sends: str
-    receives: str
-    length: Fraction | None
-
-
-@dataclass(frozen=True, slots=True)
 class Plug:
     """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in."""
 
     name: str  # of the cable; of a breakout cable at the host, what the names of its legs begin with
-    cable: Cable  # the cable, or the first leg
+    cable: Wire  # the cable, or the first leg
     end: Literal["a", "b"]  # which end of it
     colour: str | None  # as of the cable; None for all legs together
     here: str  # what is on the label of this end
@@ -121,87 +70,39 @@ class Plug:
 
 def plugs(plan: WiringPlan) -> Iterator[Plug]:
     """Yield all that is plugged in, cable by cable; trunks are in already."""
-    for breakout, group in groupby((cable for cable in cables(plan) if cable.kind != "trunk"), key=breakout_of):
+    plugged = (wire for wire in plan.net.wires if wire.kind != "trunk")
+    for breakout, group in groupby(plugged, key=lambda one: one.breakout):
         legs = list(group)
         if breakout is not None:
             yield _common_plug(breakout, legs)
-        for cable in legs:
-            a, b = cable.a.label, cable.b.label
+        for wire in legs:
+            a, b, polarity, colour = wire.a.label, wire.b.label, polarity_of(plan, wire), colour_of(wire)
             if breakout is None:
-                yield Plug(cable.name, cable, "a", cable.colour, a, b, cable.polarity)
-            back = cable.polarity if cable.a.side != "A" else "B from A"
-            yield Plug(cable.name, cable, "b", cable.colour, b, a, back)
+                yield Plug(wire.name, wire, "a", colour, a, b, polarity)
+            back = polarity if wire.a.side != "A" else "B from A"
+            yield Plug(wire.name, wire, "b", colour, b, a, back)
 
 
-def cables(plan: WiringPlan) -> Iterator[Cable]:
-    """Yield the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
-    inventory = plan.inventory
-    colour = {
-        Lane(host.name, port.name, lane): _NAMES[number % len(_NAMES)]
-        for host in inventory.hosts
-        for number, (port, lane) in enumerate(lanes_of(host))
-    }
-    metres = fixed_lengths(inventory, plan.fixed)
-    number = {port: row for row, port in enumerate(metres, start=1)}
-    for fixed in sorted(plan.fixed, key=lambda one: (number[one.socket], one.lane)):
-        a, b = _host_end(inventory, fixed), _panel_end(inventory, *inventory.plugged_at(*fixed.place), "A+B")
-        here = inventory.port[fixed.socket]
-        name = f"F{number[fixed.socket]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
-        polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.socket]
-        yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, colour[fixed.source], "", "", size)
-    for row, trunk in enumerate(inventory.trunks, start=1):
-        end = plan.end.get((trunk.panel, trunk.panel_port))
-        if end is not None:
-            a, b = (
-                _panel_end(inventory, *place, "A+B")
-                for place in ((trunk.near, trunk.near_port), (trunk.panel, trunk.panel_port))
-            )
-            yield Cable(f"T{row}", "trunk", None, a, b, "A to A, B to B", colour[end.source], "", "", None)
-    for connect in plan.connects:
-        yield _cross_connect(inventory, connect, colour[connect.a.source])
+def colour_of(wire: Wire) -> str:
+    """Return the TIA-598 colour for the lane that a wire is for; of a cross-connect, for the lane that transmits."""
+    return _NAMES[wire.number % len(_NAMES)]
 
 
-def breakout_of(cable: Cable) -> str | None:
-    """Return the name of the breakout cable that a leg belongs to, or None."""
-    return cable.name.partition("-")[0] if cable.sort is not None and cable.sort.endswith("breakout") else None
+def polarity_of(plan: WiringPlan, wire: Wire) -> str:
+    """Return in words which fibre of a wire goes where."""
+    if wire.a.lane is not None:
+        return fibres_of_lane(plan.inventory.port[wire.a.device, wire.a.port], wire.a.lane)
+    if wire.kind == "trunk":
+        return "A to A, B to B"
+    return "A to B" if plan.mode == "simplex" else "A to B, B to A"
 
 
-def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
+def _common_plug(name: str, legs: Sequence[Wire]) -> Plug:
     """Return the plug at the host of all legs of a breakout cable."""
     here = legs[0].a
     devices = groupby((leg.b for leg in legs), key=lambda end: end.where)
     there = " ".join(f"{where}-{','.join(end.port for end in ends)}" for where, ends in devices)
     return Plug(name, legs[0], "a", None, f"{here.where}-{here.port}", there, "all legs")
-
-
-def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> Cable:
-    simplex = connect.mode == "simplex"
-    a, b = (
-        _panel_end(inventory, *end.place, side if simplex else "A+B")
-        for end, side in ((connect.a, "A"), (connect.b, "B"))
-    )
-    circuit = connect.a.panel in inventory.switches
-    sort = PATCH[connect.mode]
-    return Cable(
-        connect.cable,
-        "circuit" if circuit else "patch",
-        None if circuit else sort,
-        a,
-        b,
-        "A to B" if simplex else "A to B, B to A",
-        colour,
-        _host_end(inventory, connect.a).label,
-        _host_end(inventory, connect.b).label,
-        None if circuit else length(inventory, connect.a.panel, connect.b.panel, sort),
-    )
-
-
-def _host_end(inventory: Inventory, end: Fixed | End) -> Termination:
-    return Termination(inventory.place(end.host), end.host, end.port, end.lane, "Tx+Rx")
-
-
-def _panel_end(inventory: Inventory, panel: str, port: str, side: str) -> Termination:
-    return Termination(inventory.place(panel), panel, port, None, side)
 
 
 def fibres_at_host(connector: Connector, lane: int) -> tuple[int, int]:

@@ -6,20 +6,18 @@ cross-connect end at the panel.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 
 from topodesign.base.arguments import as_text
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.wording import nearest
-from topodesign.wiring.exports.cables import Cable, breakout_of, cables
 from topodesign.wiring.inventory.devices import PortLabels
 from topodesign.wiring.inventory.inventory import format_metres
-from topodesign.wiring.plan.cross_connects import End, Fibre, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.net import OpenPath, Path
 from topodesign.wiring.plan.plan import WiringPlan
 
 
@@ -103,9 +101,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
     h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (3 m)
     """
     wiring, wanted = as_wiring(plan), as_text("name", name).strip()
-    if "_ways" not in vars(wiring):  # which are those of all names
-        vars(wiring)["_ways"] = _index(wiring)
-    known: dict[str, tuple[Way, ...]] = vars(wiring)["_ways"]
+    known = wiring.net.index
     found = known.get(wanted)
     if found is None:
         panel, _, said = wanted.rpartition(":")
@@ -117,101 +113,28 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
         near = nearest(wanted, known)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ParameterError(f"the plan has no host, port or cable '{wanted[:60]}'{advice}")
-    duplex = wiring.mode == "duplex"
     return WiringTrace(
-        wanted, duplex, tuple(_seen_from(wanted, way, duplex=duplex) for way in found), _note(wiring, wanted)
+        wanted,
+        wiring.mode == "duplex",
+        tuple(_way(wiring, path, wanted) for path in found),
+        "" if found and wanted not in wiring.inventory.host else _note(wiring, wanted),
     )
 
 
-def _seen_from(name: str, way: Way, *, duplex: bool) -> Way:
-    """Turn a way that goes there and back so that it begins where was asked for."""
-    ends = way.receiver.partition(" ")[0], way.receiver.replace(" ", ":")
-    if (
-        duplex
-        and name in {*ends, ends[1].rpartition("/")[0]}
-        and name not in {way.sender, way.sender.partition(" ")[0]}
-    ):
-        return replace(way, sender=way.receiver, receiver=way.sender, through=way.through[::-1])
-    return way
-
-
-def _index(plan: WiringPlan) -> dict[str, tuple[Way, ...]]:
-    """Return the ways through everything that has a name."""
-    index: defaultdict[str, dict[Way, None]] = defaultdict(dict)
-    for name in (*plan.inventory.host, *(f"{panel}:{port}" for panel, port in plan.inventory.panel_port)):
-        index[name] = {}
-    for way, names in (*_patched(plan), *_open(plan)):
-        for name in names:
-            index[name][way] = None
-    return {name: tuple(ways) for name, ways in index.items()}
-
-
-def _patched(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
-    """Yield the way of each cross-connect, with all names of what is on it."""
-    lead, cross = _cables(plan)
-    for connect in plan.connects:
-        begin, end = fibres(connect)
-        here, there, patch = lead[begin[:2]], lead[end[:2]], cross[connect.cable]
-        through = (*_led(here, *begin), patch.name, *reversed(_led(there, *end)))
-        way = Way(plan.lane_name(connect.a), through, plan.lane_name(connect.b), _metres(*here, patch, *there))
-        yield way, [*_names(*here, patch, *there), *_ends(connect.a, begin.side), *_ends(connect.b, end.side)]
-
-
-def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
-    """Yield the ways that end at a panel, with all names of what is on them."""
-    lead, _ = _cables(plan)
-    patched = {fibre for connect in plan.connects for fibre in fibres(connect)}
-    for place, end in plan.end.items():
-        for side in ("A", "B") if plan.mode == "simplex" else ("AB",):
-            if (*place, side) in patched:
-                continue
-            note = {"A": "free to send", "B": "free to receive", "AB": "free"}[side]
-            note = note if end.host in plan.node else "free: the host is no node"
-            some = lead[place]
-            way = Way(plan.lane_name(end), _led(some, *place, side), "", _metres(*some), note)
-            yield way, [*_names(*some), *_ends(end, side)]
-
-
-def _cables(plan: WiringPlan) -> tuple[dict[tuple[str, str], tuple[Cable, ...]], dict[str, Cable]]:
-    """Return the cables from a host to a panel port by that port, and cross-connects by name."""
-    known = list(cables(plan))
-    fixed: dict[tuple[str, str], tuple[Cable, ...]] = {
-        (cable.b.device, cable.b.port): (cable,) for cable in known if cable.kind == "fixed"
-    }
-    for cable in known:
-        if cable.kind == "trunk":
-            fixed[cable.b.device, cable.b.port] = (*fixed[cable.a.device, cable.a.port], cable)
-    return fixed, {cable.name: cable for cable in known if cable.kind in {"patch", "circuit"}}
-
-
-def _led(some: tuple[Cable, ...], panel: str, label: str, side: str) -> tuple[str, ...]:
-    """Return the names of cables from a host to a panel port, and of the ports after each."""
-    first = [name for cable in some[:-1] for name in (cable.name, Fibre(cable.b.device, cable.b.port, side).name)]
-    return (*first, some[-1].name, Fibre(panel, label, side).name)
-
-
-def _ends(end: End, side: str) -> Iterator[str]:
-    """Yield the names of a host, its port and lane, and the panel port."""
-    yield end.host
-    yield f"{end.host}:{end.port}"
-    yield f"{end.host}:{end.port}/{end.lane}"
-    yield f"{end.panel}:{end.panel_port}"
-    for letter in side:
-        yield f"{end.panel}:{end.panel_port}{letter}"
-
-
-def _names(*some: Cable) -> Iterator[str]:
-    """Yield the names of cables, of breakout cables of which they are legs, and what their labels say."""
-    for cable in some:
-        yield from (cable.name, cable.a.label, cable.b.label)
-        breakout = breakout_of(cable)
-        if breakout is not None:  # what its plug at the host says
-            yield from (breakout, f"{cable.a.where}-{cable.a.port}")
-
-
-def _metres(*some: Cable) -> str:
-    lengths = [cable.length for cable in some if cable.length is not None]
-    return format_metres(sum(lengths[1:], lengths[0])) if lengths else ""
+def _way(plan: WiringPlan, path: Path | OpenPath, name: str) -> Way:
+    """Return a path by names; one that goes there and back begins where was asked for."""
+    lengths = map(plan.net.length, path.wires)
+    known = [metres for metres in lengths if metres is not None]
+    metres = format_metres(sum(known, Fraction(0)) if known else None)
+    sender = plan.lane_name(path.sender.end)
+    if isinstance(path, Path):
+        receiver, through = plan.lane_name(path.receiver.end), path.through
+        if plan.mode == "duplex" and name in path.receiver.lane_names and name not in path.sender.lane_names:
+            return Way(receiver, through[::-1], sender, metres)
+        return Way(sender, through, receiver, metres)
+    note = {"A": "free to send", "B": "free to receive", "AB": "free"}[path.side]
+    note = note if path.sender.end.host in plan.node else "free: the host is no node"
+    return Way(sender, path.through, "", metres, note)
 
 
 def _note(plan: WiringPlan, name: str) -> str:
@@ -225,4 +148,4 @@ def _note(plan: WiringPlan, name: str) -> str:
     port = inventory.panel_port.get((panel, label)) or inventory.panel_port.get((panel, label[:-1]))
     if port is None:
         return ""
-    return "blocked" if port.blocked else "" if (panel, port.label) in plan.end else "not cabled"
+    return "blocked" if port.blocked else "not cabled"

@@ -2,5 +2,5 @@
 
 ``report`` is the door and ranks them; ``impact`` says what one failure leaves and how to patch around it. May import
 ``inventory``, ``plan`` and ``change``. To add a kind of failure: its name in ``impact.KINDS``, and in ``losses`` and
-``kills`` what it takes along.
+``dead_ends`` what it takes along.
 """

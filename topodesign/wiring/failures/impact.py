@@ -21,9 +21,9 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, Pair, usable, wired_topology
 from topodesign.wiring.change.strength import Strength, strength
-from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.net import Lead
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
@@ -35,7 +35,7 @@ KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 class Failure(Declared):
     """Something that is dead."""
 
-    kind: FailureKind  # what it is: a host, a port of a host with all its lanes, a port of a panel, or a patch
+    kind: FailureKind  # what it is: a host, a port of a host with all its lanes, a port of a panel, or a cable
     device: str  # the host or the panel; empty of a cable
     name: str  # the port, or the cable; empty of a host
 
@@ -72,15 +72,18 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
     """Return every single failure that loses a patch, with the patches lost, by kind and in the order of these."""
     lost: dict[Failure, list[CrossConnect]] = {}
     for kind in kinds:
-        for connect in plan.connects:
-            for end in (connect.a, connect.b) if kind != "cable" else (connect.a,):
-                device, name = {
-                    "host": (end.host, ""),
-                    "port": end.socket,
-                    "panel port": end.place,
-                    "cable": ("", connect.cable),
-                }[kind]
-                lost.setdefault(Failure(kind, device, name), []).append(connect)
+        for connect, path in zip(plan.connects, plan.net.paths, strict=True):
+            for lead in (path.sender, path.receiver):
+                names = {
+                    "host": [(lead.end.host, "")],
+                    "port": [lead.end.socket],
+                    "panel port": lead.places,
+                    "cable": [("", connect.cable)],
+                }
+                for device, name in names[kind]:
+                    some = lost.setdefault(Failure(kind, device, name), [])
+                    if connect not in some[-1:]:
+                        some.append(connect)
     return lost
 
 
@@ -108,21 +111,29 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
         "host": failure.device in plan.node,
         "port": (failure.device, failure.name) in plan.inventory.port,
         "panel port": (failure.device, failure.name) in plan.inventory.panel_port,
-        "cable": any(connect.cable == failure.name for connect in plan.connects),
+        "cable": any(failure.name in {wire.name, wire.breakout} for wire in plan.net.wires),
     }
     if not known[failure.kind]:
         raise ParameterError(f"the plan has no {failure}")
+    dead = dead_ends(plan, failure)
     found: tuple[list[CrossConnect], list[CrossConnect]] = ([], [])
     for connect in plan.connects:
-        dead = failure == Failure("cable", "", connect.cable) or kills(failure, connect.a) or kills(failure, connect.b)
-        found[0 if dead else 1].append(connect)
+        lost = failure == Failure("cable", "", connect.cable) or not dead.isdisjoint((connect.a, connect.b))
+        found[0 if lost else 1].append(connect)
     return found
 
 
-def kills(failure: Failure, end: End | Fixed) -> bool:
-    """Return whether a lane, or the panel port it is cabled to, is dead."""
-    here = {"host": (end.host, ""), "port": end.socket, "panel port": end.place}
-    return here.get(failure.kind) == (failure.device, failure.name)
+def dead_ends(plan: WiringPlan, failure: Failure) -> frozenset[End]:
+    """Return the lanes whose way to the port where they are patched is dead: their port, a panel port, or a cable."""
+    what = failure.device, failure.name
+
+    def is_dead(lead: Lead) -> bool:
+        if failure.kind == "cable":
+            return any(failure.name in {wire.name, wire.breakout} for wire in lead.wires)
+        here = {"host": [(lead.end.host, "")], "port": [lead.end.socket], "panel port": lead.places}
+        return what in here[failure.kind]
+
+    return frozenset(lead.end for lead in plan.net.leads.values() if is_dead(lead))
 
 
 def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
@@ -235,7 +246,8 @@ def _rest(plan: WiringPlan, failure: Failure, connects: list[CrossConnect], host
         for connect in connects
         if connect.a.host in number and connect.b.host in number
     )
-    fixed = tuple(one for one in plan.fixed if not kills(failure, one))
+    dead = dead_ends(plan, failure)
+    fixed = tuple(one for one in plan.fixed if one not in dead)
     inventory = replace(plan.inventory, cabling=fixed if plan.inventory.cabling else ())
     return WiringPlan(inventory, Topology.from_links(max(len(hosts), 1), []), hosts, plan.mode, kept, fixed)
 
@@ -259,10 +271,11 @@ def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: i
         both = [*sending, *(connect.b for connect in lost)]
         sending = [end for end in both if plan.inventory.panel_port[end.place].side != "2"]
         receiving = [end for end in both if plan.inventory.panel_port[end.place].side == "2"]
+    dead = dead_ends(plan, failure)
     groups: dict[str, tuple[list[End], list[End]]] = defaultdict(lambda: ([], []))
     for side, ends in enumerate((sending, receiving)):
         for end in ends:
-            if not kills(failure, end) and usable(plan, end):
+            if end not in dead and usable(plan, end):
                 groups[plan.inventory.panel[end.panel].field][side].append(end)
     ways = [_Matchings(*group, duplex=plan.mode == "duplex" and not sided) for group in groups.values()]
     tries = min(_MOST_TRIED, _LEAST_TRIED + _WORK // (1 + plan.topology.nodes * len(plan.connects)))

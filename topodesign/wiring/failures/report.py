@@ -200,7 +200,7 @@ def failure_impact(
         A plan, or the path of its file.
     failure, host, port, cable
         What is dead, at most one of them: a failure, the name of a host, ``HOST:PORT`` or ``PANEL:PORT``, or the name
-        of a patch.
+        of a patch, a fixed cable, a leg of one or a trunk.
     kinds
         What to rank if nothing is said to be dead: ``host``, ``port``, ``panel port``, ``cable``.
     top

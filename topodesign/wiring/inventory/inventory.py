@@ -11,7 +11,7 @@ to another panel, where hosts plug in: so a switch is reached through panels in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -222,10 +222,19 @@ class Inventory:
         cabling = tuple(one for one in self.cabling if one.socket in there)
         return replace(self, hosts=tuple(hosts), cabling=cabling)
 
+    @cached_property
+    def _places(self) -> dict[str, devices.Place]:
+        stands: list[devices.Panel | devices.Host] = [*self.panels, *self.hosts]
+        return {one.name: devices.Place(one.site, one.rack, one.unit) for one in stands}
+
     def place(self, device: str) -> devices.Place:
         """Return where a host or a panel stands."""
-        found = self.host.get(device) or self.panel[device]
-        return devices.Place(found.site, found.rack, found.unit)
+        return self._places[device]
+
+    @cached_property
+    def lengths(self) -> dict[tuple[object, ...], Fraction | None]:
+        """Lengths of cables that :func:`length` has found, by where their ends stand."""
+        return {}
 
 
 def _problems(inventory: Inventory) -> Iterator[InventoryError]:
@@ -423,34 +432,24 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
 
     Types that the stock does not list can be had in all whole metres from 1 on.
     """
-    run = distance(inventory, a, b)
-    if run is None:
-        return None
-    needed = run + inventory.slack
-    if kind not in inventory.stock:
-        return max(Fraction(1), Fraction(-(-needed // 1)))
-    found = min((metres for metres in inventory.stock[kind] if metres >= needed), default=None)
-    if found is None:
-        longest = max(inventory.stock[kind])
-        words = f"needs {format_metres(needed)} m; the longest there is has {format_metres(longest)} m"
-        raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
+    here, there = inventory.place(a), inventory.place(b)
+    racks = here[:2], there[:2]  # between racks units do not matter
+    key = kind, *racks, abs(here.unit - there.unit) if racks[0] == racks[1] else None
+    if key in inventory.lengths:
+        return inventory.lengths[key]
+    metres = run(inventory, here, there)
+    needed = None if metres is None else metres + inventory.slack
+    found = None
+    if needed is not None and kind not in inventory.stock:
+        found = max(Fraction(1), Fraction(-(-needed // 1)))
+    elif needed is not None:
+        found = min((metres for metres in inventory.stock[kind] if metres >= needed), default=None)
+        if found is None:
+            longest = max(inventory.stock[kind])
+            words = f"needs {format_metres(needed)} m; the longest there is has {format_metres(longest)} m"
+            raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
+    inventory.lengths[key] = found
     return found
-
-
-def fixed_lengths(inventory: Inventory, fixed: Sequence[devices.Fixed]) -> dict[tuple[str, str], Fraction | None]:
-    """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
-
-    None where the distance is unknown, and for cabling that exists: nobody said how long it is.
-    """
-    if inventory.cabling:
-        return dict.fromkeys(one.socket for one in fixed)
-    metres: dict[tuple[str, str], Fraction | None] = {}
-    for one in fixed:
-        near, _ = inventory.plugged_at(*one.place)
-        leg = length(inventory, one.host, near, FIXED[inventory.port[one.socket].connector])
-        longest = metres.get(one.socket, leg)
-        metres[one.socket] = None if leg is None or longest is None else max(leg, longest)
-    return metres
 
 
 def racks_without_place(inventory: Inventory) -> list[str]:

@@ -21,8 +21,6 @@ from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.losses import (
     Bought,
-    CircuitLosses,
-    LossBudget,
     TableLike,
     circuit_losses,
     fibre_loss,
@@ -96,13 +94,14 @@ def buy_cables(
         raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
     single = None if one_fibre is None else as_choice("one_fibre", one_fibre, SINGLES)
     shop = Shop(wiring.inventory, listed, single)
-    runs = [] if wiring.inventory.cabling else runs_of(wiring.inventory, wiring.fixed)
+    runs = [] if wiring.inventory.cabling else runs_of(wiring.net)
     turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
-    room = wiring.inventory
-    plugged: dict[_LaneKey, tuple[str, str]] = {one.source: room.plugged_at(*one.place) for one in wiring.fixed}
-    there = {lane: rack_of(wiring.inventory.place(panel)) for lane, (panel, _) in plugged.items()}
-    ends: dict[_LaneKey, tuple[str, str, str]] = {lane: (*near, there[lane][1]) for lane, near in plugged.items()}
+    plugged = {lead.end.source: lead.fixed.b for lead in wiring.net.leads.values()}
+    there: dict[_LaneKey, Rack] = {lane: rack_of(end.place) for lane, end in plugged.items()}
+    ends: dict[_LaneKey, tuple[str, str, str]] = {
+        lane: (end.device, end.port, end.place.rack) for lane, end in plugged.items()
+    }
     chosen = _fitting(shop, racks, allowed, there) if runs else _Chosen((), odd=False)
     alone = tuple(_alone(shop, racks, way, chosen) for way in allowed) if runs else ()
     laid = chosen.laid(shop)
@@ -116,7 +115,7 @@ def buy_cables(
         _refused(wiring, laid.hops),
         single is not None,
     )
-    loss = _light(wiring, bought, switches)
+    loss = losses_of(wiring.net, bought=bought, tables=switches)
     return Purchase(
         lines_of(count, share),
         listed.currency,
@@ -248,10 +247,6 @@ def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
 def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]:
     found: list[tuple[str, Fraction | None]] = [(piece.part.name, piece.part.loss)]
     return found if piece.length is None else [*found, fibre_loss(plan.inventory, piece.length)]
-
-
-def _light(plan: WiringPlan, bought: Bought, tables: Mapping[str, CircuitLosses]) -> LossBudget:
-    return losses_of(plan.inventory, plan.fixed, plan.connects, bought=bought, tables=tables)
 
 
 def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:

@@ -17,7 +17,7 @@ slack goes to either end of each. Where there are trays it lies at a rack or jun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -28,6 +28,7 @@ from topodesign.wiring.exports.cables import ROWS, far_fibre
 from topodesign.wiring.inventory.devices import Connector, Fixed, Place, Polarity, Port
 from topodesign.wiring.inventory.inventory import Inventory, run, tray_way, ways_from
 from topodesign.wiring.parts.parts import ARRAYS, TURNS, Pairing, Part, PartsList, Piece, shortest
+from topodesign.wiring.plan.net import Net
 
 Way = Literal["breakouts", "trunks"]
 Single = Literal["circulators", "optics"]
@@ -70,14 +71,14 @@ def rack_of(place: Place) -> Rack:
     return place.site, place.rack
 
 
-def runs_of(inventory: Inventory, fixed: Sequence[Fixed]) -> list[PortRun]:
+def runs_of(net: Net) -> list[PortRun]:
     """Return fixed cabling port by port, in the order of the inventory."""
+    room = net.inventory
     found: dict[tuple[str, str], dict[int, tuple[Fixed, Place]]] = {}
-    for one in fixed:
-        near, _ = inventory.plugged_at(*one.place)
-        found.setdefault(one.socket, {})[one.lane] = one, inventory.place(near)
+    for lead in net.leads.values():
+        found.setdefault(lead.end.socket, {})[lead.end.lane] = lead.end, lead.fixed.b.place
     return [
-        PortRun(socket[0], inventory.port[socket], inventory.place(socket[0]), dict(sorted(ends.items())))
+        PortRun(socket[0], room.port[socket], room.place(socket[0]), dict(sorted(ends.items())))
         for socket, ends in found.items()
     ]
 

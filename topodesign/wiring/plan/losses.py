@@ -23,9 +23,10 @@ from topodesign.base.records import Result, Table, table_of
 from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.wording import counted, suggest
-from topodesign.wiring.inventory.devices import Fixed, PortLabels
-from topodesign.wiring.inventory.inventory import PATCH, Inventory, fixed_lengths, length
-from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.inventory.devices import PortLabels
+from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.net import Lead, Net
 
 _PAIRS = ("from", "to", "loss")
 _LARGEST = 2**28
@@ -279,47 +280,71 @@ class Bought(NamedTuple):
 
 
 def losses_of(
-    inventory: Inventory,
-    fixed: Sequence[Fixed],
-    connects: Sequence[CrossConnect],
-    *,
-    bought: Bought | None = None,
-    tables: Mapping[str, CircuitLosses] | None = None,
+    net: Net, *, bought: Bought | None = None, tables: Mapping[str, CircuitLosses] | None = None
 ) -> LossBudget:
     """Return what every link loses, against what its optics stand, as far as the inventory says.
 
     With the parts that are ``bought``, these are what is lost in; ``tables`` are those of circuit switches by name.
+    Links through parts that are alike lose alike, so that only one of them is added up.
     """
-    budget = {socket: port.budget_db for socket, port in inventory.port.items()}
-    metres = {} if bought is not None else fixed_lengths(inventory, fixed)
-    links = []
-    for connect in connects:
-        ends = (connect.a, connect.b)
-        parts: list[_Part] = []
-        for end in ends:
-            if bought is not None and end.source in bought.lanes:
-                parts += bought.lanes[end.source]
-            else:
-                parts += _fixed_cable(inventory, metres.get(end.socket))
-            parts += _of_end(inventory, end)
-        table = (tables or {}).get(connect.a.panel)
+    room = net.inventory
+    ends: dict[object, int] = {}  # leads that lose alike, numbered, and what is lost in each
+    lost: list[tuple[_Part, ...]] = []
+    number: dict[tuple[str, str], int] = {}
+    for place, lead in net.leads.items():
+        known = None if bought is None else bought.lanes.get(lead.end.source)
+        trunk = room.trunk_at[place].loss_db if lead.trunk is not None else None
+        metres = net.length(lead.fixed) if bought is None else None
+        key = known and id(known), metres, trunk, *(room.panel_port[one].loss_db for one in lead.places)
+        if key not in ends:
+            ends[key] = len(ends)
+            lost.append((*(known or _fixed_cable(room, metres)), *_behind_cable(room, lead)))
+        number[place] = ends[key]
+    sums: dict[object, _Sum] = {}
+    found: list[tuple[object, CrossConnect, str]] = []
+    for connect, wire in zip(net.connects, net.crosses, strict=True):
         refused = "" if bought is None else bought.refused.get(connect.cable, "")
+        table = (tables or {}).get(connect.a.panel)
+        between: Sequence[_Part] | None = None
         if table is not None:
             circuit = table.of(connect, single=bought is not None and bought.single)
             a, b = connect.a.panel_port, connect.b.panel_port
             refused = refused or ("" if circuit is not None else f"the table of {connect.a.panel} has none {a} to {b}")
-            parts += [("circuit", circuit)]
+            between = [("circuit", circuit)]
         elif bought is not None and connect.cable in bought.cords:
-            parts += bought.cords[connect.cable]
-        else:
-            parts += _between(inventory, connect)
-        least = [value for value in (budget[end.socket] for end in ends) if value is not None]
-        links.append(_link(connect, parts, min(least, default=None), refused))
-    links.sort(key=lambda one: (not one.refused, one.margin is None, -one.loss if one.margin is None else one.margin))
-    return LossBudget(tuple(links))
+            between = bought.cords[connect.cable]
+        budgets = room.port[connect.a.socket].budget_db, room.port[connect.b.socket].budget_db
+        here, there = number[connect.a.place], number[connect.b.place]
+        run = net.length(wire) if wire.kind == "patch" and between is None else None
+        sort = here, there, (connect.a.panel, run) if between is None else tuple(between), budgets
+        if sort not in sums:
+            if between is None:
+                circuit = room.panel[connect.a.panel].circuit_db
+                between = [fibre_loss(room, run) if wire.kind == "patch" else ("circuit", circuit)]
+            sums[sort] = _sum_of([*lost[here], *lost[there], *between], budgets)
+        found.append((sort, connect, refused))
+    rank = {one: row for row, one in enumerate(sorted({one.rank for one in sums.values()}))}
+    order = {sort: rank[one.rank] for sort, one in sums.items()}
+    found.sort(key=lambda one: (not one[2], order[one[0]]))
+    return LossBudget(
+        tuple(
+            LinkLoss(one.cable, one.a.host, one.b.host, *sums[sort][1:], refused=refused)
+            for sort, one, refused in found
+        )
+    )
 
 
-def _link(connect: CrossConnect, parts: Sequence[_Part], budget: Fraction | None, refused: str) -> LinkLoss:
+class _Sum(NamedTuple):
+    """What links lose that go through parts that are alike."""
+
+    rank: tuple[bool, Fraction]  # by which they are listed
+    loss: Fraction
+    unknown: tuple[str, ...]
+    budget: Fraction | None
+    parts: tuple[PartLoss, ...]
+
+
+def _sum_of(parts: Sequence[_Part], budgets: Sequence[Fraction | None]) -> _Sum:
     lost: dict[str, Fraction] = {}
     for name, value in parts:
         if value is not None:
@@ -327,7 +352,9 @@ def _link(connect: CrossConnect, parts: Sequence[_Part], budget: Fraction | None
     unknown = tuple(dict.fromkeys(name for name, value in parts if value is None))
     where = tuple(PartLoss(name, value) for name, value in lost.items())
     loss = sum(lost.values(), Fraction(0))
-    return LinkLoss(connect.cable, connect.a.host, connect.b.host, loss, unknown, budget, where, refused)
+    budget = min((one for one in budgets if one is not None), default=None)
+    rank = (budget is None, -loss if budget is None else budget - loss)
+    return _Sum(rank, loss, unknown, budget, where)
 
 
 def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Part]:
@@ -338,24 +365,13 @@ def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Par
         yield "splice", None if splice is None else splice * splices
 
 
-def _of_end(inventory: Inventory, end: End) -> Iterator[_Part]:
+def _behind_cable(inventory: Inventory, lead: Lead) -> Iterator[_Part]:
     """Yield what is lost from where a host is plugged in to the port where it is patched."""
-    here = end.place
-    near = inventory.plugged_at(*here)
-    for place in dict.fromkeys((near, here)):
+    for place in lead.places:
         measured = inventory.panel_port[place].loss_db
         yield "connector", inventory.losses.connector if measured is None else measured
-    if near != here:
-        yield "trunk", inventory.trunk_at[here].loss_db
-
-
-def _between(inventory: Inventory, connect: CrossConnect) -> Iterator[_Part]:
-    """Yield what is lost between the two ports that are patched."""
-    panel = inventory.panel[connect.a.panel]
-    if panel.kind == "ocs":
-        yield "circuit", panel.circuit_db
-    else:
-        yield fibre_loss(inventory, length(inventory, connect.a.panel, connect.b.panel, PATCH[connect.mode]))
+    if lead.trunk is not None:
+        yield "trunk", inventory.trunk_at[lead.end.place].loss_db
 
 
 def fibre_loss(inventory: Inventory, metres: Fraction | None) -> _Part:

@@ -14,17 +14,14 @@ from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Lane, Mode, interface_name, split_name
 from topodesign.wiring.inventory.inventory import (
-    FIXED,
-    PATCH,
     CableType,
     Inventory,
-    fixed_lengths,
     format_metres,
-    length,
     racks_without_place,
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
 from topodesign.wiring.plan.losses import LossBudget, TableLike, circuit_losses, losses_of
+from topodesign.wiring.plan.net import Net
 from topodesign.wiring.plan.ring import find_ring
 
 
@@ -70,24 +67,6 @@ class Bill(Result):
         if self.metres is not None:
             lines.append(f"  {format_metres(self.metres)} m of cable in all")
         return "\n".join(lines)
-
-
-def bill_of(inventory: Inventory, fixed: Sequence[Fixed], connects: Sequence[CrossConnect]) -> Bill:
-    """Return the bill of materials: fixed cables, unless they exist, and patch cords.
-
-    What runs inside a circuit switch is no cable.
-    """
-    count: Counter[tuple[CableType, Fraction | None]] = Counter()
-    if not inventory.cabling:
-        lengths = fixed_lengths(inventory, fixed)
-        count.update((FIXED[inventory.port[port].connector], metres) for port, metres in lengths.items())
-    for connect in connects:
-        if connect.a.panel not in inventory.switches:
-            kind = PATCH[connect.mode]
-            count[kind, length(inventory, connect.a.panel, connect.b.panel, kind)] += 1
-    lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
-    items = tuple(Item(kind, metres, number) for (kind, metres), number in lines)
-    return Bill(items, cabled=bool(inventory.cabling))
 
 
 _MOST_LISTED = 12  # spare lanes, trunks and racks that a summary names
@@ -190,20 +169,19 @@ class WiringPlan(Result):
         """Return the host and the interface of a lane, such as ``h3 p0/2``."""
         return f"{end.host} {self.interface(end)}"
 
-    @cached_property
+    @property
     def end(self) -> dict[tuple[str, str], End]:
         """What the fixed cabling brings to a panel port, by the panel's name and the label."""
-        return {fixed.place: fixed for fixed in self.fixed}
+        return self.net.end
 
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
         """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
-        sending = {a.place for connect in self.connects for a, _ in connect.ways}
-        receiving = {b.place for connect in self.connects for _, b in connect.ways}
+        sending, receiving = self.net.sends, self.net.hears
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
         spare = []
-        for place, end in self.end.items():
-            transmit, receive = place not in sending, place not in receiving
+        for end in self.fixed:
+            transmit, receive = end.source not in sending, end.source not in receiving
             if end.host not in self.node or not (transmit or receive):
                 continue
             node = self.node[end.host]
@@ -242,9 +220,17 @@ class WiringPlan(Result):
         joins = f"; every cable from {a_port} to {b_port} of the next" if len(ports) == 1 and a_port != b_port else ""
         return f"ranks along the ring: {_listed(self.ring)}{joins}"
 
+    @cached_property
+    def net(self) -> Net:
+        """The wires of the plan, and the paths of light along them."""
+        return Net(self.inventory, self.mode, self.fixed, self.connects)
+
     def bill(self) -> Bill:
-        """Return what has to be bought."""
-        return bill_of(self.inventory, self.fixed, self.connects)
+        """Return what has to be bought: fixed cables, unless they exist, and patch cords; circuits are no cables."""
+        found = self.net.cables().items()
+        lines = sorted(found, key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
+        items = tuple(Item(kind, metres, number) for (kind, metres), number in lines)
+        return Bill(items, cabled=bool(self.inventory.cabling))
 
     def loss_budget(self, tables: Mapping[str, TableLike] | None = None) -> LossBudget:
         """Return what every link loses, against what its optics stand, as far as the inventory says.
@@ -252,7 +238,7 @@ class WiringPlan(Result):
         ``tables``: of circuit switches by name: what they lose from port to port, or the path of that file (CSV).
         """
         read = circuit_losses(self.inventory, tables or {})
-        return losses_of(self.inventory, self.fixed, self.connects, tables=read)
+        return losses_of(self.net, tables=read)
 
     @property
     def loss(self) -> LossBudget | None:
@@ -298,10 +284,8 @@ class WiringPlan(Result):
         """Panels and switches, and how many of their ports are used."""
         ends = {end.place for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
-        led = Counter(near for near, _ in self.inventory.leads_to)
-        cabled = Counter(
-            panel for fixed in self.fixed for panel in {fixed.panel, self.inventory.plugged_at(*fixed.place)[0]}
-        )
+        led = Counter(trunk.near for trunk in self.inventory.trunks)
+        cabled = Counter(panel for places in self.net.places.values() for panel in dict(places))
         return tuple(
             PanelUse(
                 panel.name,

@@ -21,7 +21,7 @@ from topodesign.base.file_kinds import FileKind
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.cables import COLOURS, colour_of
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import MODES, Fixed, Mode, PortLabels
 from topodesign.wiring.inventory.inventory import format_metres
@@ -47,7 +47,7 @@ def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
     """Yield the cables of a plan as NetBox has them."""
     room = plan.inventory
     there = {one.source for one in room.cabling}
-    for cable in cables(plan):
+    for cable in plan.net.wires:
         if cable.kind == "trunk":
             continue
         status, positions = "planned", 1
@@ -61,7 +61,11 @@ def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
                 model.CableEnd(end.device, model.FRONT, f"{end.port}{side if plan.mode == 'simplex' else ''}")
                 for end, side in ((cable.a, "A"), (cable.b, "B"))
             )
-        profile, colour, metres = model.PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
+        profile, colour, metres = (
+            model.PROFILES[positions],
+            COLOURS[colour_of(cable)],
+            format_metres(plan.net.length(cable)),
+        )
         yield model.NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
     yield from model.trunk_cables(room, plan.mode)
 

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from topodesign.base.errors import ParameterError
 from topodesign.topology.positions import positions_of
-from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.formats import racks as sheets
 from topodesign.wiring.exports.formats.panels import figure_of, panel_views
 from topodesign.wiring.exports.pages import cell, contents, page, table
-from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
+from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
 MOST_LANES = 8192
@@ -201,32 +201,17 @@ def _runs(names: Sequence[str]) -> list[object]:
 
 def _lanes(plan: WiringPlan) -> Iterator[tuple[str, str]]:
     """Yield hosts and a row for every cabled lane, in the order of hosts and their ports."""
-    sends: dict[tuple[str, str], tuple[str, End]] = {}
-    receives: dict[tuple[str, str], tuple[str, End]] = {}
-    for connect in plan.connects:
-        for here, there in connect.ways:
-            sends[here.place] = connect.cable, there
-            receives[there.place] = connect.cable, here
+    net = plan.net
     order = {host: number for number, host in enumerate(plan.inventory.host)}
-    for cable in sorted(_fixed(plan), key=lambda cable: order[cable[0].host]):
-        end, name = cable
-        key = end.panel, end.panel_port
-        near = plan.inventory.plugged_at(*key)
-        port = ":".join(near) + ("" if near == key else f" to {':'.join(key)}")
+    cable = {wire.name: number for number, wire in enumerate(net.wires)}
+    for lead in sorted(net.leads.values(), key=lambda one: (order[one.end.host], cable[one.fixed.name])):
+        end = lead.end
+        port = " to ".join(map(":".join, lead.places))
         tail = [
-            (found[0], plan.lane_name(found[1])) if found is not None else ("", "")
-            for found in (sends.get(key), receives.get(key))
+            (found[1], plan.lane_name(found[0])) if found is not None else ("", "")
+            for found in (net.sends.get(end.source), net.hears.get(end.source))
         ]
-        cells = [plan.lane_name(end), name, port, *tail[0], *tail[1]]
-        yield end.host, _row(cells, _BY_LANE)
-
-
-def _fixed(plan: WiringPlan) -> Iterator[tuple[End, str]]:
-    """Yield what is at the end of each fixed cable, and its name."""
-    for cable in cables(plan):
-        if cable.kind == "fixed":
-            place = cable.b.device, cable.b.port
-            yield plan.end[plan.inventory.leads_to.get(place, place)], cable.name
+        yield end.host, _row([plan.lane_name(end), lead.fixed.name, port, *tail[0], *tail[1]], _BY_LANE)
 
 
 def _patch(connect: CrossConnect) -> str:

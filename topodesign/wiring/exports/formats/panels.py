@@ -13,7 +13,7 @@ from dataclasses import replace
 from html import escape
 from typing import Literal
 
-from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.cables import COLOURS, colour_of
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import Panel, PanelPort
 from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
@@ -52,14 +52,14 @@ def panel_views(
 
     Of a panel with more ports than ``most`` there are several, each with so many of its ports.
     """
-    shade = {cable.name: cable.colour for cable in cables(plan) if cable.kind in {"patch", "circuit"}}
+    shade = {wire.name: colour_of(wire) for wire in plan.net.crosses}
     marked = {place.panel for place in marks or ()}
-    patched: dict[tuple[str, str, str], CrossConnect] = {}
-    for connect in plan.connects:
-        for place in fibres(connect):
-            for side in place.side:
-                patched[place.panel, place.panel_port, side] = connect
-    leading = plan.inventory.leads_to
+    patched = {
+        (place.panel, place.panel_port, side): connect
+        for place, connect in plan.net.patched.items()
+        for side in place.side
+    }
+    leading = {(trunk.near, trunk.near_port): (trunk.panel, trunk.panel_port) for trunk in plan.inventory.trunks}
     for panel in plan.inventory.panels:
         if marks is not None and panel.name not in marked:
             continue

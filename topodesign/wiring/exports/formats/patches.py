@@ -13,10 +13,11 @@ from topodesign.base.file_kinds import FileKind
 from topodesign.base.tables import named_columns, write_csv
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.cables import Termination, cables
+from topodesign.wiring.exports.cables import colour_of, polarity_of
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.inventory.devices import Fixed, PortLabels, is_number
 from topodesign.wiring.inventory.inventory import format_metres
+from topodesign.wiring.plan.net import Termination
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import Circuit, topology_as_cabled
 
@@ -30,10 +31,13 @@ COLUMNS = (
 def to_patches(plan: WiringPlan) -> str:
     """Return the patch list."""
     rows: list[tuple[object, ...]] = [COLUMNS]
-    for cable in cables(plan):
-        size, ends = format_metres(cable.length), (*_cells(cable.a), *_cells(cable.b))
-        tail = (cable.sends, cable.receives, cable.polarity, cable.sort or "", size, cable.colour)
-        rows.append((cable.name, cable.kind, *ends, *tail))
+    joined = {path.cross.name: path for path in plan.net.paths}
+    for wire in plan.net.wires:
+        size, ends = format_metres(plan.net.length(wire)), (*_cells(wire.a), *_cells(wire.b))
+        path = joined.get(wire.name)
+        lanes = ("", "") if path is None else (path.sender.fixed.a.label, path.receiver.fixed.a.label)
+        tail = (*lanes, polarity_of(plan, wire), wire.sort or "", size, colour_of(wire))
+        rows.append((wire.name, wire.kind, *ends, *tail))
     return write_csv(rows)
 
 

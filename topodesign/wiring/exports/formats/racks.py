@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
-from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, cables, plugs
+from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.inventory.inventory import format_metres
@@ -73,7 +73,7 @@ def rows_of(plan: WiringPlan, sites: Sites) -> dict[Site, list[tuple[Plug, bool]
             continue
         ends = {"a": plug.cable.a, "b": plug.cable.b}
         a, b = (sites.get((end.device, end.port)) or sites[end.device] for end in ends.values())
-        both = a == b and breakout_of(plug.cable) is None  # not of breakout cables, whose ends differ
+        both = a == b and plug.cable.breakout is None  # not of breakout cables, whose ends differ
         if plug.end == "a" or not both:
             found.setdefault(a if plug.end == "a" else b, []).append((plug, both))
     return dict(sorted(found.items()))
@@ -109,7 +109,9 @@ def section_of(
         lines.append(_devices(plan, sites, site))
     fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
     for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
-        made = (_row(plug, joins.get(plug.cable.name, ""), both) for plug, both in rows if plug.cable.kind == kind)
+        made = (
+            _row(plan, plug, joins.get(plug.cable.name, ""), both) for plug, both in rows if plug.cable.kind == kind
+        )
         columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
         lines += table(f"{site.name}: {heading}", columns, made)
     return "\n".join([*lines, "</section>"])
@@ -118,7 +120,7 @@ def section_of(
 def between_racks(plan: WiringPlan) -> Iterator[str]:
     """Yield a table of how many cables and links lead from each rack to which; nothing if there is one rack."""
     rack = {name: site.rack for name, site in racks_of(plan).items()}
-    cabled = ((one.a.device, one.b.device) for one in cables(plan) if one.kind in {"fixed", "patch"})
+    cabled = ((one.a.device, one.b.device) for one in plan.net.wires if one.kind in {"fixed", "patch"})
     linked = ((one.a.host, one.b.host) for one in plan.connects)
     counts: list[dict[Rack, Counter[Rack]]] = []
     for pairs in (cabled, linked):
@@ -189,7 +191,7 @@ def _devices(plan: WiringPlan, sites: Sites, site: Site) -> str:
     return f'<ul class="devices">{"".join(lines)}</ul>'
 
 
-def _row(plug: Plug, joins: str, both: bool) -> str:
+def _row(plan: WiringPlan, plug: Plug, joins: str, both: bool) -> str:
     cable, colour = plug.cable, plug.colour
     swatch = f'<span class="colour" style="background:#{COLOURS[colour]}"></span> {colour}' if colour else ""
     other = f'<a id="{escape(plug.name)}.b"></a>' if both else ""
@@ -202,7 +204,7 @@ def _row(plug: Plug, joins: str, both: bool) -> str:
         cell(plug.polarity, "fibres"),
         f"<td>{swatch}</td>",
         cell(cable.sort or ""),
-        cell(format_metres(cable.length), "metres"),
+        cell(format_metres(plan.net.length(cable)), "metres"),
         *('<td class="write"></td>' for _ in range(3)),
     ]
     return f'<tr id="{escape(plug.name)}.{plug.end}">{"".join(cells)}</tr>'

@@ -1,0 +1,327 @@
+"""The net of a plan: panel ports, the wires between them, and the paths of light.
+
+A *wire* joins two ports: a fixed cable (or a leg of a breakout cable) a lane of a host and a panel port, a trunk two
+panel ports, a patch cord or a circuit of a switch the two sides that a cross-connect joins. A *lead* is the way from a
+lane to the panel port where it can be patched, and what ends there. A *path* is the way of light: a lead, a
+cross-connect and a lead backwards, or a lead alone where nothing is patched.
+
+Proofs, sheets, losses, failures and checks read these; nothing else follows cables from one port to the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+from topodesign.wiring.inventory.devices import Lane, Mode, Place, lanes_of
+from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, length
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
+
+WireKind = Literal["fixed", "trunk", "patch", "circuit"]
+PanelEnd: TypeAlias = tuple[str, str]  # a panel and the label of a port
+
+
+class Termination(NamedTuple):
+    """One end of a wire."""
+
+    place: Place  # site, rack and unit
+    device: str  # the host, or the panel
+    port: str  # its port, or the label of that
+    lane: int | None  # of a host's port; None at a panel
+    side: str  # the fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel
+
+    @property
+    def label(self) -> str:
+        """Rack, unit, device, port and lane or side, as on the label of the cable."""
+        last = self.side if self.lane is None else str(self.lane)
+        return f"{self.where}-{self.port}-{last}"
+
+    @property
+    def where(self) -> str:
+        """Rack, unit and device."""
+        return f"{self.place.rack}-{self.place.unit}-{self.device}"
+
+
+class Wire(NamedTuple):
+    """A cable, a leg of a breakout cable, a trunk, a patch cord or a circuit.
+
+    ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind
+    it; of a cross-connect, the panel ports that light goes from and to.
+    """
+
+    name: str  # unique in the plan
+    kind: WireKind
+    sort: CableType | None  # the type of cable; None of a trunk and of a circuit
+    a: Termination
+    b: Termination
+    number: int  # of the lane on its host that it is for, or that transmits, from 0
+
+    @property
+    def breakout(self) -> str | None:
+        """The name of the breakout cable that it is a leg of, or None."""
+        return self.name.partition("-")[0] if self.sort is not None and self.sort.endswith("breakout") else None
+
+
+class Lead(NamedTuple):
+    """The way from a lane of a host to the panel port where it can be patched."""
+
+    end: End  # the lane and that port
+    fixed: Wire
+    trunk: Wire | None  # behind the port where the host is plugged in
+
+    @property
+    def wires(self) -> tuple[Wire, ...]:
+        """Its wires, from the host on."""
+        return (self.fixed,) if self.trunk is None else (self.fixed, self.trunk)
+
+    @property
+    def places(self) -> tuple[PanelEnd, ...]:
+        """The panel ports on it, from the host on."""
+        return tuple((wire.b.device, wire.b.port) for wire in self.wires)
+
+    @property
+    def lane_names(self) -> tuple[str, str, str]:
+        """Names of its host, its port and its lane."""
+        host, port, lane = self.end.source
+        return host, f"{host}:{port}", f"{host}:{port}/{lane}"
+
+    def through(self, side: str) -> Iterator[str]:
+        """Yield the names of wires and of the ports after each, of a side of these."""
+        for wire in self.wires:
+            yield wire.name
+            yield Fibre(wire.b.device, wire.b.port, side).name
+
+    def names(self, side: str) -> Iterator[str]:
+        """Yield all names of what is on it, panel ports with and without a side."""
+        yield from self.lane_names
+        for wire in self.wires:
+            yield from (wire.name, wire.a.label, wire.b.label)
+            yield from (f"{wire.b.device}:{wire.b.port}{letter}" for letter in ("", *side))
+            if wire.breakout is not None:  # and what its plug at the host says
+                yield from (wire.breakout, f"{wire.a.where}-{wire.a.port}")
+
+
+class Path(NamedTuple):
+    """The way of light from a lane through a cross-connect to another; of a duplex plan there and back."""
+
+    sender: Lead
+    cross: Wire
+    receiver: Lead
+    sides: tuple[str, str]  # of the two panel ports that are joined
+
+    @property
+    def wires(self) -> tuple[Wire, ...]:
+        """Its wires in order."""
+        return (*self.sender.wires, self.cross, *self.receiver.wires[::-1])
+
+    @property
+    def through(self) -> tuple[str, ...]:
+        """The names of wires and panel ports in between, in order."""
+        back = list(self.receiver.through(self.sides[1]))[::-1]
+        return (*self.sender.through(self.sides[0]), self.cross.name, *back)
+
+    @property
+    def names(self) -> Iterator[str]:
+        """All names of what is on it: hosts, their ports and lanes, panel ports, wires, and what their labels say."""
+        yield from self.sender.names(self.sides[0])
+        yield from self.receiver.names(self.sides[1])
+        yield from (self.cross.name, self.cross.a.label, self.cross.b.label)
+
+
+class OpenPath(NamedTuple):
+    """The way of light from a lane to a panel port where nothing is patched, or from there to the lane."""
+
+    sender: Lead
+    side: str  # of the panel port
+
+    @property
+    def wires(self) -> tuple[Wire, ...]:
+        """Its wires in order."""
+        return self.sender.wires
+
+    @property
+    def through(self) -> tuple[str, ...]:
+        """The names of wires and panel ports, in order."""
+        return tuple(self.sender.through(self.side))
+
+    @property
+    def names(self) -> Iterator[str]:
+        """All names of what is on it."""
+        return self.sender.names(self.side)
+
+
+class Net:
+    """The net of fixed cabling and cross-connects in a room."""
+
+    def __init__(
+        self, inventory: Inventory, mode: Mode, fixed: Sequence[End], connects: Sequence[CrossConnect] = ()
+    ) -> None:
+        self.inventory, self.mode, self.fixed, self.connects = inventory, mode, fixed, connects
+
+    @cached_property
+    def end(self) -> dict[PanelEnd, End]:
+        """What the fixed cabling brings to a panel port."""
+        return {fixed.place: fixed for fixed in self.fixed}
+
+    @cached_property
+    def places(self) -> dict[PanelEnd, tuple[PanelEnd, ...]]:
+        """The panel ports on the way from the host to each that can be patched, itself the last."""
+        plugged_at = self.inventory.plugged_at
+        return {one.place: tuple(dict.fromkeys((plugged_at(*one.place), one.place))) for one in self.fixed}
+
+    @cached_property
+    def leads(self) -> dict[PanelEnd, Lead]:
+        """Leads by the panel port where they can be patched, in the order of the fixed cabling."""
+        room, number = self.inventory, self._number
+        trunks = {(one.panel, one.panel_port): f"T{row}" for row, one in enumerate(room.trunks, start=1)}
+        leads: dict[PanelEnd, Lead] = {}
+        for end in self.fixed:
+            port = room.port[end.socket]
+            near = self.places[end.place][0]
+            a = Termination(room.place(end.host), end.host, end.port, end.lane, "Tx+Rx")
+            b = Termination(room.place(near[0]), *near, None, "A+B")
+            sort, lane = FIXED[port.connector], number[end.source]
+            fixed = Wire(self.cable_of(end.source), "fixed", sort, a, b, lane)
+            trunk = None
+            if near != end.place:
+                far = Termination(room.place(end.panel), *end.place, None, "A+B")
+                trunk = Wire(trunks[end.place], "trunk", None, b, far, lane)
+            leads[end.place] = Lead(end, fixed, trunk)
+        return leads
+
+    @cached_property
+    def crosses(self) -> tuple[Wire, ...]:
+        """The wires of the cross-connects, in their order."""
+        room, number, switches = self.inventory, self._number, self.inventory.switches
+        sort = PATCH[self.mode]
+        sides = ("A", "B") if self.mode == "simplex" else ("A+B", "A+B")
+        wires = []
+        for one in self.connects:
+            a, b = (
+                Termination(room.place(end.panel), *end.place, None, side)
+                for end, side in zip((one.a, one.b), sides, strict=True)
+            )
+            kind: WireKind = "circuit" if one.a.panel in switches else "patch"
+            wires.append(Wire(one.cable, kind, sort if kind == "patch" else None, a, b, number[one.a.source]))
+        return tuple(wires)
+
+    @cached_property
+    def wires(self) -> tuple[Wire, ...]:
+        """All wires: the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
+        order, rank = self._cable, {(one.panel, one.panel_port): row for row, one in enumerate(self.inventory.trunks)}
+        leads = sorted(self.leads.values(), key=lambda one: (order[one.end.socket], one.end.lane))
+        behind = sorted((one for one in leads if one.trunk is not None), key=lambda one: rank[one.end.place])
+        trunks = [one.trunk for one in behind if one.trunk is not None]
+        return (*(one.fixed for one in leads), *trunks, *self.crosses)
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths through cross-connects, in their order."""
+        leads, sides = self.leads, ("A", "B") if self.mode == "simplex" else ("AB", "AB")
+        return tuple(
+            Path(leads[one.a.place], wire, leads[one.b.place], sides)
+            for one, wire in zip(self.connects, self.crosses, strict=True)
+        )
+
+    @cached_property
+    def open_paths(self) -> tuple[OpenPath, ...]:
+        """The paths that end at a panel."""
+        taken = self.patched
+        return tuple(
+            OpenPath(lead, side)
+            for place, lead in self.leads.items()
+            for side in (("A", "B") if self.mode == "simplex" else ("AB",))
+            if Fibre(*place, side) not in taken
+        )
+
+    @cached_property
+    def patched(self) -> dict[Fibre, CrossConnect]:
+        """The cross-connects by the places that they are plugged into."""
+        return {place: connect for connect in self.connects for place in fibres(connect)}
+
+    @cached_property
+    def hears(self) -> dict[Lane, tuple[Lane, str]]:
+        """What the receiver of each lane shall hear: the lane that sends, and the name of the cross-connect."""
+        return {b.source: (a.source, connect.cable) for connect in self.connects for a, b in connect.ways}
+
+    @cached_property
+    def sends(self) -> dict[Lane, tuple[Lane, str]]:
+        """Where the light of each lane shall arrive: the lane that receives, and the name of the cross-connect."""
+        return {sender: (receiver, name) for receiver, (sender, name) in self.hears.items()}
+
+    @cached_property
+    def index(self) -> dict[str, tuple[Path | OpenPath, ...]]:
+        """The paths through everything that has a name; of hosts and panel ports also those that none goes through."""
+        room = self.inventory
+        found: defaultdict[str, dict[int, Path | OpenPath]] = defaultdict(dict)
+        for name in (*room.host, *(f"{panel}:{port}" for panel, port in room.panel_port)):
+            found[name] = {}
+        paths: list[Path | OpenPath] = [*self.paths, *self.open_paths]
+        for number, path in enumerate(paths):
+            for name in path.names:
+                found[name][number] = path
+        return {name: tuple(some.values()) for name, some in found.items()}
+
+    @cached_property
+    def metres(self) -> dict[tuple[str, str], Fraction | None]:
+        """Metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
+
+        None where the distance is unknown, and for cabling that exists: nobody said how long it is.
+        """
+        room = self.inventory
+        if room.cabling:
+            return dict.fromkeys(one.socket for one in self.fixed)
+        metres: dict[tuple[str, str], Fraction | None] = {}
+        for one in self.fixed:
+            near, _ = self.places[one.place][0]
+            leg = length(room, one.host, near, FIXED[room.port[one.socket].connector])
+            longest = metres.get(one.socket, leg)
+            if leg is None or longest is None:
+                metres[one.socket] = None
+            elif leg is longest or leg <= longest:
+                metres[one.socket] = longest
+            else:
+                metres[one.socket] = leg
+        return metres
+
+    def cables(self) -> Counter[tuple[CableType, Fraction | None]]:
+        """Count the cables to be bought by type and length: fixed ones, unless they exist, and patch cords."""
+        count: Counter[tuple[CableType, Fraction | None]] = Counter()
+        if not self.inventory.cabling:
+            count.update((FIXED[self.inventory.port[port].connector], metres) for port, metres in self.metres.items())
+        count.update((wire.sort, self.length(wire)) for wire in self.crosses if wire.sort is not None)
+        return count
+
+    def length(self, wire: Wire) -> Fraction | None:
+        """Return the metres of a cable, of a leg those of its breakout cable.
+
+        None where the inventory does not say where the racks are, of fixed cables that exist, of a trunk and of a
+        circuit.
+        """
+        if wire.kind == "fixed":
+            return self.metres[wire.a.device, wire.a.port]
+        return None if wire.sort is None else length(self.inventory, wire.a.device, wire.b.device, wire.sort)
+
+    def cable_of(self, lane: Lane) -> str:
+        """Return what the fixed cable of a lane is called, or its leg of a breakout; empty if its port has none."""
+        number = self._cable.get(lane.socket)
+        if number is None:
+            return ""
+        return f"F{number}" + (f"-{lane.lane}" if self.inventory.port[lane.socket].lanes > 1 else "")
+
+    @cached_property
+    def _cable(self) -> dict[tuple[str, str], int]:
+        """Numbers of fixed cables, from 1, by host and port."""
+        return {socket: row for row, socket in enumerate(dict.fromkeys(one.socket for one in self.fixed), start=1)}
+
+    @cached_property
+    def _number(self) -> dict[Lane, int]:
+        """The number of each lane on its host, from 0."""
+        return {
+            Lane(host.name, port.name, lane): number
+            for host in self.inventory.hosts
+            for number, (port, lane) in enumerate(lanes_of(host))
+        }
