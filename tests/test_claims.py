@@ -41,7 +41,7 @@ ALLOWED = {
     "finder/runners_up.py": 1,
     "finder/survey.py": 1,
     "schedulers/evaluation.py": 1,
-    "pricing/flows/demands.py": 3,
+    "solve/flows/program.py": 3,
     "solve/discrete.py": 1,
     "solve/program.py": 2,
 }

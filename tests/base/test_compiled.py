@@ -49,11 +49,7 @@ from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.deferral import defer
-from topodesign.pricing.flows import kernels as concurrent_kernels
-from topodesign.pricing.flows.arcs import equal_split
-from topodesign.pricing.flows.balanced import balanced_flow
-from topodesign.pricing.flows.concurrent import tree
-from topodesign.pricing.flows.quotient import quotient
+from topodesign.pricing.split_routes import equal_split
 from topodesign.runtime.msccl import flat_kernels
 from topodesign.runtime.mscclpp import flat_kernels as plan_kernels
 from topodesign.runtime.mscclpp import prove_kernels
@@ -73,9 +69,13 @@ from topodesign.schedulers.ten.greedy import copy_chunks
 from topodesign.schedulers.ten.merging import repaired
 from topodesign.schedulers.ten.network import chunks_of, network_of
 from topodesign.solve import flow_kernels
+from topodesign.solve.flows import kernels as concurrent_kernels
+from topodesign.solve.flows.concurrent import tree
+from topodesign.solve.flows.potentials import balanced_flow
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology import symmetry
 from topodesign.topology.library import build
+from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels, fields, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves

@@ -240,7 +240,7 @@ def test_it_shares_nothing_with_the_makers() -> None:
         ("topodesign.catalog.rows", "Row"),
         ("topodesign.pricing.all_to_all", "all_to_all"),
         ("topodesign.pricing.efforts", "Effort"),
-        ("topodesign.pricing.flows.concurrent", "ConcurrentFlow"),
+        ("topodesign.solve.flows.concurrent", "ConcurrentFlow"),
         ("topodesign.pricing.deferral", "Moves"),
         ("topodesign.pricing.split_deferral", "best_deferral"),
         ("topodesign.topology.library", "build"),

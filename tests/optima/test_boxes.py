@@ -11,8 +11,8 @@ from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.boxes import join, named_box
 from topodesign.optima.boxes import ANY_ORDER, PARTS, box_rates, exchange_bound
+from topodesign.optima.flow_optimum import flow_optimum
 from topodesign.optima.throughput import throughput
-from topodesign.pricing.flows.flow_optimum import flow_optimum
 
 GB = 10**9
 

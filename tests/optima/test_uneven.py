@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.pricing.test_demands import by_pairs
+from tests.solve.flows.test_program import by_pairs
 from topodesign import Paths, schedule
 from topodesign.base.errors import ParameterError
 from topodesign.optima.uneven import price_uneven
@@ -24,7 +24,7 @@ def test_thirty_matrices_cost_what_a_linear_program_says(seed: int) -> None:
     topology = build(SPECS[seed % 4])
     name = ("zipf:1.2", "dirichlet:0.3")[seed % 2]
     found = price_uneven(topology, name, tokens=60, seed=seed, piece=1, bandwidth=8 * topology.degree)
-    least = by_pairs(topology, found.flow.demand, [0] * len(topology.src))
+    least = by_pairs(topology, found.demand.amounts, [0] * len(topology.src))
     assert found.claims[0].proven
     assert float(found.seconds) == pytest.approx(least, rel=1e-7)
     assert found.regret is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from topodesign.collectives import ALLREDUCE
-from topodesign.pricing.flows.shared import Multicast, share_links
 from topodesign.pricing.groups import shared
+from topodesign.solve.flows.multicast import Multicast, share_links
 from topodesign.topology.library import build
 
 

@@ -10,7 +10,7 @@ from topodesign import as_fabric, schedule, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.pricing.flows.flow_optimum import flow_optimum
+from topodesign.optima.flow_optimum import flow_optimum
 
 WIDE = [
     "boxes(dgx_h100,complete(3))",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.pricing.test_demands import by_pairs
+from tests.solve.flows.test_program import by_pairs
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.compiler.ir import Messages

@@ -32,13 +32,13 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.flows.arcs import arc_flow
-from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
+from topodesign.solve.flows.program import program_flow
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
+from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 
 SAMPLES = (
@@ -87,7 +87,7 @@ def test_best_plans_of_fewest_steps(spec: str, collective: Collective) -> None:
     way = topology.transpose() if collective.like(GATHER) else topology
     assert made.rounds.steps == eccentricity(way, collective.root)
     if collective.root is None:
-        assert factor >= arc_flow(quotient(topology)).lower
+        assert factor >= program_flow(quotient(topology)).lower
         assert made.bound == exchange(topology, collective, steps=made.rounds.steps).bound
     else:
         assert factor >= Fraction(topology.nodes - 1, topology.nodes)
@@ -125,7 +125,7 @@ def check_all(spec: str) -> bool:
     if topology.nodes < 2:
         return False
     try:
-        exact = arc_flow(quotient(topology)).lower
+        exact = program_flow(quotient(topology)).lower
     except DisconnectedError:
         return False
     for collective in (ALL_TO_ALL, SCATTER.at(topology.nodes // 2), GATHER.at(topology.nodes // 2)):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.pricing.test_demands import by_pairs
+from tests.solve.flows.test_program import by_pairs
 from topodesign import schedule, simulate, verify
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError

@@ -204,9 +204,9 @@ def _most_parallel(spec: str) -> int:
 
 def drafted(spec: Spec, degree: int) -> Draft | None:
     """Return what a spec builds; None if that is no connected topology of the degree."""
-    from topodesign.pricing.flows.arcs import own_distances  # noqa: PLC0415  heavy
-    from topodesign.pricing.flows.quotient import quotient  # noqa: PLC0415
+    from topodesign.pricing.split_routes import own_distances  # noqa: PLC0415  heavy
     from topodesign.topology.library import build  # noqa: PLC0415
+    from topodesign.topology.quotient import quotient  # noqa: PLC0415
 
     try:
         topology = build(spec)

@@ -18,7 +18,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.replayed import Digraph, Ints, Orbits, Wrong
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.efforts import Effort
-from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.solve.flows.concurrent import ConcurrentFlow
 from topodesign.topology.topology import Topology
 
 _SAFE = 2**62

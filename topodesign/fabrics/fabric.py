@@ -227,6 +227,7 @@ class Fabric:
                 topology.src[real],
                 topology.dst[real],
                 topology.capacity[real],
+                symmetry=topology.symmetry,
                 switches=topology.switches,
             )
         ports = topology.degree

@@ -23,10 +23,10 @@ from topodesign.base.errors import TopodesignError
 from topodesign.fabrics.boxes import Box, Wiring, join, wired
 from topodesign.fabrics.contraction import contracted
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.optima.throughput import throughput
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.topology.topology import Topology
 
 ANY_ORDER = "the inside carries whatever may come, however NICs are numbered"

@@ -21,9 +21,9 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
+from topodesign.optima.flow_optimum import FLOWS
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
-from topodesign.pricing.flows.flow_optimum import FLOWS
 from topodesign.pricing.groups import degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology

@@ -14,11 +14,11 @@ from topodesign.base.units import Quantity, as_size, read_number
 from topodesign.collectives import Collective
 from topodesign.fabrics.node_values import Costs, as_latency
 from topodesign.fabrics.places import PlaceLike
+from topodesign.optima.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.optima.question import Asked, Question, asked
 from topodesign.optima.throughput import best_throughput
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 
 _Best = TypeVar("_Best")
 METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum

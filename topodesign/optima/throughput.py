@@ -15,9 +15,9 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import links_in_words, names_in_words
+from topodesign.optima.flow_optimum import across
 from topodesign.optima.forest.bottleneck import Optimum, narrowest, optimum
 from topodesign.optima.question import Pass, Question, asked
-from topodesign.pricing.flows.flow_optimum import across
 from topodesign.solve.maxflow import worst_ratio
 
 

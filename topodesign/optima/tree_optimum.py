@@ -29,9 +29,9 @@ from topodesign.optima.alternatives import (
     trade_offs,
     upgrades,
 )
+from topodesign.optima.flow_optimum import BindingLink, Doubled
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words, cut_bound
-from topodesign.pricing.flows.flow_optimum import BindingLink, Doubled
 
 _MOST_LINKS = 8  # links of a bottleneck that are shown one by one
 _IN_TURN = "reduce-scatter, then allgather"

@@ -18,12 +18,11 @@ from topodesign.base.units import Quantity, as_size, format_time
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.optima.flow_optimum import best_flow, traffic_on
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.pricing.flows.demands import MOST_COLUMNS
-from topodesign.pricing.flows.flow_optimum import best_flow
-from topodesign.pricing.flows.matrix import MatrixFlow, traffic_on
-from topodesign.pricing.flows.paths import path_flow, taken_apart
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
+from topodesign.solve.flows.paths import path_flow, taken_apart
+from topodesign.solve.flows.program import FEW_COLUMNS, MOST_COLUMNS, TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -34,7 +33,7 @@ class UnevenPrice(Result):
     place: Fabric  # where
     demand: Demand  # how many pieces go from each vertex to each
     piece: Fraction  # bytes of one of these
-    flow: MatrixFlow  # how they are routed
+    flow: TrafficTime  # how long they take
     even: Fraction | None  # load of the fullest link if as much went between all; None where that flow is too large
     kept: Fraction | None  # that of this traffic over the paths of the best flow for even traffic; None there
 
@@ -54,13 +53,13 @@ class UnevenPrice(Result):
     @property
     def sent(self) -> Fraction:
         """Bytes that leave their nodes."""
-        return int(self.flow.demand.astype(object).sum()) * self.piece
+        return int(self.demand.amounts.astype(object).sum()) * self.piece
 
     @property
     def fullest(self) -> Fraction:
         """What the node that sends or receives most has, over the mean of all nodes."""
-        most = max(int(self.flow.demand.sum(axis=axis).max()) for axis in (0, 1))
-        total = int(self.flow.demand.sum())
+        most = max(int(self.demand.amounts.sum(axis=axis).max()) for axis in (0, 1))
+        total = int(self.demand.amounts.sum())
         return Fraction(most * len(self.place.compute), total) if total else Fraction(1)
 
     def _seconds(self, load: Fraction) -> Fraction:
@@ -69,12 +68,12 @@ class UnevenPrice(Result):
     @property
     def seconds(self) -> Fraction:
         """Seconds by bandwidth, exactly."""
-        return self._seconds(self.flow.upper)
+        return self._seconds(self.flow.time)
 
     @property
     def bound(self) -> Fraction:
         """Seconds that no routing goes below."""
-        return self._seconds(self.flow.lower)
+        return self._seconds(self.flow.bound)
 
     @property
     def even_seconds(self) -> Fraction | None:
@@ -91,7 +90,7 @@ class UnevenPrice(Result):
         """Time over paths for even traffic over that for this: at least, if this is not proven; null as those."""
         if self.kept is None:
             return None
-        return self.kept / self.flow.upper if self.flow.upper else Fraction(1)
+        return self.kept / self.flow.time if self.flow.time else Fraction(1)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -175,7 +174,7 @@ def price_uneven(
         raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
     size, demand = as_size(piece) * own.unit, own.amounts
-    flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else None)
+    flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else FEW_COLUMNS)
     if progress is not None:
         progress(0.5)
     even: Fraction | None

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import moore_distances
@@ -18,14 +20,15 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess, read_number
 from topodesign.fabrics.places import as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
-from topodesign.pricing.flows.arcs import arc_flow, equal_split, own_distances
-from topodesign.pricing.flows.balanced import GAP, balanced_flow
-from topodesign.pricing.flows.concurrent import ConcurrentFlow
-from topodesign.pricing.flows.quotient import quotient
-from topodesign.pricing.flows.trees import tree_flow
+from topodesign.pricing.split_routes import equal_split, own_distances
+from topodesign.solve.flows.columns import tree_flow
+from topodesign.solve.flows.concurrent import ConcurrentFlow
+from topodesign.solve.flows.potentials import GAP, balanced_flow
+from topodesign.solve.flows.program import program_flow
 from topodesign.topology.factors import factors_of
 from topodesign.topology.library import TopologyLike
-from topodesign.topology.topology import Topology
+from topodesign.topology.quotient import quotient
+from topodesign.topology.topology import IntArray, Topology
 
 EXACT_ROWS = 520  # orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry
 
@@ -48,7 +51,8 @@ class AllToAll(Result):
       of this one.
     * ``equal_split``: what equal-cost multi-path routing takes, which parts traffic over all links on shortest paths
       alike.
-    * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
+    * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone, or
+      where it is that of the ``factors`` of a Cartesian product.
     """
 
     topology: Topology  # the topology
@@ -59,6 +63,7 @@ class AllToAll(Result):
     distances: Fraction | None
     equal_split: Fraction | None
     flow: ConcurrentFlow | None
+    factors: tuple[AllToAll, ...] = ()  # of a product that was taken dimension by dimension, the fastest running first
 
     KEYS = (
         "bandwidth",
@@ -80,6 +85,28 @@ class AllToAll(Result):
         small = self.flow.quotient
         quick = len(small.sources) + len(small.room) <= QUICK_ROWS
         return tree_flow(small, shortest=True).upper if quick else None
+
+    @cached_property
+    def link_prices(self) -> IntArray:
+        """A price of every link, whole, which prove ``lower`` together; nothing where bounds alone are known.
+
+        In a product they are those of the first factor that takes longest, on the links of its dimension.
+        """
+        graph = self.topology
+        prices = np.zeros(len(graph.src), dtype=object)
+        if self.flow is not None:
+            small = self.flow.quotient
+            prices[small.arcs] = np.array([int(price) for price in self.flow.prices], dtype=object)[small.kind]
+        stride = 1
+        for factor in self.factors:
+            there = factor.topology
+            tail, head = (end // stride % there.nodes for end in (graph.src, graph.dst))
+            if factor.lower * graph.degree == self.lower * there.degree:
+                along = np.flatnonzero(tail != head)
+                prices[along] = factor.link_prices[there.link_index(tail[along], head[along])]
+                break
+            stride *= there.nodes
+        return prices
 
     @property
     def exact(self) -> bool:
@@ -219,14 +246,14 @@ def all_to_all(
     bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
     few = rows <= QUICK_ROWS and graph.nodes <= _QUICK_NODES and size * rows <= _QUICK_TREES
     if wanted in {"exact", "auto", "quick"} and not (few if wanted == "quick" else rows <= EXACT_ROWS):
-        factors = [(factor, all_to_all(factor, effort=wanted, seconds=limit)) for factor in factors_of(graph)]
-        if factors and all(one.exact for _, one in factors):
+        product = _of_factors(graph, wanted, limit)
+        if product:
             tell(progress, 1.0)
-            value = max(one.lower * Fraction(graph.degree, factor.degree) for factor, one in factors)
-            return replace(bounds, lower=value, upper=value, method="dimension by dimension")
+            value = max(one.lower * Fraction(graph.degree, one.topology.degree) for one in product)
+            return replace(bounds, lower=value, upper=value, method="dimension by dimension", factors=product)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
-        "linear-program": lambda: arc_flow(small),
+        "linear-program": lambda: program_flow(small),
         "approximate": lambda: balanced_flow(small, gap=share, seconds=limit, progress=progress),
         "bounds": lambda: None,
     }
@@ -239,6 +266,30 @@ def all_to_all(
     if flow is None:
         return bounds
     return replace(bounds, lower=max(flow.lower, bounds.lower), upper=flow.upper, method=flow.method, flow=flow)
+
+
+def exact_where_alike(graph: Topology) -> AllToAll | None:
+    """Return the exact price where factors or symmetry make it small, else None.
+
+    * ``graph``: direct-connect, strongly connected.
+    """
+    moore = moore_distances(graph.nodes, graph.degree, duplex=graph.is_duplex)
+    if product := _of_factors(graph, "auto", None):
+        value = max(one.lower * Fraction(graph.degree, one.topology.degree) for one in product)
+        return AllToAll(graph, value, value, "dimension by dimension", moore, None, None, None, product)
+    if graph.symmetry is None or len(graph.symmetry.representatives) == graph.nodes:
+        return None
+    small = quotient(graph)
+    if len(small.sources) + len(small.room) > EXACT_ROWS:
+        return None
+    flow = tree_flow(small)
+    return AllToAll(graph, flow.lower, flow.upper, flow.method, moore, None, None, flow) if flow.exact else None
+
+
+def _of_factors(graph: Topology, effort: Effort, seconds: float | None) -> tuple[AllToAll, ...]:
+    """Return the prices of the factors of a product, if it is one and all are exact."""
+    factors = tuple(all_to_all(factor, effort=effort, seconds=seconds) for factor in factors_of(graph))
+    return factors if all(one.exact for one in factors) else ()
 
 
 def _gap(value: Fraction | float | str) -> Fraction:

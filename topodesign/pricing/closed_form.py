@@ -11,11 +11,11 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost
-from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.base.errors import TopologyError
 from topodesign.base.progress import Progress, each, in_pieces
 from topodesign.pricing import kernels
 from topodesign.solve.maxflow import matching_flow
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology, disconnected
 
 _CORES = os.cpu_count() or 1
 _MOST_PORTS = 2**20
@@ -226,17 +226,6 @@ def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> C
 def fullest(load: IntArray, capacity: IntArray) -> Fraction:
     """Return the largest load of a link over its capacity."""
     return max(Fraction(int(load[capacity == room].max()), room) for room in np.unique(capacity).tolist())
-
-
-def disconnected(topology: Topology) -> DisconnectedError:
-    """Return what to raise where some node does not reach some other; it names one."""
-    hint = (
-        "; --read links=duplex takes every edge both ways" if topology.spec is None and not topology.is_duplex else ""
-    )
-    return DisconnectedError(
-        f"not every node reaches every other ({topology.describe_unreached()}), so no collective of all with all runs "
-        f"on this topology{hint}"
-    )
 
 
 def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:

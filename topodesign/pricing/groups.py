@@ -10,8 +10,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.part import Others
-from topodesign.pricing.flows.demands import UnreachableError, demand_flow
-from topodesign.pricing.flows.shared import Multicast, SharedLinks, share_links
+from topodesign.solve.flows.multicast import Multicast, SharedLinks, share_links
+from topodesign.solve.flows.program import UnreachableError, demand_flow
 from topodesign.topology.topology import Topology
 
 

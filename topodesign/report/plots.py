@@ -15,11 +15,11 @@ from topodesign.fabrics.networks import is_graph
 from topodesign.fabrics.places import as_place
 from topodesign.finder.known import Known
 from topodesign.finder.pareto import Pareto
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.timing.plans import Simulation
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.boxes import boxes_drawing, cut_drawing
 from topodesign.report.charts.by_size import by_size_chart, winners_chart
 from topodesign.report.charts.chart import Chart, Drawing

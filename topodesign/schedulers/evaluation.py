@@ -19,10 +19,10 @@ from topodesign.pricing import closed_form
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.evaluation import dearer
-from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.workload import Runtimes, Workload, as_workload
 from topodesign.schedulers.price import PlanPrices, price_plans
+from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 

@@ -5,7 +5,7 @@ links at every step, and nodes to themselves. Every source has a flow of its own
 time of a step is that of its fullest link, so that the least sum of these is a linear program, and its optimum is that
 of all plans of so many steps: any plan is such a flow, and any such flow is taken apart into ways of parts of blocks.
 
-By symmetry (:mod:`topodesign.pricing.flows.quotient`) one source of every orbit is enough, whose flow may be such that
+By symmetry (:mod:`topodesign.topology.quotient`) one source of every orbit is enough, whose flow may be such that
 every automorphism that leaves the source in its place keeps it: so there is one variable for all the links that these
 turn into each other.
 """
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.pricing.flows.quotient import Quotient, fixed_orbits
 from topodesign.schedulers.steps_bound import SCALES
 from topodesign.solve.program import Entries, Program
+from topodesign.topology.quotient import Quotient, fixed_orbits
 from topodesign.topology.topology import IntArray
 
 

@@ -21,16 +21,16 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
+from topodesign.optima.flow_optimum import FLOWS, best_flow
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
-from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
-from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
-from topodesign.pricing.flows.paths import taken_apart
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
+from topodesign.solve.flows.paths import taken_apart
+from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_flow
 
 
 def _make(request: Request) -> list[Plan]:

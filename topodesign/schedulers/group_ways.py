@@ -23,12 +23,13 @@ from topodesign.base.latency import Latency
 from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.optima.flow_optimum import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.timing.trees import simulate_trees
 from topodesign.pricing.all_to_all import all_to_all
-from topodesign.pricing.flows.matrix import MatrixFlow, traffic_on
 from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.price import price_plans
+from topodesign.solve.flows.program import TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_OF_TREES = 64  # nodes of a fabric whose trees are packed in a second or so
@@ -72,7 +73,7 @@ class Wires:
     place: Topology | Fabric  # a fabric, or a topology whose nodes have the bandwidth of ``fabric``
     fabric: Fabric  # the same as a fabric
     latency: Latency  # what messages take beside their bytes
-    routed: dict[tuple[str, tuple[tuple[int, ...], ...]], MatrixFlow] = field(default_factory=dict)
+    routed: dict[tuple[str, tuple[tuple[int, ...], ...]], TrafficTime] = field(default_factory=dict)
     trees: dict[str, list[Way]] = field(default_factory=dict)
 
     @classmethod
@@ -109,7 +110,7 @@ class Wires:
         out = links.dst[links.src == node]
         return -(-messages // len(out)) if set(out.tolist()) & links.switches else 1
 
-    def flow(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> MatrixFlow:
+    def flow(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> TrafficTime:
         """Return how a pattern of traffic in groups is routed, of a unit for each pair."""
         if (kind, groups) not in self.routed:
             demand = np.zeros((self.fabric.topology.nodes,) * 2, dtype=np.int64)
@@ -121,7 +122,7 @@ class Wires:
 
     def load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
         """Return the seconds that a byte of each pair takes."""
-        return self.flow(kind, groups).upper / self.fabric.unit
+        return self.flow(kind, groups).time / self.fabric.unit
 
 
 def _pairs(kind: str, group: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -154,7 +155,7 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
     direct = Way(kind, halves * wires.step(far, starts), halves * part * wires.load(kind, those))
     least = wires.step(far)
     if collective in {"all-to-all", "send"}:
-        floor = wires.flow(kind, those).lower / wires.fabric.unit * part
+        floor = wires.flow(kind, those).bound / wires.fabric.unit * part
     else:
         floor = _floor(
             wires.fabric, halves, [(group[0], group[-1]) if kind == "exchange" else group for group in those]

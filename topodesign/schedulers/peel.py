@@ -28,11 +28,11 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.flows.quotient import Quotient, quotient
 from topodesign.schedulers.balanced_paths import MOST_HOPS, balanced_paths, hops_of
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
 from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.spff import check_chunks
+from topodesign.topology.quotient import Quotient, quotient
 from topodesign.topology.topology import IntArray, Topology
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # those whose blocks have one source and one destination

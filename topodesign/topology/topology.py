@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arrays import owned, sealed
-from topodesign.base.errors import TooLargeError, TopologyError
+from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.topology.symmetry import Symmetry
 
@@ -319,6 +319,17 @@ class Topology:
         graph.add_nodes_from((node, {"switch": node in self.switches}) for node in range(self.nodes))
         graph.add_weighted_edges_from(self.links(), weight="capacity")
         return graph
+
+
+def disconnected(topology: Topology) -> DisconnectedError:
+    """Return the error for a topology in which some node does not reach some other; it names one."""
+    hint = (
+        "; --read links=duplex takes every edge both ways" if topology.spec is None and not topology.is_duplex else ""
+    )
+    return DisconnectedError(
+        f"not every node reaches every other ({topology.describe_unreached()}), so no collective of all with all runs "
+        f"on this topology{hint}"
+    )
 
 
 def _integers(values: NDArray[Any]) -> IntArray:

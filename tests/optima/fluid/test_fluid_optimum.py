@@ -18,12 +18,12 @@ from topodesign.collectives import ALL_TO_ALL, ALLGATHER
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.alternatives import best_allreduce
+from topodesign.optima.flow_optimum import flow_optimum
 from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum, problem_of
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
 from topodesign.optima.throughput import throughput
-from topodesign.pricing.flows.flow_optimum import flow_optimum
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
 PCIE = {"PCIe": 1, "InfiniBand": 1}

@@ -15,7 +15,7 @@ from topodesign import as_fabric, pareto_boxes, schedule, simulate, throughput
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.pricing.flows.flow_optimum import flow_optimum
+from topodesign.optima.flow_optimum import flow_optimum
 from topodesign.report.boxes.candidates import graphs_of
 
 GB = 10**9

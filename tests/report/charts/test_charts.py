@@ -24,11 +24,11 @@ from topodesign import (
     simulate,
 )
 from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.links import picture_of
 

@@ -24,7 +24,7 @@ from topodesign import (
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.fabrics.boxes import join
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.design.growth import bound_of
 from topodesign.report.design.reading import read_request

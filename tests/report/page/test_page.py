@@ -28,8 +28,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.page.page import Page
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"

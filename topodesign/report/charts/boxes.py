@@ -14,9 +14,9 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.compiler.wires import boxes_of
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.charts.structure import drawn
 from topodesign.topology.topology import Topology

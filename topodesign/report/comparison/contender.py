@@ -17,6 +17,7 @@ from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.kinds import kind_of
@@ -27,7 +28,6 @@ from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.deferral import why_not
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known

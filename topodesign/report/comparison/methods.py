@@ -25,6 +25,7 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
+from topodesign.optima.flow_optimum import FLOWS, flow_optimum
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import best_throughput
 from topodesign.plans.plan import Plan
@@ -32,7 +33,6 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.conditions import Run
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.for_size import (

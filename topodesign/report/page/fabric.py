@@ -12,13 +12,13 @@ from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report, verify
 from topodesign.plans.timing.plans import Simulation, simulate
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.boxes import cut_drawing
 from topodesign.report.charts.chart import Chart, Drawing, Series

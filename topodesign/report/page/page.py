@@ -19,11 +19,11 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.finder.pareto import Pareto
+from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
-from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import as_workload
 from topodesign.report.design.answer import Decision
 from topodesign.report.page.answer import answer_document

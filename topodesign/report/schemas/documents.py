@@ -159,7 +159,7 @@ SHAPES: dict[str, Shape | str] = {
         *variants(
             {
                 "optima.tree_optimum:FabricOptimum": "over trees",
-                "pricing.flows.flow_optimum:FlowOptimum": "of all-to-all, scatter and gather",
+                "optima.flow_optimum:FlowOptimum": "of all-to-all, scatter and gather",
                 "optima.fluid.fluid_optimum:FluidOptimum": "with --method fluid",
                 "optima.purchase:Purchase": "with --upgrade",
                 "optima.failures:SingleFailures": "with --failures",

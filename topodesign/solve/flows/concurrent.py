@@ -1,4 +1,4 @@
-"""The value that every method returns: a flow that is reached and prices of links that bound it, in whole numbers."""
+"""A flow that is reached and prices of links that bound its time, in whole numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import ParameterError
-from topodesign.pricing.flows.kernels import shortest_tree, tree_loads
-from topodesign.pricing.flows.quotient import Quotient
+from topodesign.solve.flows.kernels import shortest_tree, tree_loads
+from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray, Topology
 
 Amounts = Any  # integers: int64, or Python's own (dtype object) where 64 bits are too few
@@ -22,9 +22,10 @@ _SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class ConcurrentFlow:
-    """All-to-all as a flow, every node sending a shard to every other, with proofs of what it costs.
+    """Every source's data to all their goals at once, as a flow, with proofs of the time.
 
-    Both bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
+    Times are largest loads of a link over its capacity; those of an all-to-all are told as bandwidth factors, too. Both
+    bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
     prices of the links. :meth:`check` does so once more and looks at every node.
 
     * ``amounts``: what the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their
@@ -50,21 +51,30 @@ class ConcurrentFlow:
         return self.upper
 
     @cached_property
-    def upper(self) -> Fraction:
-        """The bandwidth factor that this flow reaches: that of its fullest link."""
+    def time(self) -> Fraction:
+        """The largest load of a link over its capacity."""
         loads, room = self.quotient.loads(self.amounts), self.quotient.room.tolist()
-        fullest = max(Fraction(load, capacity) for load, capacity in zip(loads, room, strict=True))
-        return as_factor(self.topology, fullest / self.denominator)
+        return max(Fraction(load, capacity) for load, capacity in zip(loads, room, strict=True)) / self.denominator
 
     @cached_property
-    def lower(self) -> Fraction:
-        """The bandwidth factor that no flow undercuts, as the prices of the links prove."""
+    def bound(self) -> Fraction:
+        """The time that no flow undercuts, as the prices of the links prove."""
         return price_bound(self.quotient, self.prices, shortest=self.shortest)
+
+    @property
+    def upper(self) -> Fraction:
+        """The bandwidth factor that this flow reaches: that of its fullest link."""
+        return as_factor(self.topology, self.time)
+
+    @property
+    def lower(self) -> Fraction:
+        """The bandwidth factor that no flow undercuts."""
+        return as_factor(self.topology, self.bound)
 
     @property
     def exact(self) -> bool:
         """Whether the two bounds meet, so that this flow is proved to be optimal."""
-        return self.lower == self.upper
+        return self.bound == self.time
 
     @cached_property
     def scale(self) -> int:
@@ -87,7 +97,8 @@ class ConcurrentFlow:
         amounts = self._symmetric[0]
         every = np.zeros(len(topology.src), dtype=amounts.dtype)
         if quotient.symmetry is None:
-            every[quotient.arcs] = amounts[source]
+            if source in quotient.sources:
+                every[quotient.arcs] = amounts[np.searchsorted(quotient.sources, source)]
             return sealed(every)
         home = int(quotient.symmetry.represented_by[source])
         way = quotient.symmetry.transversal(source)
@@ -97,20 +108,25 @@ class ConcurrentFlow:
 
     def check(self) -> None:
         """Look at every node of every source, and at every link of the whole, in whole numbers."""
-        topology = self.topology
+        topology, quotient = self.topology, self.quotient
         total = np.zeros(len(topology.src), dtype=object)
-        for source in range(topology.nodes):
+        for source in range(topology.nodes) if quotient.demand is None else quotient.sources.tolist():
             amounts = self.source_amounts(source)
             gain = np.zeros(topology.nodes, dtype=object)
             np.add.at(gain, topology.dst, amounts)
             np.subtract.at(gain, topology.src, amounts)
-            wanted = np.full(topology.nodes, self.scale, dtype=object)
-            wanted[source] = -self.scale * (topology.nodes - 1)
-            if np.any(amounts < 0) or np.any(gain != wanted):
+            row = 0 if quotient.demand is None else int(np.searchsorted(quotient.sources, source))
+            wanted = self.scale * _row(quotient.wanted, row).astype(object)
+            wanted[source] = 0
+            wanted[source] = -wanted.sum()
+            nodes = np.arange(topology.nodes)
+            # A node that wants nothing may keep some of what it could pass on.
+            wrong = (gain != wanted) & ((wanted > 0) | (gain < wanted)) & (nodes != source)
+            if np.any(amounts < 0) or np.any(wrong) or (quotient.demand is None and gain[source] != wanted[source]):
                 raise ValueError(f"node {source} does not bring a shard to every other")
             total += amounts
         fullest = max(Fraction(load, room) for load, room in zip(total, topology.capacity.tolist(), strict=True))
-        if as_factor(topology, fullest / self.scale) != self.upper:
+        if fullest / self.scale != self.time:
             raise ValueError("the fullest link is not as full as the flow says")
 
 
@@ -120,9 +136,9 @@ def as_factor(topology: Topology, load: Fraction) -> Fraction:
 
 
 def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) -> Fraction:
-    """Return the bandwidth factor that prices of links prove necessary (weak duality).
+    """Return the time that prices of links prove necessary (weak duality).
 
-    Every shard pays the prices of the links that it crosses, at least those of a cheapest path, and a link of capacity
+    All data pay the prices of the links that it crosses, at least those of a cheapest path, and a link of capacity
     c at load U takes in c * U times its price: so U is at least the sum of all distances over that of all capacities at
     their prices.
 
@@ -132,7 +148,7 @@ def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
     """
     loads, far = trees(quotient, arc_lengths(quotient, prices, shortest=shortest))
     total = sum((loads.astype(object) @ np.asarray(prices)).tolist()) if shortest else sum(far)
-    return as_factor(quotient.topology, Fraction(total, paid(quotient.room, prices)))
+    return Fraction(total, paid(quotient.room, prices))
 
 
 def paid(room: IntArray, prices: Amounts) -> int:
@@ -147,24 +163,25 @@ def arc_lengths(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
 
 
 def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
-    """Return what shortest-path trees from all sources load, and how far their nodes are, times the sources' weights.
+    """Return what shortest-path trees from all sources load, and how far their data go, times the sources' weights.
 
     * ``quotient``: the topology with its orbits.
     * ``lengths``: integers of any size, one for every arc, none negative.
 
-    Returns: shards on every orbit of arcs, shape ``(sources, orbits)``; and the sum of all distances from each source.
+    Returns: what every orbit of arcs carries, shape ``(sources, orbits)``; and the sum of all distances from each
+    source, each times what goes there.
     """
     nodes, many = quotient.topology.nodes, len(quotient.sources)
     loads = np.zeros((many, len(quotient.room)), dtype=np.int64)
-    if int(lengths.max()) * nodes * nodes < _SAFE:
+    if int(lengths.max()) * nodes * quotient.most < _SAFE:
         far = np.zeros(many, dtype=np.int64)
         tree_loads(*quotient.graph, lengths.astype(np.int64), loads, far)
         return loads, [weight * total for weight, total in zip(quotient.weight.tolist(), far.tolist(), strict=True)]
     sums = []
     for row, (source, weight) in enumerate(zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True)):
         distance, via, order = tree(quotient, source, lengths)
-        sums.append(weight * int(distance.sum()))
-        np.add.at(loads[row], quotient.kind, weight * carried(quotient, via, order))
+        sums.append(weight * int((distance * _row(quotient.wanted, row)).sum()))
+        np.add.at(loads[row], quotient.kind, weight * carried(quotient, row, via, order))
     return loads, sums
 
 
@@ -179,12 +196,17 @@ def tree(quotient: Quotient, source: int, lengths: Amounts) -> tuple[Amounts, In
     return distance, via, order
 
 
-def carried(quotient: Quotient, via: IntArray, order: IntArray) -> IntArray:
-    """Return how many shards a tree brings on every arc."""
+def carried(quotient: Quotient, row: int, via: IntArray, order: IntArray) -> IntArray:
+    """Return how much a tree of a source, told by its place among the sources, brings on every arc."""
     src, arc_to = quotient.src.tolist(), via.tolist()
-    behind = [1] * len(arc_to)
+    behind: list[int] = _row(quotient.wanted, row).tolist()
     amounts = np.zeros(len(quotient.arcs), dtype=np.int64)
-    for node in order[:0:-1].tolist():
+    for node in order[order >= 0][:0:-1].tolist():
         behind[src[arc_to[node]]] += behind[node]
         amounts[arc_to[node]] = behind[node]
     return amounts
+
+
+def _row(demand: IntArray, row: int) -> IntArray:
+    chosen: IntArray = demand[row if len(demand) > 1 else 0]
+    return chosen

@@ -1,4 +1,4 @@
-"""All-to-all seen through symmetry: one source of every orbit of nodes, one load for every orbit of links.
+"""Flows seen through symmetry: one source of every orbit of nodes, one load for every orbit of links.
 
 An optimal flow may be taken symmetric (average it over the group), so that the flows of the sources of one orbit are
 images of each other, and the links of one orbit are equally full. Without symmetry every node and link is an orbit.
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import TooLargeError, TopologyError
-from topodesign.pricing.closed_form import disconnected, distances
 from topodesign.topology.symmetry import Symmetry, joined
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology, disconnected
 
 _MOST_IMAGES = 2**27  # nodes times nodes of an orbit for which permutations are compared
 
@@ -33,6 +32,19 @@ class Quotient:
     arcs: IntArray  # the links that are no self-loops, as positions among the topology's
     kind: IntArray  # for every arc the number of its orbit, from 0
     room: IntArray  # for every orbit of arcs the sum of their capacities
+    # what goes from each source to each node, shape ``(sources, nodes)``, or one row that is the same for all sources;
+    # a shard to every node if None
+    demand: IntArray | None = None
+
+    @cached_property
+    def wanted(self) -> IntArray:
+        """The demand; what a source has for itself does not count."""
+        return sealed(np.ones((1, self.topology.nodes), dtype=np.int64)) if self.demand is None else self.demand
+
+    @cached_property
+    def most(self) -> int:
+        """The most that any source sends, or more."""
+        return int(self.wanted.sum(axis=1).max())
 
     @cached_property
     def src(self) -> IntArray:
@@ -50,9 +62,9 @@ class Quotient:
         return sealed(np.searchsorted(self.src, np.arange(self.topology.nodes + 1)))
 
     @property
-    def graph(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
-        """What kernels begin with: sources, weights, and arcs by their ends and kinds."""
-        return self.sources, self.weight, self.indptr, self.src, self.dst, self.kind
+    def graph(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """What kernels begin with: sources, weights, arcs by their ends and kinds, and the demand."""
+        return self.sources, self.weight, self.indptr, self.src, self.dst, self.kind, self.wanted
 
     @cached_property
     def into(self) -> tuple[IntArray, IntArray]:
@@ -101,9 +113,8 @@ def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
         raise TopologyError("all-to-all over shortest flows needs a direct-connect topology, without switches")
     if topology.nodes < 2:
         raise TopologyError("a collective needs at least 2 nodes")
-    for graph in (topology, topology.transpose()):
-        if np.any(distances(graph, 0) < 0):
-            raise disconnected(topology)
+    if topology.describe_unreached():
+        raise disconnected(topology)
     arcs = np.flatnonzero(topology.src != topology.dst)
     symmetry = topology.symmetry if symmetric else None
     if symmetry is None:

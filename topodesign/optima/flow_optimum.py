@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.cost import Rate
@@ -27,8 +28,16 @@ from topodesign.fabrics.wording import (
     names_in_words,
     with_switches,
 )
-from topodesign.pricing.flows.classes import Limit
-from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
+from topodesign.pricing.all_to_all import exact_where_alike
+from topodesign.solve.flows.program import (
+    FEW_COLUMNS,
+    DemandFlow,
+    TrafficTime,
+    UnreachableError,
+    demand_flow,
+    traffic_time,
+)
+from topodesign.topology.classes import Limit
 from topodesign.topology.topology import IntArray, Topology
 
 FLOWS = (ALL_TO_ALL, SCATTER, GATHER)  # collectives that neither copy nor add
@@ -44,9 +53,45 @@ def flow_optimum(fabric: Fabric, collective: Collective, *, costs: Mapping[str, 
     * ``costs``: of a unit of data on every class of links; the cost of the cheapest of the fastest flows is found then.
     """
     fabric.check_unshared(f"what binds the flow of the {collective}")
-    flow = best_flow(fabric, collective, costs or {})
+    flow = _fastest(fabric, collective, costs or {})
     root = None if collective.root is None else fabric.names[collective.root]
     return FlowOptimum(fabric, collective, flow, root, costs)
+
+
+@dataclass(frozen=True, eq=False)
+class FastestFlow:
+    """The time of a flow that is as fast as any on a fabric, with what proves it."""
+
+    time: Fraction  # largest load of a link over its capacity
+    priced: IntArray  # places, in ``fabric.links()``, of the links whose prices prove it; they are full
+    # how much has to leave a side, of which it says for every vertex whether it is inside; shape ``(nodes,)``
+    crossing: Callable[[NDArray[np.bool_]], int]
+    cost: Fraction | None = None  # the least of those as fast, if there are costs
+
+
+def _fastest(fabric: Fabric, collective: Collective, costs: Mapping[str, Fraction]) -> FastestFlow:
+    """Return how fast a flow can be, in the cheapest way that is exact."""
+    topology = fabric.topology
+    if collective.like(ALL_TO_ALL) and not costs and not topology.switches and not topology.describe_unreached():
+        even = exact_where_alike(topology)
+        if even is not None:
+            time = even.lower * topology.nodes / topology.degree
+            return FastestFlow(
+                time,
+                np.flatnonzero(even.link_prices > 0),
+                lambda inside: int(inside.sum()) * int((~inside).sum()),
+            )
+    flow = best_flow(fabric, collective, costs)
+    back = collective.like(GATHER)
+    priced = flow.binding()
+    if back:
+        priced = np.sort(topology.link_index(flow.topology.dst[priced], flow.topology.src[priced]))
+
+    def crossing(inside: NDArray[np.bool_]) -> int:
+        side = ~inside if back else inside
+        return int(flow.demand[side[flow.sources]][:, ~side].sum())
+
+    return FastestFlow(flow.time, priced, crossing, flow.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +145,14 @@ class LeastCost(Declared):
 class FlowOptimum(TextResult):
     """How fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
-    * ``flow``: the flow, with its proof: in units of the fabric's, a block having one; of a gather on the links turned
-      round.
+    * ``flow``: what is known of the flow: in units of the fabric's, a block having one.
     * ``before``: the best algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had
       one.
     """
 
     fabric: Fabric  # what takes part
     collective: Collective  # all-to-all, scatter or gather
-    flow: DemandFlow
+    flow: FastestFlow
     root: str | None = None  # name of the node of a scatter or gather
     costs: Mapping[str, Fraction] | None = None  # of a unit of data on links of each class, if they were given
     before: Fraction | None = None
@@ -185,10 +229,7 @@ class FlowOptimum(TextResult):
     @cached_property
     def cut(self) -> frozenset[int]:
         """Vertices on the sending side of a cut that alone proves the optimum; empty if none was found."""
-        side = _cut(self.flow)
-        if side and self.collective.like(GATHER):
-            return frozenset(range(len(self.fabric.names))) - side
-        return side
+        return _cut(self.fabric.topology, self.flow)
 
     @cached_property
     def binding(self) -> tuple[int, ...]:
@@ -197,14 +238,16 @@ class FlowOptimum(TextResult):
         if self.cut:
             inside = np.isin(np.arange(topology.nodes), list(self.cut))
             return tuple(np.flatnonzero(inside[topology.src] & ~inside[topology.dst]).tolist())
-        flow, priced = self.flow.topology, self.flow.binding()
-        ends = flow.src[priced], flow.dst[priced]
-        return tuple(np.sort(topology.link_index(*(ends[::-1] if self.collective.like(GATHER) else ends))).tolist())
+        return tuple(self.flow.priced.tolist())
+
+    @cached_property
+    def _links(self) -> list[FabricLink]:
+        every = self.fabric.links()
+        return [every[place] for place in self.binding]
 
     def links(self) -> list[FabricLink]:
         """Return the links that bind."""
-        every = self.fabric.links()
-        return [every[place] for place in self.binding]
+        return self._links
 
     @cached_property
     def upgrades(self) -> dict[str, Fraction]:
@@ -214,7 +257,7 @@ class FlowOptimum(TextResult):
         return {
             kind: self.collective.shards(len(self.fabric.compute))
             * self.fabric.unit
-            / best_flow(_doubled(self.fabric, kind), self.collective, {}).time
+            / _fastest(_doubled(self.fabric, kind), self.collective, {}).time
             for kind in dict.fromkeys(self.fabric.classes)
         }
 
@@ -227,8 +270,7 @@ class FlowOptimum(TextResult):
                 f"no cut alone: {links_in_words(links)}, {format_rate(rate)} in all, cannot bring more blocks to where "
                 "they have to go, over whatever ways"
             )
-        whole = frozenset(range(len(fabric.names)))
-        number = _crossing(self.flow, whole - self.cut if self.collective.like(GATHER) else self.cut)
+        number = self.flow.crossing(np.isin(np.arange(len(fabric.names)), list(self.cut)))
         said, *_ = across(fabric, self.cut, links)
         return f"{said} {f'{number} blocks' if number > 1 else 'block'}"
 
@@ -304,10 +346,7 @@ def best_flow(
         order = np.lexsort((topology.src, topology.dst))
         prices, place[order] = prices[order], place.copy()
         topology = topology.transpose()
-    limits = [
-        Limit(tuple(place[list(links)].tolist()), limit.bandwidth / fabric.unit)
-        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
-    ]
+    limits = fabric_limits(fabric, place)
     sources, row = np.unique(starts, return_inverse=True)
     demand = np.zeros((len(sources), nodes), dtype=np.int64)
     demand[row, goals] = share
@@ -341,17 +380,25 @@ def _doubled(fabric: Fabric, kind: str) -> Fabric:
     return replace(fabric, topology=wider)
 
 
-def _cut(flow: DemandFlow) -> frozenset[int]:
+def _cut(topology: Topology, flow: FastestFlow) -> frozenset[int]:
     """Return a cut that binds as all links do, if one of those that links with a price make does; nothing if none."""
-    topology, priced = flow.topology, flow.binding()
+    priced = flow.priced
     open_ = np.ones(len(topology.src), dtype=np.bool_)
     open_[priced] = False
     tail, head = topology.src[open_], topology.dst[open_]
-    every = frozenset(range(topology.nodes))
+    sides: dict[int, tuple[frozenset[int], frozenset[int]]] = {}  # what each vertex reaches, and what reaches it
     tried: set[frozenset[int]] = set()
+
+    def around(vertex: int) -> tuple[frozenset[int], frozenset[int]]:
+        if vertex not in sides:
+            both = _reach(vertex, tail, head), _reach(vertex, head, tail)
+            sides.update(dict.fromkeys(both[0] & both[1], both))  # those that reach each other reach the same
+        return sides[vertex]
+
+    every = frozenset(range(topology.nodes))
     for at in priced.tolist():
-        for side in (_reach(int(topology.src[at]), tail, head), every - _reach(int(topology.dst[at]), head, tail)):
-            if side not in tried and _ratio(flow, side) == flow.time:
+        for side in (around(int(topology.src[at]))[0], every - around(int(topology.dst[at]))[1]):
+            if side not in tried and _ratio(topology, flow, side) == flow.time:
                 return side
             tried.add(side)
         if len(tried) > _MOST_CUTS:
@@ -368,14 +415,26 @@ def _reach(start: int, tail: IntArray, head: IntArray) -> frozenset[int]:
     return frozenset(np.flatnonzero(reached).tolist())
 
 
-def _ratio(flow: DemandFlow, side: frozenset[int]) -> Fraction:
+def _ratio(topology: Topology, flow: FastestFlow, side: frozenset[int]) -> Fraction:
     """Return what has to leave a side over what its links carry: a bound on the time."""
-    topology = flow.topology
     inside = np.isin(np.arange(topology.nodes), list(side))
     room = int(topology.capacity[inside[topology.src] & ~inside[topology.dst]].sum())
-    return Fraction(_crossing(flow, side), room) if room else Fraction(0)
+    return Fraction(flow.crossing(inside), room) if room else Fraction(0)
 
 
-def _crossing(flow: DemandFlow, side: frozenset[int]) -> int:
-    inside = np.isin(np.arange(flow.topology.nodes), list(side))
-    return int(flow.demand[inside[flow.sources]][:, ~inside].sum())
+def fabric_limits(fabric: Fabric, place: IntArray | None = None) -> list[Limit]:
+    """Return the limits that links share in units of capacity; links have their own numbers, or those of ``place``."""
+    every = np.arange(len(fabric.topology.src)) if place is None else place
+    return [
+        Limit(tuple(every[list(links)].tolist()), limit.bandwidth / fabric.unit)
+        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
+    ]
+
+
+def traffic_on(fabric: Fabric, demand: IntArray, *, most: int = FEW_COLUMNS) -> TrafficTime:
+    """Return what :func:`traffic_time` does on a fabric; the error names what cannot be reached."""
+    try:
+        return traffic_time(fabric.topology, demand, limits=fabric_limits(fabric), most=most)
+    except UnreachableError as error:
+        names = fabric.names
+        raise InfeasibleError(f"{names[error.goal]} cannot be reached from {names[error.source]}") from None

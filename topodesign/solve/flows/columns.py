@@ -1,4 +1,4 @@
-"""All-to-all exactly by column generation: a mixture of shortest-path trees, and link prices that prove it best.
+"""Concurrent flows exactly by column generation: a mixture of shortest-path trees, and link prices that prove it best.
 
     minimise U  where every source mixes its trees, and no orbit of links carries more than U times its capacity.
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress
-from topodesign.pricing.flows.concurrent import Amounts, ConcurrentFlow, arc_lengths, carried, paid, tree, trees
-from topodesign.pricing.flows.quotient import Quotient
 from topodesign.solve.certificate import common_denominator
+from topodesign.solve.flows.concurrent import Amounts, ConcurrentFlow, arc_lengths, carried, paid, tree, trees
 from topodesign.solve.program import Entries, Program
+from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray
 
 _FINE = 2**20  # prices of links are whole multiples of the mean one over this
@@ -57,7 +57,7 @@ class _Master:
         self.quotient, self.shortest = quotient, shortest
         many, kinds = len(quotient.sources), len(quotient.room)
         self.room = quotient.room // np.gcd.reduce(quotient.room)
-        self.scale = min(int(self.room.sum()) * _FINE, 2**56 // quotient.topology.nodes**2)
+        self.scale = min(int(self.room.sum()) * _FINE, 2**56 // (quotient.topology.nodes * quotient.most))
         self.program = Program()
         self.program.add_columns(1, cost=1)
         self.program.add_rows(many, Entries((), (), ()), lower=1, upper=1)
@@ -160,12 +160,12 @@ class _Master:
     def _flow(self, shares: Sequence[Fraction], prices: Amounts) -> ConcurrentFlow:
         quotient = self.quotient
         common = common_denominator(shares)
-        small = common * quotient.topology.nodes < 2**62
+        small = common * quotient.most < 2**62
         amounts = np.zeros((len(quotient.sources), len(quotient.arcs)), dtype=np.int64 if small else object)
         for owner, lengths, share in zip(self.owner, self.lengths, shares, strict=False):  # later trees have no share
             if share:
                 _, via, order = tree(quotient, int(quotient.sources[owner]), lengths)
-                amounts[owner] += int(share * common) * carried(quotient, via, order).astype(amounts.dtype)
+                amounts[owner] += int(share * common) * carried(quotient, owner, via, order).astype(amounts.dtype)
         divisor = math.gcd(common, int(np.gcd.reduce(amounts, axis=None)))
         return ConcurrentFlow(
             quotient, amounts // divisor, common // divisor, prices, "shortest-path trees", self.shortest

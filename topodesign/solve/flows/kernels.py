@@ -92,29 +92,33 @@ def tree_loads(
     src: Ints,
     dst: Ints,
     kind: Ints,
+    demand: Ints,
     length: Ints,
     loads: Ints,
     far: Ints,
 ) -> None:
-    """Send a shard to every node over a shortest-path tree of each source.
+    """Send what each source has for every node over a shortest-path tree.
 
     * ``sources``, ``weight``: where trees start, and what their loads are multiplied by.
-    * ``indptr``, ``src``, ``dst``, ``kind``, ``length``: CSR arcs, all nodes reached; lengths as :func:`shortest_tree`.
-    * ``loads``: shape ``(sources, kinds)``, written in place: the shards on every kind of arcs, times the weight.
-    * ``far``: shape ``(sources,)``, written in place: the sum of all distances.
+    * ``indptr``, ``src``, ``dst``, ``kind``, ``length``: CSR arcs; lengths as :func:`shortest_tree`.
+    * ``demand``: what goes from each source to each node, shape ``(sources, nodes)``, or one row for all sources;
+      nothing to nodes that are not reached.
+    * ``loads``: shape ``(sources, kinds)``, written in place: what every kind of arcs carries, times the weight.
+    * ``far``: shape ``(sources,)``, written in place: the sum of all distances, each times what goes there.
     """
     nodes = len(indptr) - 1
     distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     count = np.empty(nodes, np.int64)
     for i in range(len(sources)):
-        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        row = i if len(demand) > 1 else 0
+        reached = shortest_tree(sources[i], indptr, dst, length, distance, via, order)
         for k in range(loads.shape[1]):
             loads[i, k] = 0
         total = 0
         for node in range(nodes):
-            count[node] = 1
-            total += distance[node]
-        for place in range(nodes - 1, 0, -1):
+            count[node] = demand[row, node]
+            total += demand[row, node] * distance[node]
+        for place in range(reached - 1, 0, -1):
             node = order[place]
             arc = via[node]
             count[src[arc]] += count[node]
@@ -138,6 +142,7 @@ def balance(
     src: Ints,
     dst: Ints,
     kind: Ints,
+    demand: Ints,
     room: Floats,
     doublings: int,
     flow: Floats,
@@ -148,7 +153,7 @@ def balance(
     The prices are the gradient of ``sum of room * (load/room)**p``, p = 2**doublings, and the part is what makes that
     sum least on the way (Newton's method).
 
-    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``: as :func:`tree_loads`.
+    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``, ``demand``: as :func:`tree_loads`.
     * ``room``: capacity of every kind of arcs.
     * ``doublings``: of the exponent.
     * ``flow``, ``load``: what every source sends over every arc, and what all together bring on every kind; changed in
@@ -175,10 +180,11 @@ def balance(
             length[arc] = price[kind[arc]]
             tree[arc] = 0.0
             started = started or flow[i, arc] > 0.0
-        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        row = i if len(demand) > 1 else 0
+        reached = shortest_tree(sources[i], indptr, dst, length, distance, via, order)
         for node in range(nodes):
-            count[node] = 1.0
-        for place in range(nodes - 1, 0, -1):
+            count[node] = float(demand[row, node])
+        for place in range(reached - 1, 0, -1):
             node = order[place]
             tree[via[node]] = count[node]
             count[src[via[node]]] += count[node]
@@ -188,7 +194,8 @@ def balance(
             change[kind[arc]] += weight[i] * (tree[arc] - flow[i, arc])
         part = 0.0 if started else 1.0
         if started:
-            for _ in range(20):
+            low, high, step = 0.0, 1.0, 2.0  # where the best part is, and how far the last step went
+            for _ in range(40):
                 slope, bend = 0.0, 0.0
                 for k in range(kinds):
                     share = (load[k] + part * change[k]) / room[k] / fullest
@@ -198,7 +205,14 @@ def balance(
                         bend += steep / share * change[k] * change[k] / room[k] / fullest
                 if bend <= 0.0:
                     break
+                if slope < 0.0:
+                    low = part
+                else:
+                    high = part
                 better = min(1.0, max(0.0, part - slope / (bend * (exponent - 1.0))))
+                if better > high or better < low or abs(better - part) > step / 2.0:
+                    better = (low + high) / 2.0  # Newton's method would go too far, or come back too slowly
+                step = abs(better - part)
                 close = abs(better - part) <= 1e-3 * part
                 part = better
                 if close:
@@ -217,6 +231,7 @@ def whole_flow(
     src: Ints,
     dst: Ints,
     kind: Ints,
+    demand: Ints,
     length: Ints,
     units: int,
     spare: int,
@@ -227,9 +242,9 @@ def whole_flow(
     """Make whole flows that are near to given ones.
 
     They are cut to whole units and the rest is sent over a shortest-path tree: a little less is cut than each node
-    gets, so that there is a rest for every node.
+    gets, so that there is a rest for every node. A node that wants nothing may get some units more than it passes on.
 
-    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``, ``length``: as :func:`tree_loads`.
+    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``, ``demand``, ``length``: as :func:`tree_loads`.
     * ``units``, ``spare``: parts of a shard, and how many of them are left to the tree; more than the arcs of any node.
     * ``flow``: what every source sends over every arc, in shards.
     * ``loads``: shape ``(kinds,)``, written in place: units on every kind of arcs, from all sources times their
@@ -245,18 +260,20 @@ def whole_flow(
     for k in range(len(loads)):
         loads[k] = 0
     for i in range(len(sources)):
-        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        row = i if len(demand) > 1 else 0
+        reached = shortest_tree(sources[i], indptr, dst, length, distance, via, order)
         for node in range(nodes):
-            far += weight[i] * float(distance[node])
-            wanted[node] = units
+            far += weight[i] * float(demand[row, node]) * float(distance[node])
+            wanted[node] = units * demand[row, node]
         for arc in range(arcs):
             amount[arc] = int(flow[i, arc] * (units - spare))
             wanted[src[arc]] += amount[arc]
             wanted[dst[arc]] -= amount[arc]
-        for place in range(nodes - 1, 0, -1):
+        for place in range(reached - 1, 0, -1):
             node = order[place]
-            amount[via[node]] += wanted[node]
-            wanted[src[via[node]]] += wanted[node]
+            rest = max(0, wanted[node])
+            amount[via[node]] += rest
+            wanted[src[via[node]]] += rest
         for arc in range(arcs):
             loads[kind[arc]] += weight[i] * amount[arc]
             if keep:

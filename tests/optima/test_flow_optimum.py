@@ -6,6 +6,7 @@ import json
 import re
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -16,9 +17,10 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.flow_optimum import FLOWS, FlowOptimum, _doubled, best_flow, flow_optimum
 from topodesign.optima.optimum import optimum
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, _doubled, flow_optimum
+from topodesign.pricing.all_to_all import all_to_all, exact_where_alike
 
 
 def best(place: str | Fabric, collective: str = "all-to-all", **options: object) -> FlowOptimum:
@@ -143,8 +145,44 @@ def test_ways_out_of_a_switch_are_worth_what_they_carry() -> None:
 def test_hundreds_of_nodes_at_once() -> None:
     """One number for each class of links: more boxes make no more work for the solver."""
     small, large = best("dgx_h100(2)"), best("dgx_h100(64)")
-    assert len(small.flow.flow) == len(large.flow.flow) < 50
+    numbers = [len(best_flow(one.fabric, ALL_TO_ALL, {}).flow) for one in (small, large)]
+    assert numbers[0] == numbers[1] < 50
     assert large.bandwidth == Fraction(512 * 50, 504) * GB
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["torus(4,3)", "torus(2,2,3)", "hypercube(4)", "mesh(3,4)", "hamming(2,3)", "product(genkautz(2,3),ring(4))",
+     "circulant(12,2,3)", "genkautz(2,9)", "genkautz(3,10)", "kautz(2,1)", "power(ring(3),2)"],
+)  # fmt: skip
+def test_what_symmetry_and_factors_say_is_proven_by_prices(spec: str) -> None:
+    """The time is that of the program over classes, and prices of the links that bind prove it by shortest ways."""
+    fabric = as_fabric(spec)
+    topology = fabric.topology
+    found = flow_optimum(fabric, ALL_TO_ALL)
+    assert found.flow.time == best_flow(fabric, ALL_TO_ALL, {}).time
+    even = exact_where_alike(topology)
+    prices = np.zeros(len(topology.src)) if even is None else even.link_prices.astype(float)
+    if even is not None:
+        assert set(np.flatnonzero(prices).tolist()) >= set(found.flow.priced.tolist())
+        graph = nx.DiGraph()
+        for (u, v, _), price in zip(topology.links(), prices.tolist(), strict=True):
+            graph.add_edge(u, v, weight=price)
+        far = sum(sum(row.values()) for _, row in nx.all_pairs_dijkstra_path_length(graph))
+        assert far / float(prices @ topology.capacity) == pytest.approx(float(found.flow.time), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "spec", ["torus(16,16,4)", "hypercube(12)", pytest.param("torus(64,64)", marks=pytest.mark.thorough)]
+)
+def test_large_products_have_the_price_that_evaluate_tells(spec: str) -> None:
+    found = best(spec)
+    fabric = found.fabric
+    ports = int(np.bincount(fabric.topology.src, weights=fabric.topology.capacity).max())
+    factor = all_to_all(spec, effort="quick").bandwidth
+    assert factor is not None
+    assert found.bandwidth == ports * fabric.unit / factor
+    assert found.links()
 
 
 @pytest.mark.parametrize(

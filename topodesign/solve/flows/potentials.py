@@ -1,4 +1,4 @@
-"""All-to-all within a certified gap, for thousands of nodes: flows are shifted to cheaper paths until they balance.
+"""Concurrent flows within a certified gap, for thousands of nodes: flows go to cheaper paths until they balance.
 
 The fullest link is what counts; in its place stands ``sum of room * (load/room)**p``, which a source can make less by
 shifting a part of its flow to the shortest paths at prices that are the gradient. Sources take turns, and p is doubled
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.base.progress import Progress
-from topodesign.pricing.flows import kernels
-from topodesign.pricing.flows.concurrent import ConcurrentFlow, trees
-from topodesign.pricing.flows.quotient import Quotient
+from topodesign.solve.flows import kernels
+from topodesign.solve.flows.concurrent import ConcurrentFlow, trees
+from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray
 
 GAP = Fraction(1, 100)  # part by which the upper bound may be above the lower one, unless told otherwise
@@ -50,8 +50,12 @@ def balanced_flow(
     many, arcs, kinds = len(quotient.sources), len(quotient.arcs), len(quotient.room)
     if many * arcs > MOST:
         raise TooLargeError(
-            f"{many} sources with {arcs} links each are too many for all-to-all (at most {MOST} in all)"
+            f"{many} sources with {arcs} links each are too many for a balanced flow (at most {MOST} in all)"
         )
+    spare = 2 + int(max(np.bincount(quotient.src).max(), np.bincount(quotient.dst).max()))
+    units = min(_UNITS, 2**56 // int((quotient.weight * quotient.wanted.sum(axis=1)).sum()))
+    if units < _UNITS and units < spare * 2**10:
+        raise TooLargeError("amounts are too large numbers for a balanced flow; count them in larger pieces")
     until = math.inf if seconds is None else time.monotonic() + seconds
     room = quotient.room.astype(np.float64)
     flow, load = np.zeros((many, arcs)), np.zeros(kinds)
@@ -64,8 +68,8 @@ def balanced_flow(
                 kernels.balance(*_graph(quotient, part), room, doublings, flow[part], load)
         fullest = load / room / np.max(load / room)
         tried = 1 + (kernels.LONGEST * fullest ** (2**doublings - 1)).astype(np.int64)
-        whole, far = _whole(quotient, tried, flow, keep=False)
-        upper, bound = float(np.max(whole / room)) / _UNITS, far / float(tried @ room)
+        whole, far = _whole(quotient, tried, flow, units, spare, keep=False)
+        upper, bound = float(np.max(whole / room)) / units, far / float(tried @ room)
         if bound > lower:
             lower, prices = bound, tried
         told = max(told, lower / upper)
@@ -75,17 +79,18 @@ def balanced_flow(
             break
         if doublings < _LAST and _is_smooth(fullest, room, doublings, bound / np.max(load / room)):
             doublings += 1
-    _whole(quotient, tried, flow, keep=True)
-    return ConcurrentFlow(quotient, flow.astype(np.int64), _UNITS, prices, "balanced flow")
+    _whole(quotient, tried, flow, units, spare, keep=True)
+    return ConcurrentFlow(quotient, flow.astype(np.int64), units, prices, "balanced flow")
 
 
-def _whole(quotient: Quotient, lengths: IntArray, flow: NDArray[np.float64], *, keep: bool) -> tuple[IntArray, float]:
-    """Return the loads of whole flows near to the given ones, and the sum of all distances, roughly."""
+def _whole(
+    quotient: Quotient, lengths: IntArray, flow: NDArray[np.float64], units: int, spare: int, *, keep: bool
+) -> tuple[IntArray, float]:
+    """Return the loads of flows near to the given ones, whole in units, and the sum of all distances, roughly."""
     total, far = np.zeros(len(quotient.room), dtype=np.int64), 0.0
-    spare = 2 + int(max(np.bincount(quotient.src).max(), np.bincount(quotient.dst).max()))
     for part in _parts(quotient):
         loads, graph = np.empty_like(total), _graph(quotient, part)
-        far += kernels.whole_flow(*graph, lengths[quotient.kind], _UNITS, spare, flow[part], loads, keep)
+        far += kernels.whole_flow(*graph, lengths[quotient.kind], units, spare, flow[part], loads, keep)
         total += loads
     return total, far
 
@@ -97,9 +102,11 @@ def _parts(quotient: Quotient) -> Iterator[slice]:
         yield slice(first, first + few)
 
 
-def _graph(quotient: Quotient, part: slice) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
-    sources, weight, indptr, src, dst, kind = quotient.graph
-    return sources[part], weight[part], indptr, src, dst, kind
+def _graph(
+    quotient: Quotient, part: slice
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+    sources, weight, indptr, src, dst, kind, wanted = quotient.graph
+    return sources[part], weight[part], indptr, src, dst, kind, wanted[part] if len(wanted) > 1 else wanted
 
 
 def _is_smooth(fullest: NDArray[np.float64], room: NDArray[np.float64], doublings: int, bound: float) -> bool:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.solve.flows.concurrent import ConcurrentFlow
 from topodesign.topology.topology import Topology
 
 Paths = list[tuple[tuple[int, ...], Fraction]]

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.presets import build_fabric
-from topodesign.pricing.flows import classes, demands
-from topodesign.pricing.flows.arcs import arc_flow
-from topodesign.pricing.flows.classes import Limit, equitable_classes
-from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
-from topodesign.pricing.flows.quotient import quotient
+from topodesign.solve.flows import program as demands
+from topodesign.solve.flows.columns import tree_flow
+from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_flow
+from topodesign.topology import classes
+from topodesign.topology.classes import Limit
 from topodesign.topology.library import build
+from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 
 Random = np.random.Generator
@@ -281,28 +282,12 @@ def test_factors_of_small_graphs(spec: str, factor: Fraction) -> None:
 @pytest.mark.parametrize(
     "spec", ["genkautz(3,20)", "randomregular(18,3,1)", "kautz(2,2)", "torus(3,4)", "line(diamond())"]
 )
-def test_another_program_by_orbits_says_the_same(spec: str) -> None:
+def test_columns_over_orbits_say_the_same(spec: str) -> None:
     """One has classes of what looks alike, the other the automorphisms that a construction knows."""
     topology = build(spec)
     everyone = np.ones((topology.nodes, topology.nodes), dtype=np.int64)
     flow = demand_flow(topology, np.arange(topology.nodes), everyone)
-    assert flow.time * topology.degree / topology.nodes == arc_flow(quotient(topology)).upper
-
-
-def test_what_looks_alike_is_found_whatever_the_numbers() -> None:
-    """Classes are never more than orbits: a torus looks the same from all nodes, however they are numbered."""
-    topology = build("torus(5,5)")
-    nodes, rng = topology.nodes, np.random.default_rng(1)
-    everyone, mark = np.ones((nodes, nodes), dtype=np.int64), np.zeros(len(topology.src), dtype=np.int64)
-    found = equitable_classes(topology, np.arange(nodes), everyone, mark)
-    assert found.load.max() == 0
-    assert len(np.unique(found.vertex)) == 6  # distances 0, 1, 2 in either dimension, in any order
-    place = rng.permutation(nodes)
-    moved = Topology.from_arrays(nodes, place[topology.src], place[topology.dst], topology.capacity)
-    again = equitable_classes(moved, place, everyone, mark)
-    assert len(np.unique(again.vertex)) == 6
-    mark[0] = 1
-    assert equitable_classes(topology, np.arange(nodes), everyone, mark).load.max() > 0
+    assert flow.time * topology.degree / topology.nodes == tree_flow(quotient(topology)).upper
 
 
 def test_marks_and_demands_are_told_apart() -> None:

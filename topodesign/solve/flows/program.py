@@ -2,7 +2,7 @@
 
 Of every demand the same share flows at any moment, so the time is that of the fullest link, or of the fullest of the
 limits that links share. The linear program has one
-column for every class of links as a source sees it (:mod:`~topodesign.pricing.flows.classes`), and its solution in
+column for every class of links as a source sees it (:mod:`~topodesign.topology.classes`), and its solution in
 fractions comes with the prices that prove it: no flow is faster, since the ways of all data, each as short as can be
 in prices of the links, cost as much as all links offer in that time. Both are checked in integers on all links.
 """
@@ -13,17 +13,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.pricing.flows.classes import Classes, Limit, equitable_classes
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.solve.flows.concurrent import ConcurrentFlow
+from topodesign.solve.flows.potentials import balanced_flow
 from topodesign.solve.program import NO_BOUND, Entries, Program
+from topodesign.topology.classes import Classes, Limit, equitable_classes
+from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 MOST_COLUMNS = 60_000  # of a linear program that is solved in fractions
+FEW_COLUMNS = 4_000  # of one that takes a second or so
 _MANY = 3000  # unknowns from which an interior point method is faster
 _SAFE = 2**62
 
@@ -104,6 +108,81 @@ def demand_flow(
         flow, cost = small.cheapest(time, mark)
         small.check(flow, time)
     return DemandFlow(topology, sources, demand, small.classes, time, flow, prices, potentials, cost)
+
+
+def program_flow(quotient: Quotient) -> ConcurrentFlow:
+    """Return an optimal all-to-all by the linear program, which takes nothing of the symmetry but the sources it shows.
+
+    * ``quotient``: sources and links; nodes times links should be some thousands.
+    """
+    topology = quotient.topology
+    nodes = np.arange(topology.nodes)
+    found = demand_flow(topology, nodes, np.ones((len(nodes), len(nodes)), dtype=np.int64))
+    amounts, common = found.flows()
+    chosen: NDArray[Any] = amounts[quotient.sources][:, quotient.arcs]
+    prices, _ = _integers(found.price)
+    of_kind = np.zeros(len(quotient.room), dtype=prices.dtype)
+    of_kind[quotient.kind] = prices[found.classes.load[quotient.arcs]]
+    return ConcurrentFlow(quotient, chosen, common, of_kind, "linear program")
+
+
+class TrafficTime(NamedTuple):
+    """How long a matrix of traffic takes, in units of it per unit of capacity."""
+
+    bound: Fraction  # largest load of a link over its capacity that no routing undercuts
+    time: Fraction  # that of a routing that is known
+
+
+def traffic_time(
+    topology: Topology,
+    demand: IntArray,
+    *,
+    limits: Sequence[Limit] = (),
+    gap: Fraction = Fraction(1, 100),
+    most: int = FEW_COLUMNS,
+) -> TrafficTime:
+    """Return how long a matrix of traffic takes: exactly where little is different, else between proven bounds.
+
+    * ``topology``: links with capacities; all vertices pass on.
+    * ``demand``: what goes from each vertex to each: whole numbers, shape ``(nodes, nodes)``.
+    * ``limits``: on what links carry together; with them it is exact or refused.
+    * ``gap``: part of the bound by which it may be above it, where it is not solved exactly.
+    * ``most``: unknowns up to which it is solved exactly.
+
+    Raises
+    ------
+    UnreachableError
+        If there is no way for some of it.
+    TooLargeError
+        If it is too large.
+
+    Examples
+    --------
+    >>> ring = Topology.from_links(3, [(0, 1, 2), (1, 2, 1), (2, 0, 1)])
+    >>> traffic_time(ring, 1 - np.eye(3, dtype=np.int64)).time
+    Fraction(3, 1)
+    """
+    demand = np.array(demand, dtype=np.int64)
+    if demand.shape != (topology.nodes, topology.nodes) or (demand < 0).any():
+        raise ParameterError(f"traffic is a matrix of {topology.nodes} x {topology.nodes} numbers, none negative")
+    np.fill_diagonal(demand, 0)
+    sources = np.flatnonzero(demand.any(axis=1))
+    if not len(sources):
+        return TrafficTime(Fraction(0), Fraction(0))
+    try:
+        time = demand_flow(
+            topology, sources, demand[sources], limits=limits, most=MOST_COLUMNS if limits else most
+        ).time
+        return TrafficTime(time, time)
+    except TooLargeError:
+        if limits:
+            raise
+    arcs = np.flatnonzero(topology.src != topology.dst)
+    alone, one = np.arange(len(arcs)), np.ones(len(sources), dtype=np.int64)
+    flow = balanced_flow(
+        Quotient(topology, None, sources, one, arcs, alone, topology.capacity[arcs].copy(), demand[sources]), gap=gap
+    )
+    return TrafficTime(flow.bound, flow.time)
 
 
 class Reduced:
