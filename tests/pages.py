@@ -44,6 +44,8 @@ from topodesign.cli.main import run
 from topodesign.report.schemas.documents import FILES, SHAPES, identifier, json_schema
 from topodesign.report.schemas.outline import Line, lines_of
 from topodesign.report.table import print_result
+from topodesign.wiring.inventory.fields import REQUIRED, Choice, Entries, Inner, Share, Table, table_of
+from topodesign.wiring.inventory.inventory import Inventory
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -51,6 +53,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.py"
 NOTEBOOK = ROOT / "docs" / "notebook.py"
 DECISION = ROOT / "docs" / "decision.py"  # whose notebook has its outputs
 DOCUMENTS = ROOT / "docs" / "json.md"
+INVENTORY = ROOT / "docs" / "inventory.md"
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
 """Programs that pages may call beside ours."""
@@ -367,6 +370,28 @@ def with_documents(page: str) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def with_fields(page: str) -> str:
+    """Return the page about inventories with the lists of all fields below its mark."""
+    mark = "<!-- made of the table of fields by python -m tests.pages -->\n"
+    parts = [page[: page.index(mark)] + mark.strip()]
+    tables: list[tuple[str, Table]] = [("The file", table_of(Inventory))]
+    for title, table in tables:  # grows below
+        lines = []
+        for field in (*table.fields, *table.read_only):
+            if isinstance(field, Entries | Inner):
+                tables.append((f"{'' if table.kind is Inventory else f'{title}: '}{field.name}", field.table))
+            shown = field.default is not None and field.default is not REQUIRED and field.default
+            usual = (
+                f", default `{field.show(field.default)}`"
+                if shown and field.ranged | isinstance(field, Choice | Share)
+                else ""
+            )
+            need = ", required" if field.default is REQUIRED else usual
+            lines.append(f"* `{field.name}`: {field.describe()}{need}. {field.meaning[:1].upper()}{field.meaning[1:]}.")
+        parts += [f"## {title}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
+
+
 def bullets(lines: Iterable[Line]) -> str:
     """Return the keys of a schema as nested lists."""
     out = []
@@ -422,6 +447,8 @@ def main(names: list[str]) -> None:
             page.write_text(text, encoding="utf-8")
     if not names or DOCUMENTS.name in names:
         DOCUMENTS.write_text(with_documents(DOCUMENTS.read_text(encoding="utf-8")), encoding="utf-8")
+    if not names or INVENTORY.name in names:
+        INVENTORY.write_text(with_fields(INVENTORY.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

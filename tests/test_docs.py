@@ -14,6 +14,7 @@ from tests.conftest import is_thorough
 from tests.pages import (
     DECISION,
     DOCUMENTS,
+    INVENTORY,
     NOTEBOOK,
     PAGES,
     ROOT,
@@ -24,6 +25,7 @@ from tests.pages import (
     mismatches,
     rendered,
     with_documents,
+    with_fields,
 )
 
 
@@ -79,6 +81,11 @@ def test_the_notebook_from_a_request_to_a_decision_has_its_outputs() -> None:
 def test_the_page_about_json_is_made_of_the_schemas() -> None:
     page = DOCUMENTS.read_text(encoding="utf-8")
     assert page == with_documents(page), "python -m tests.pages json.md"
+
+
+def test_the_page_about_inventories_has_all_fields() -> None:
+    page = INVENTORY.read_text(encoding="utf-8")
+    assert page == with_fields(page), "python -m tests.pages inventory.md"
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=page_name)

@@ -120,9 +120,9 @@ from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
 from topodesign.wiring.failures.report import failure_impact as failure_impact
 from topodesign.wiring.inventory.answers import new_inventory as new_inventory
 from topodesign.wiring.inventory.answers import plain_inventory as plain_inventory
+from topodesign.wiring.inventory.files import inventory_text as inventory_text
 from topodesign.wiring.inventory.files import read_inventory as read_inventory
 from topodesign.wiring.inventory.inventory import Inventory as Inventory
-from topodesign.wiring.inventory.text import inventory_text as inventory_text
 from topodesign.wiring.netbox.reading import read_netbox as read_netbox
 from topodesign.wiring.parts.buy import buy_cables as buy_cables
 from topodesign.wiring.parts.parts import read_parts as read_parts

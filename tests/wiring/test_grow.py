@@ -31,8 +31,8 @@ from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port, lanes_of
+from topodesign.wiring.inventory.files import inventory_text
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.plan.cabling import completed
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import load_wiring, save_wiring

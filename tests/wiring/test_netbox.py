@@ -35,9 +35,9 @@ from topodesign.wiring.inventory.devices import (
     interface_name,
     lanes_of,
 )
-from topodesign.wiring.inventory.files import read_inventory
-from topodesign.wiring.inventory.inventory import Inventory, exact
-from topodesign.wiring.inventory.text import inventory_text
+from topodesign.wiring.inventory.fields import exact
+from topodesign.wiring.inventory.files import inventory_text, read_inventory
+from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.model import as_objects
 from topodesign.wiring.netbox.reading import inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables

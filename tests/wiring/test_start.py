@@ -23,9 +23,8 @@ from topodesign.base.errors import FileFormatError, ParameterError, TopodesignEr
 from topodesign.cli.main import program
 from topodesign.wiring.check.lldp import heard_hosts
 from topodesign.wiring.inventory.answers import new_inventory, plain_inventory
-from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.files import inventory_text, read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.inventory.text import inventory_text
 from topodesign.wiring.netbox.reading import read_netbox
 from topodesign.wiring.plan.wire import wire
 

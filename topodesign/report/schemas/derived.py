@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from numbers import Real
 from types import FunctionType, UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from topodesign.base.declared import Key, Keys, keys_of
 from topodesign.report.schemas import shapes
@@ -234,7 +234,8 @@ def _annotation(kind: type, name: str) -> Any:
     """Return the type of an attribute, a property or what a method returns."""
     for one in kind.__mro__:
         if name in _noted(one):
-            return _evaluated(_noted(one)[name], one)
+            found = _evaluated(_noted(one)[name], one)
+            return get_args(found)[0] if get_origin(found) is Annotated else found
         if name in vars(one):
             found = vars(one)[name]
             function = found.func if isinstance(found, cached_property) else getattr(found, "fget", found)
@@ -297,6 +298,9 @@ def attributes(kind: type) -> dict[str, str]:
     found += re.findall(r"^\* (``\w+``(?:, ``\w+``)*): (.*(?:\n  .*)*)", words, re.MULTILINE)
     with suppress(TypeError, OSError):  # what has no source says nothing beside its fields
         found += re.findall(r"^    (\w+): [^\n#]*  # (.*)$", inspect.getsource(kind), re.MULTILINE)
+    for name, note in _noted(kind).items():
+        beside = getattr(_evaluated(note, kind), "__metadata__", ()) if "Annotated[" in str(note) else ()
+        found += [(name, one.meaning) for one in beside if hasattr(one, "meaning")]
     return {name.strip("`"): _sentence(text) for names, text in found for name in names.split(", ")}
 
 

@@ -1,13 +1,18 @@
-"""What a machine room has: hosts, panels, their ports and where they stand, fixed cables, trunks, trays and losses."""
+"""What a machine room has: hosts, panels, their ports and where they stand, fixed cables, trunks, trays and losses.
+
+Each attribute says by its :class:`~topodesign.wiring.inventory.fields.Field` what it means and how files have it; all
+that reads and writes inventories derives from that. A new field goes behind the others, with a default.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from topodesign.base.errors import FileFormatError
+from topodesign.wiring.inventory import fields
 
 Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24", "MPO-32"]
 Polarity = Literal["A", "B", "C"]
@@ -28,13 +33,22 @@ POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 class Port:
     """A port of a host's network card."""
 
-    name: str  # unique on its host
-    connector: (
-        Connector  # ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (8), ``MPO-24`` (12) or ``MPO-32`` (16)
-    )
-    speed: Fraction  # bits per second of each lane
-    polarity: Polarity = "A"  # of its array cable, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` pairs exchanged
-    budget_db: Fraction | None = None  # the loss in dB that its optic stands from end to end, or None if unknown
+    name: Annotated[str, fields.Text("name, unique on its host", note=None)]
+    connector: Annotated[
+        Connector,
+        fields.Choice("connector with 1 lane (`LC`), 4, 8, 12 or 16 lanes", words=tuple(LANES), note=None),
+    ]
+    speed: Annotated[
+        Fraction,
+        fields.Speed("speed of all lanes together (in Python: bits per second of each lane)", lanes=LANES, note=None),
+    ]
+    polarity: Annotated[
+        Polarity,
+        fields.Choice("polarity of its array cable by TIA-568: straight, reversed, pairs exchanged", words=POLARITIES),
+    ] = "A"
+    budget_db: Annotated[
+        Fraction | None, fields.Decibels("loss budget of its optic, from end to end", name="budget")
+    ] = None
 
     @property
     def lanes(self) -> int:
@@ -44,14 +58,14 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that can be a node: where it stands (site, rack and rack unit), its ports, and its pod if any."""
+    """A machine that can be a node: rack (site, rack and rack unit), its ports, and its pod if any."""
 
-    name: str
-    site: str
-    rack: str
-    unit: int
-    ports: tuple[Port, ...]
-    pod: str = ""
+    name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
+    site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
+    rack: Annotated[str, fields.Text("rack", note=None)]
+    unit: Annotated[int, fields.Whole("rack unit", default=1, note=None)]
+    ports: Annotated[tuple[Port, ...], fields.Entries("ports", of_kind=Port, note=None)]
+    pod: Annotated[str, fields.Text("part of the room; a panel can be limited to some pods")] = ""
 
     @property
     def lanes(self) -> int:
@@ -63,27 +77,60 @@ class Host:
 class PanelPort:
     """A port of a panel."""
 
-    label: str  # unique on its panel
-    mode: Mode  # ``simplex`` if the sides A and B can be patched separately, ``duplex`` if only together
-    blocked: bool = False  # broken or taken by something else: never to be used
-    loss_db: Fraction | None = None  # insertion loss in dB, or None if unknown
-    side: PortSide = ""  # of a switch that joins only ports of its side 1 to ports of its side 2; else empty
+    label: Annotated[str, fields.Text("label, unique on its panel", note=None)]
+    mode: Annotated[
+        Mode,
+        fields.Choice("`simplex` if sides A and B can be patched separately", words=MODES, note=None),
+    ]
+    blocked: Annotated[bool, fields.Flag("whether it is broken or taken, and never used", always=True, note=None)] = (
+        False
+    )
+    loss_db: Annotated[Fraction | None, fields.Decibels("insertion loss", name="loss", always=True)] = None
+    side: Annotated[
+        PortSide,
+        fields.Choice("side, for a switch that joins ports of side 1 only to ports of side 2", words=PORT_SIDES),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A patch panel or an optical circuit switch."""
 
-    name: str
-    site: str
-    rack: str
-    unit: int
-    kind: PanelKind  # ``patch panel`` or ``ocs``
-    ports: tuple[PanelPort, ...]  # in the order in which they are to be used
-    field: str  # panels of one field can be patched to each other; its name if nothing is said
-    pods: tuple[str, ...] = ()  # those whose hosts reach it; all hosts do if none is named
-    spare: int = 0  # ports that a plan leaves free, for repairs
-    circuit_db: Fraction | None = None  # loss in dB of a circuit through a switch, or None if unknown
+    name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
+    site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
+    rack: Annotated[str, fields.Text("rack", note=None)]
+    unit: Annotated[int, fields.Whole("rack unit", default=1, note=None)]
+    kind: Annotated[PanelKind, fields.Choice("`ocs` is a circuit switch", words=PANEL_KINDS, note=None)]
+    ports: Annotated[tuple[PanelPort, ...], fields.Entries("ports, in the order of use", of_kind=PanelPort, note=None)]
+    field: Annotated[
+        str, fields.OtherName("patch panels of one field can be patched to each other; default: its name", always=True)
+    ] = ""
+    pods: Annotated[tuple[str, ...], fields.Texts("pods whose hosts reach it; default: all", note="pod")] = ()
+    spare: Annotated[int, fields.Whole("number of ports that plans leave free for repairs")] = 0
+    circuit_db: Annotated[Fraction | None, fields.Decibels("loss of a circuit through the switch", name="circuit")] = (
+        None
+    )
+
+    IN_FILES = {"blocked": fields.Texts("labels of blocked ports", default=())}  # noqa: RUF012  a constant
+
+    def __post_init__(self) -> None:
+        """Take its name for that of its field where nothing is said."""
+        if not self.field:
+            object.__setattr__(self, "field", self.name)
+
+    @classmethod
+    def from_file(cls, blocked: Collection[str], **said: Any) -> Panel:
+        """Return the panel that a file for people describes."""
+        labels = {port.label for port in said["ports"]}
+        unknown = next((label for label in blocked if label not in labels), None)
+        if unknown is not None:
+            raise fields.FieldError("blocked", f"there is no port '{unknown}' to block")
+        if blocked:
+            closed = set(blocked)
+            said["ports"] = tuple(
+                replace(port, blocked=True) if port.label in closed else port for port in said["ports"]
+            )
+        return cls(**said)
 
 
 class Lane(NamedTuple):
@@ -103,11 +150,11 @@ class Lane(NamedTuple):
 class Fixed:
     """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
 
-    host: str  # host
-    port: str  # its port
-    lane: int  # lane of the port
-    panel: str  # panel
-    panel_port: str  # port of the panel
+    host: Annotated[str, fields.Text("host")]
+    port: Annotated[str, fields.Text("its port")]
+    lane: Annotated[int, fields.Whole("lane of the port", default=1, least=1)]
+    panel: Annotated[str, fields.Text("panel")]
+    panel_port: Annotated[str, fields.Text("port of the panel")]
 
     KEYS = "host port lane panel panel_port"
 
@@ -131,23 +178,28 @@ class Fixed:
 class Trunk:
     """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it."""
 
-    panel: str  # where links are switched or patched
-    panel_port: str
-    near: str  # a patch panel
-    near_port: str  # which joins nothing else
-    loss_db: Fraction | None = None  # of the trunk in dB with all that is between the two ports, or None if unknown
+    panel: Annotated[str, fields.Text("panel or switch where links are made")]
+    panel_port: Annotated[str, fields.Text("its port")]
+    near: Annotated[str, fields.Text("patch panel where hosts plug in")]
+    near_port: Annotated[str, fields.Text("its port, which has no other use")]
+    loss_db: Annotated[
+        Fraction | None,
+        fields.Decibels("loss of the trunk, including everything between its two ports", name="loss", always=True),
+    ] = None
 
 
 class Tray(NamedTuple):
     """A pathway for cables between two racks, or junctions, of a site."""
 
-    site: str
-    a: str
-    b: str
-    length: Fraction  # in metres, as width and depth are
-    width: Fraction
-    depth: Fraction
-    fill: Fraction = Fraction(2, 5)  # the share of its cross-section that cables may take
+    site: Annotated[str, fields.Text("site", default="")]
+    a: Annotated[str, fields.Text("rack, or a junction with any name", name="from")]
+    b: Annotated[str, fields.Text("rack or junction", name="to")]
+    length: Annotated[Fraction, fields.Metres("length")]
+    width: Annotated[Fraction, fields.Metres("width of its cross-section")]
+    depth: Annotated[Fraction, fields.Metres("depth of its cross-section")]
+    fill: Annotated[Fraction, fields.Share("share of the cross-section that cables may fill", always=True)] = Fraction(
+        2, 5
+    )
 
     @property
     def name(self) -> str:
@@ -158,13 +210,27 @@ class Tray(NamedTuple):
 class Losses(NamedTuple):
     """What light loses, in dB, where nothing closer is said; None if unknown."""
 
-    connector: Fraction | None = None  # a mated pair of connectors, as at a panel port without a loss of its own
-    fibre: Fraction | None = None  # a kilometre of fibre
-    splice: Fraction | None = None  # a splice
-    splices: int = 0  # how many there are in a fixed cable
+    connector: Annotated[
+        Fraction | None,
+        fields.Decibels("loss of a panel port that states none", note="loss connector", always=True),
+    ] = None
+    fibre: Annotated[
+        Fraction | None, fields.Decibels("loss of a kilometre of fibre", note="loss fibre", always=True)
+    ] = None
+    splice: Annotated[Fraction | None, fields.Decibels("loss of a splice", note="loss splice", always=True)] = None
+    splices: Annotated[int, fields.Whole("number of splices in each fixed cable", always=True)] = 0
 
 
 NOTHING_KNOWN = Losses()
+
+
+class RackPlace(NamedTuple):
+    """Where a rack stands, in plan view."""
+
+    site: Annotated[str, fields.Text("site", default="", note=None)]
+    rack: Annotated[str, fields.Text("name of the rack", note=None)]
+    x: Annotated[Fraction, fields.Metres("coordinate", signed=True)]
+    y: Annotated[Fraction, fields.Metres("coordinate", signed=True)]
 
 
 class Zone(NamedTuple):

@@ -1,36 +1,111 @@
-"""What files say of hosts, panels and cables, field by field, and the values that makes: for YAML, CSV and JSON.
+"""Fields of inventories: what one is called in files, what it means, and how its value is read and written.
 
-Files for people have a line for each text, ranges that stand for many, and quantities with units (:class:`FileFields`);
-plan files have exact numbers (:class:`ExactFields`).
+A field is said once, where its value is declared: the classes of :mod:`topodesign.wiring.inventory.devices` annotate
+their attributes with a :class:`Field`. Inventories (YAML, CSV), plan files, what NetBox keeps in comments and
+descriptions, and the table in ``docs/inventory.md`` derive from that. So a new field is one line there.
+
+Files for people have lines, ranges and quantities with units; an error names the line and the field. Plan files have
+JSON with exact numbers, ``"p/q"``; an error names the place.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from topodesign.base.errors import FileFormatError, UnitError
-from topodesign.base.tables import Located
+from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
+from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.units import parse_bandwidth
 from topodesign.base.wording import suggest
-from topodesign.wiring.inventory import devices
+from topodesign.wiring.inventory.ranges import MOST, expand, runs, text, texts
 
-MOST = 2**17  # how many texts a range may stand for, and how many things of a kind an inventory may have
+REQUIRED: Any = object()
+"""The default of a field that must be there."""
 
-MOST_LETTERS = 64  # how long the name of anything may be; NetBox takes no longer names of devices and ports either
+_Value = TypeVar("_Value")
+_Word = TypeVar("_Word", bound=str)
+_GIGA = 10**9
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ -]*")
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
+_QUANTITY = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(\S*)")
+_RATIO = re.compile(r"(-?[0-9]{1,12}/[1-9][0-9]{0,12})(\S*)")
+_METRES = {"m": Fraction(1), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)}
+_SHARE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,4})?\s*%")
+_WORDS = {
+    str: "printable text",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    object: "anything",
+}
 
 _bandwidth = lru_cache(256)(parse_bandwidth)  # thousands of ports have few speeds
 
-_RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
-_NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"
-_LENGTH = re.compile(_NUMBER + "(m|cm|mm)")
-_SHARE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,4})?\s*%")
-_LOSS = re.compile(_NUMBER + "dB")
-_METRES = {"m": Fraction(1), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)}
-_Word = TypeVar("_Word", bound=str)
+
+# Files for people: mappings of located texts.
+
+
+class FileFields:
+    """What a file for people says of one thing: values with their lines, and where they stand, for what is wrong.
+
+    In a table (CSV) names are those of columns, and ``[`` begins no range. ``room`` is how many more things may follow.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any], where: str = "", *, table: bool = False, room: list[int] | None = None
+    ) -> None:
+        self.values = values
+        self.where = where
+        self.table = table
+        self.room = [4 * MOST] if room is None else room
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def at(self, name: str) -> str:
+        """Return the name of a field as messages have it."""
+        return f"{self.where}.{name}" if self.where and not self.table else name
+
+    def located(self, name: str) -> Located:
+        """Return a field that must be there."""
+        if name not in self.values:
+            line = next(iter(self.values.values())).line
+            raise FileFormatError(f"line {line}: the field '{self.at(name)}' is missing")
+        found: Located = self.values[name]
+        return found
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return a text that can be printed on a label."""
+        return default if default is not None and name not in self.values else text(self.located(name), self.at(name))
+
+    def read(self, name: str, parse: Callable[[str], _Value], default: Any = REQUIRED) -> _Value:
+        """Return what a text means; the default if it is not there and there is one."""
+        if default is not REQUIRED and name not in self.values:
+            return default  # type: ignore[no-any-return]
+        return read_located(self.located(name), self.at(name), parse)
+
+    def entries(self, name: str, required: Collection[str], optional: Collection[str]) -> Iterator[FileFields]:
+        """Yield the entries of a list, those with ranges as many as they stand for."""
+        where = f"{self.where}.{name}" if self.where else name
+        for value in items(self.values[name], where) if name in self.values else ():
+            if self.table:
+                yield FileFields(value.value, where, table=True, room=self.room)
+                continue
+            for entry in expand(fields(value, where, required, optional), where):
+                yield FileFields(entry, where, room=self.room)
+
+    def wrong(self, name: str, problem: str) -> FileFormatError:
+        """Return the error with the line of a field."""
+        return FileFormatError(f"line {self.located(name).line}: {self.at(name)}: {problem}")
 
 
 def fields(value: Located, where: str, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Located]:
@@ -55,184 +130,74 @@ def items(value: Located, where: str) -> list[Located]:
     return value.value
 
 
-def text(value: Located, where: str, most: int = MOST_LETTERS) -> str:
-    """Return a text of at most so many letters that can be printed on a label."""
-    said = value.value
-    if not isinstance(said, str) or not said:
-        problem = "expected text"
-    elif not said.isprintable():
-        letter = next(letter for letter in said if not letter.isprintable())
-        problem = f"{said[:50]!r} has a character that cannot be printed, {letter!r}"
-    elif said != said.strip():
-        problem = f"{said[:50]!r} begins or ends with a blank"
-    elif len(said) > most:
-        problem = f"'{said[:20]}...' has {len(said)} letters; a label takes at most {most}"
-    else:
-        return said
-    raise FileFormatError(f"line {value.line}: {where}: {problem}")
-
-
-def expand(entry: Mapping[str, Located], where: str) -> list[dict[str, Located]]:
-    """Return the entries that one with ranges ``[first-last:step]`` in its texts stands for."""
-    columns: dict[str, list[str]] = {}
-    for name, value in entry.items():
-        if isinstance(value.value, str) and "[" in value.value:
-            columns[name] = texts(value, f"{where}.{name}")
-    sizes = {len(column) for column in columns.values()}
-    if len(sizes) > 1:
-        names = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
-        line = min(entry[name].line for name in columns)
-        raise FileFormatError(f"line {line}: {where}: ranges of different lengths: {names}")
-    return [
-        {**entry, **{name: Located(column[row], entry[name].line) for name, column in columns.items()}}
-        for row in range(sizes.pop() if sizes else 1)
-    ]
-
-
-def texts(value: Located, where: str) -> list[str]:
-    """Return the texts that one with or without a range stands for."""
-    whole = text(value, where)
-    parts = _RANGE.split(whole)
-    if len(parts) == 1 and "[" not in whole:
-        return [whole]
-    if len(parts) != 5:
-        raise FileFormatError(f"line {value.line}: {where}: {whole[:50]!r} should have one range such as [01-12]")
-    before, first, last, step, after = parts
-    numbers = range(int(first), int(last) + 1, int(step or 1) or MOST)
-    if not numbers or len(numbers) > MOST or step == "0":
-        raise FileFormatError(f"line {value.line}: {where}: the range in {whole[:50]!r} is empty or too long")
-    return [f"{before}{number:0{len(first)}}{after}" for number in numbers]
-
-
-def metres(value: Located, where: str, *, signed: bool = False) -> Fraction:
-    """Return a length such as ``1.5m`` or ``600mm``; below zero only if ``signed``."""
+def read_located(value: Located, where: str, parse: Callable[[str], _Value]) -> _Value:
+    """Return what a text means."""
     said = text(value, where)
-    match = _LENGTH.fullmatch(said)
-    if match is None or (said.startswith("-") and not signed):
-        raise FileFormatError(f"line {value.line}: {where}: {said[:50]!r} is no length such as 1.5m or 600mm")
-    return Fraction(match[1]) * _METRES[match[2]]
+    try:
+        return parse(said)
+    except TopodesignError as error:
+        raise FileFormatError(f"line {value.line}: {where}: {error}") from None
 
 
-class FileFields:
-    """What a file for people says of one thing: texts with their lines, and where they stand, for what is wrong."""
+# Texts that stand for numbers and words.
 
-    def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self.values = values
-        self.where = where
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.values
+def parse_whole(said: str, least: int) -> int:
+    """Return an integer of at least ``least``."""
+    if not (said.isascii() and said.isdecimal() and len(said) <= 9 and int(said) >= least):
+        raise FileFormatError(f"{said[:50]!r} is no integer of at least {least}")
+    return int(said)
 
-    def at(self, name: str) -> str:
-        """Return the name of a field as messages have it."""
-        return f"{self.where}.{name}" if self.where else name
 
-    def located(self, name: str) -> Located:
-        """Return a field that must be there."""
-        if name not in self.values:
-            line = next(iter(self.values.values())).line
-            raise FileFormatError(f"line {line}: the field '{self.at(name)}' is missing")
-        found: Located = self.values[name]
-        return found
+def one_of(words: Collection[_Word]) -> Callable[[str], _Word]:
+    """Return what takes a text for one of some known words."""
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a text that can be printed on a label."""
-        return default if default is not None and name not in self.values else text(self.located(name), self.at(name))
-
-    def whole(self, name: str, least: int, default: int | None = None) -> int:
-        """Return an integer of at least ``least``."""
-        if default is not None and name not in self.values:
-            return default
-        said = self.text(name)
-        if not (said.isascii() and said.isdecimal() and len(said) <= 9 and int(said) >= least):
-            raise self.wrong(name, f"{said[:50]!r} is no integer of at least {least}")
-        return int(said)
-
-    def speed(self, name: str, lanes: int) -> Fraction:
-        """Return the speed of each lane, where the text, such as ``4x25Gbps``, is of all together."""
-        said = self.text(name)
-        try:
-            return _bandwidth(said) / lanes
-        except UnitError as error:
-            raise self.wrong(name, str(error)) from None
-
-    def loss(self, name: str) -> Fraction | None:
-        """Return a loss such as ``1.2dB``."""
-        if name not in self.values:
-            return None
-        said = self.text(name)
-        match = _LOSS.fullmatch(said)
-        if match is None or said.startswith("-"):
-            raise self.wrong(name, f"{said[:50]!r} is no loss such as 1.2dB")
-        return Fraction(match[1])
-
-    def choice(self, name: str, known: Collection[_Word], default: _Word | None = None) -> _Word:
-        """Return one of some known words."""
-        said = self.text(name, default)
-        for word in known:
+    def parse(said: str) -> _Word:
+        for word in words:
             if word == said:
                 return word
-        raise self.wrong(name, f"{said[:50]!r} is none of {', '.join(known)}")
+        raise FileFormatError(f"{said[:50]!r} is none of {', '.join(words)}")
 
-    def place(self) -> tuple[str, str, int]:
-        """Return site, rack and unit."""
-        return self.text("site", ""), self.text("rack"), self.whole("unit", 0, 1)
-
-    def metres(self, name: str, *, signed: bool = False) -> Fraction:
-        """Return a length such as ``1.5m`` or ``600mm``."""
-        return metres(self.located(name), self.at(name), signed=signed)
-
-    def wrong(self, name: str, problem: str) -> FileFormatError:
-        """Return the error with the line of a field."""
-        return FileFormatError(f"line {self.located(name).line}: {self.at(name)}: {problem}")
+    return parse
 
 
-_FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
-_WORDS = {
-    str: "printable text",
-    int: "an integer",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    object: "anything",
-}
+def parse_decibels(said: str, *, exact: bool = False) -> Fraction:
+    """Return a loss such as ``1.2dB``."""
+    found = _quantity(said, {"dB": Fraction(1)}, exact=exact)
+    if found is None or said.startswith("-"):
+        raise FileFormatError(f"{said[:50]!r} is no loss such as 1.2dB")
+    return found
 
 
-class ExactFields(FileFields):
-    """The same of a plan file, whose types have been looked at; fractions are text ``"p/q"``."""
+def parse_metres(said: str, *, signed: bool = False, exact: bool = False) -> Fraction:
+    """Return a length such as ``1.5m`` or ``600mm``; below zero only if ``signed``."""
+    found = _quantity(said, _METRES, exact=exact)
+    if found is None or (said.startswith("-") and not signed):
+        raise FileFormatError(f"{said[:50]!r} is no length such as 1.5m or 600mm")
+    return found
 
-    @classmethod
-    def of_row(cls, row: object, kinds: Mapping[str, type], where: str, short: int | None = None) -> ExactFields:
-        """Return a row as fields of these types; one that says no more may end after so many."""
-        few = short is not None and (not isinstance(row, list) or len(row) <= short)
-        names = list(kinds)[: short if few else None]
-        return cls(dict(zip(names, checked_row(row, [kinds[name] for name in names], where), strict=True)), where)
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a text."""
-        return str(self.values.get(name, default))
+def _quantity(said: str, units: Mapping[str, Fraction], *, exact: bool) -> Fraction | None:
+    """Return what a number with a unit is in all: a decimal or, if ``exact``, a fraction; None if it is none."""
+    match = _QUANTITY.fullmatch(said) or (_RATIO.fullmatch(said) if exact else None)
+    return None if match is None or match[2] not in units else Fraction(match[1]) * units[match[2]]
 
-    def whole(self, name: str, least: int, default: int | None = None) -> int:  # noqa: ARG002  that of files for people
-        """Return an integer."""
-        return int(self.values.get(name, default))
 
-    def speed(self, name: str, lanes: int) -> Fraction:  # noqa: ARG002  it is told of each
-        """Return the speed of each lane."""
-        return exact_number(self.values[name], self.where)
+def exact(value: Fraction) -> str:
+    """Return a number as a decimal where it is one, else as a fraction."""
+    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
+    if not places:
+        return str(value)
+    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
-    def loss(self, name: str) -> Fraction | None:
-        """Return a loss."""
-        value = self.values.get(name)
-        if value is None:
-            return None
-        loss = exact_number(value, self.where)
-        if loss < 0:
-            raise FileFormatError(f"{self.where}: a loss cannot be below zero")
-        return loss
 
-    def wrong(self, name: str, problem: str) -> FileFormatError:
-        """Return the error for a field."""
-        return FileFormatError(f"{self.where}: {name}: {problem}")
+def scalar(said: str) -> str:
+    """Return a text as YAML has it, with quotes where it needs some."""
+    return said if _PLAIN.fullmatch(said) and said == said.strip() else json.dumps(said, ensure_ascii=False)
+
+
+# Plan files: JSON with exact numbers.
 
 
 def exact_number(value: object, where: str) -> Fraction:
@@ -242,9 +207,10 @@ def exact_number(value: object, where: str) -> Fraction:
     raise FileFormatError(f'{where}: a number must be text such as "3/2"')
 
 
-def checked_row(data: object, kinds: Sequence[type], where: str) -> list[Any]:
-    """Return a row of values of these types."""
-    if not isinstance(data, list) or len(data) != len(kinds) or not all(map(is_of, data, kinds)):
+def checked_row(data: object, kinds: Sequence[type], where: str, least: int | None = None) -> list[Any]:
+    """Return a row of values of these types; the last ones may lack if there are ``least``."""
+    few = len(kinds) if least is None else least
+    if not isinstance(data, list) or not few <= len(data) <= len(kinds) or not all(map(is_of, data, kinds)):
         raise FileFormatError(f"{where} must be a row of {', '.join(_WORDS[kind] for kind in kinds)}")
     return data
 
@@ -261,7 +227,8 @@ def checked_object(
             raise FileFormatError(f"{where}: '{key}' must be {_WORDS[kind]}")
     unknown = sorted(data.keys() - kinds.keys() - (others or {}).keys())
     if unknown:
-        raise FileFormatError(f"{where}: unknown field '{unknown[0][:50]}'")
+        hint = suggest(unknown[0][:50], [*kinds, *(others or {})], most=1, like=0.6)
+        raise FileFormatError(f"{where}: unknown field '{unknown[0][:50]}'; {hint}")
     return data
 
 
@@ -270,60 +237,655 @@ def is_of(value: object, kind: type) -> bool:
     return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
 
 
-def host_port(said: FileFields) -> devices.Port:
-    """Return a port of a host."""
-    connector = said.choice("connector", devices.LANES)
-    speed = said.speed("speed", devices.LANES[connector])
-    return devices.Port(
-        said.text("name"), connector, speed, said.choice("polarity", devices.POLARITIES, "A"), said.loss("budget")
-    )
+# Fields: what follows is all that a kind of value has to say of itself.
 
 
-def panel_port(said: FileFields, *, blocked: bool) -> devices.PanelPort:
-    """Return a port of a panel."""
-    return devices.PanelPort(
-        said.text("label"),
-        said.choice("mode", devices.MODES),
-        blocked,
-        said.loss("loss"),
-        said.choice("side", devices.PORT_SIDES, ""),
-    )
+@dataclass(frozen=True)
+class Field:
+    """A field: what it means, what it is called, and what holds where nothing is said.
+
+    Attributes
+    ----------
+    meaning
+        In words, with the unit, for the table of the documentation.
+    name
+        In files; that of the attribute if empty.
+    default
+        In files for people; that of the attribute if it has one, and else the field must be there.
+    always
+        Whether plan files have it also where it is the default.
+    note
+        What it is called in comments and descriptions of NetBox; its name if empty, None if it is not kept there.
+    comment
+        Above it in a file that is written to begin with.
+    attribute, python
+        Name and default of the attribute; known once a :class:`Table` has it.
+    """
+
+    meaning: str
+    _: dataclasses.KW_ONLY
+    name: str = ""
+    default: Any = REQUIRED
+    always: bool = False
+    note: str | None = ""
+    comment: str = ""
+    attribute: str = ""
+    python: Any = REQUIRED
+
+    word: ClassVar[str] = "text"  # what its values are called in the documentation
+    stored: ClassVar[type] = str  # what its values are in plan files
+    ranged: ClassVar[bool] = False  # whether ranges may be drawn together when it is written
+
+    def describe(self) -> str:
+        """Return what its values are called in the documentation."""
+        return self.word
+
+    def parse(self, said: str, *, exact: bool = False) -> Any:
+        """Return what a text means; numbers may be fractions if ``exact``."""
+        del exact
+        return said
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a value; numbers that are no decimals are fractions."""
+        return str(value)
+
+    def of(self, owner: Any) -> Any:
+        """Return the value of the field in files."""
+        return getattr(owner, self.attribute)
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        return said.read(self.name, self.parse, self.default)
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML."""
+        shown = self.show(value)
+        if "[" in shown:
+            raise ParameterError(f"in a file, [ begins a range; rename {shown!r}")
+        return scalar(shown)
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says, which is of the type :attr:`stored`."""
+        del where
+        return data
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return value
+
+    def notes(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts that NetBox keeps; nothing of a default."""
+        if value != self.default and self.note is not None:
+            yield self.note or self.name, self.show(value)
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
+        """Return what texts say that NetBox keeps, by name; the first of a name counts."""
+        return self.parse(said[self.note or self.name][0], exact=True)
+
+    def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
+        """Whether NetBox keeps something of it."""
+        return self.note is not None and bool(said.get(self.note or self.name))
 
 
-def host(said: FileFields, ports: Iterable[devices.Port]) -> devices.Host:
-    """Return a host."""
-    return devices.Host(said.text("name"), *said.place(), tuple(ports), said.text("pod", ""))
+class Text(Field):
+    """A text that can be printed on a label."""
+
+    ranged = True
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML."""
+        return scalar(value)
 
 
-def panel(said: FileFields, ports: Iterable[devices.PanelPort], pods: Iterable[str]) -> devices.Panel:
-    """Return a panel or a circuit switch."""
-    name, kind = said.text("name"), said.choice("kind", devices.PANEL_KINDS)
-    spare, circuit = said.whole("spare", 0, 0), said.loss("circuit")
-    return devices.Panel(name, *said.place(), kind, tuple(ports), said.text("field", name), tuple(pods), spare, circuit)
+class OtherName(Text):
+    """A name that is that of the thing itself where nothing is said."""
+
+    def of(self, owner: Any) -> Any:
+        """Return the name, or nothing if it is that of the thing itself."""
+        name = getattr(owner, self.attribute)
+        return "" if name == owner.name else name
 
 
-def trunk(said: FileFields) -> devices.Trunk:
-    """Return a trunk."""
-    panel, port, near, near_port = (said.text(name) for name in ("panel", "panel_port", "near", "near_port"))
-    return devices.Trunk(panel, port, near, near_port, said.loss("loss"))
+class PathText(Field):
+    """The path of a file beside this one."""
+
+    word = "path"
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        return text(said.values[self.name], self.name, 4096) if self.name in said else self.default
 
 
-def tray(said: FileFields) -> devices.Tray:
-    """Return a tray."""
-    ends = said.text("site", ""), said.text("from"), said.text("to")
-    length, width, depth = (said.metres(name) for name in ("length", "width", "depth"))
-    fill = said.text("fill", "40%")
-    if not _SHARE.fullmatch(fill):
-        raise said.wrong("fill", f"{fill[:50]!r} is no share such as 40%")
-    return devices.Tray(*ends, length, width, depth, Fraction(fill.removesuffix("%").strip()) / 100)
+@dataclass(frozen=True)
+class Whole(Field):
+    """An integer."""
+
+    least: int = 0
+    word = "integer"
+    stored = int
+    ranged = True
+
+    def parse(self, said: str, *, exact: bool = False) -> int:
+        """Return what a text means."""
+        del exact
+        return parse_whole(said, self.least)
 
 
-def fixed(said: FileFields) -> devices.Fixed:
-    """Return fixed cabling of a lane."""
-    host, port, panel, panel_port = (said.text(name) for name in ("host", "port", "panel", "panel_port"))
-    return devices.Fixed(host, port, said.whole("lane", 1, 1), panel, panel_port)
+@dataclass(frozen=True)
+class Choice(Field):
+    """One of some words."""
+
+    words: Collection[str] = ()
+
+    def describe(self) -> str:
+        """Return what its values are called in the documentation."""
+        return ", ".join(f"`{word}`" for word in self.words if word)
+
+    def parse(self, said: str, *, exact: bool = False) -> Any:
+        """Return what a text means."""
+        del exact
+        return one_of(self.words)(said)
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        try:
+            return one_of(self.words)(data)
+        except FileFormatError as error:
+            raise FileFormatError(f"{where}: {error}") from None
+
+    def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
+        """Whether NetBox keeps something of it; other words belong to somebody else."""
+        return super().is_noted(said) and said[self.note or self.name][0] in self.words
 
 
-def losses(said: FileFields) -> devices.Losses:
-    """Return what light loses."""
-    return devices.Losses(said.loss("connector"), said.loss("fibre"), said.loss("splice"), said.whole("splices", 0, 0))
+@dataclass(frozen=True)
+class Flag(Field):
+    """Yes or no."""
+
+    word = "`yes` or `no`"
+    stored = bool
+
+    def parse(self, said: str, *, exact: bool = False) -> bool:
+        """Return what a text means."""
+        del exact
+        return one_of(("yes", "no"))(said) == "yes"
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a value."""
+        return "yes" if value else "no"
+
+
+class _Number(Field):
+    """An exact number."""
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML, which needs a decimal."""
+        shown = self.show(value)
+        if "/" in shown:
+            raise ParameterError(f"{shown} is no decimal, which a file needs")
+        return shown
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        return exact_number(data, where)
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return str(value)
+
+
+class Decibels(_Number):
+    """A loss of light, or None where it is unknown."""
+
+    word = "such as `1.2dB`"
+    stored = object
+
+    def parse(self, said: str, *, exact: bool = False) -> Fraction:
+        """Return what a text means."""
+        return parse_decibels(said, exact=exact)
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a value."""
+        return f"{exact(value)}dB"
+
+    def load(self, data: Any, where: str) -> Fraction | None:
+        """Return what a plan file says."""
+        if data is None:
+            return None
+        loss = exact_number(data, where)
+        if loss < 0:
+            raise FileFormatError(f"{where}: a loss cannot be below zero")
+        return loss
+
+    def dump(self, value: Any) -> str | None:
+        """Return it for a plan file."""
+        return None if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Metres(_Number):
+    """A length."""
+
+    signed: bool = False
+    word = "such as `1.5m`, `600mm`"
+
+    def parse(self, said: str, *, exact: bool = False) -> Fraction:
+        """Return what a text means."""
+        return parse_metres(said, signed=self.signed, exact=exact)
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a value."""
+        return f"{exact(value)}m"
+
+
+class Share(_Number):
+    """A part of a whole."""
+
+    word = "such as `40%`"
+
+    def parse(self, said: str, *, exact: bool = False) -> Fraction:
+        """Return what a text means."""
+        if exact and (match := _RATIO.fullmatch(said)) and match[2] == "%":
+            return Fraction(match[1]) / 100
+        if not _SHARE.fullmatch(said):
+            raise FileFormatError(f"{said[:50]!r} is no share such as 40%")
+        return Fraction(said.removesuffix("%").strip()) / 100
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a value."""
+        return f"{exact(value * 100)}%"
+
+
+@dataclass(frozen=True)
+class Speed(_Number):
+    """The speed of a lane, which files for people say of all lanes of the port."""
+
+    lanes: Mapping[Any, int] = dataclasses.field(default_factory=dict)
+    word = "such as `4x25Gbps`"
+
+    def of(self, owner: Any) -> Any:
+        """Return the speed of all lanes."""
+        return owner.speed * owner.lanes
+
+    def read(self, said: FileFields) -> Any:
+        """Return the speed of each lane."""
+        return said.read(self.name, _bandwidth) / self.lanes[said.values["connector"].value]
+
+    def show(self, value: Any) -> str:
+        """Return the text that means a speed of all lanes."""
+        return f"{exact(value / _GIGA)}Gbps"
+
+
+@dataclass(frozen=True)
+class Texts(Field):
+    """Several texts, each perhaps with a range."""
+
+    word = "list of texts"
+    stored = list
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        if self.name not in said:
+            return self.default
+        if said.table:
+            return tuple(said.text(self.name).split())
+        where = said.at(self.name)
+        return tuple(one for value in items(said.values[self.name], where) for one in texts(value, where))
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML."""
+        return f"[{', '.join(super(Texts, self).write(one) for one in value)}]"
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        if not all(is_of(one, str) for one in data):
+            raise FileFormatError(f"{where} must be a list of printable text")
+        return tuple(data)
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return list(value)
+
+    def notes(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts that NetBox keeps: a line each."""
+        yield from ((self.note or self.name, one) for one in value)
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
+        """Return what texts say that NetBox keeps."""
+        return tuple(said[self.note or self.name])
+
+
+@dataclass(frozen=True)
+class Entries(Field):
+    """A list of things, each with fields of its own, of which the first is its name."""
+
+    of_kind: type = object
+    word = "list"
+    stored: ClassVar[type] = list
+
+    @cached_property
+    def table(self) -> Table:
+        """The fields of an entry."""
+        return table_of(self.of_kind)
+
+    def entries(self, said: FileFields) -> Iterator[FileFields]:
+        """Yield the entries that a file for people has."""
+        return said.entries(self.name, self.table.required, self.table.optional)
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        found: list[Any] = []
+        for entry in self.entries(said):
+            said.room[0] -= 1
+            if len(found) >= MOST or said.room[0] < 0:
+                line = next(iter(entry.values.values())).line
+                raise FileFormatError(f"line {line}: {said.at(self.name)}: too many of them, or of their ports")
+            found.append(self.table.read(entry))
+        return tuple(found)
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML on one line."""
+        return f"[{', '.join(self.table.write(value))}]"
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        return tuple(self.table.load(one, f"{where}[{number}]") for number, one in enumerate(data))
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return [self.table.dump(one) for one in value]
+
+    def notes(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts that NetBox keeps: an entry each."""
+        if self.note:
+            yield from ((self.note, self.table.write_one(one)) for one in value)
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
+        """Return what texts say that NetBox keeps; those that are no entries belong to somebody else."""
+        rows = [Located(parse_yaml(one).value, 1) for one in said[self.note or ""] if one.startswith("{")]
+        return self.read(FileFields({self.name: Located(rows, 1)}))
+
+
+class Racks(Entries):
+    """Where racks stand: by site and rack, from entries of both."""
+
+    stored = dict
+
+    def of(self, owner: Any) -> Any:
+        """Return the entries."""
+        sites = getattr(owner, self.attribute)
+        return [self.of_kind(site, rack, *place) for site, racks in sites.items() for rack, place in racks.items()]
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        found: dict[str, dict[str, tuple[Fraction, Fraction]]] = {}
+        for entry in self.entries(said):
+            site, rack, *place = self.table.read(entry)
+            there = found.setdefault(site, {})
+            if rack in there:
+                raise entry.wrong("rack", f"there are two racks '{rack}'")
+            there[rack] = (place[0], place[1])
+        return found
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        found: dict[str, dict[str, tuple[Fraction, Fraction]]] = {}
+        for site, racks in data.items():
+            there = found.setdefault(site, {})
+            for rack, row in _object_of(racks, list, f"{where}.{site}").items():
+                x, y = checked_row(row, (str, str), f"{where}.{site}.{rack}")
+                there[rack] = exact_number(x, where), exact_number(y, where)
+        return found
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return {site: {rack: [*map(str, place)] for rack, place in racks.items()} for site, racks in value.items()}
+
+
+@dataclass(frozen=True)
+class Stock(Field):
+    """Lengths of cables that can be had, by their type."""
+
+    types: Sequence[str] = ()
+    word = "lengths by type"
+    stored = dict
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        if self.name not in said:
+            return self.default
+        found = {}
+        for kind, value in fields(said.values[self.name], self.name, (), self.types).items():
+            where = f"{self.name}.{kind}"
+            lengths = [(read_located(one, where, parse_metres), one.line) for one in items(value, where)]
+            wrong = next((line for length, line in lengths if length == 0), None if lengths else value.line)
+            if wrong is not None:
+                raise FileFormatError(f"line {wrong}: {where}: expected at least one length, all of them above zero")
+            found[kind] = tuple(sorted(length for length, _ in lengths))
+        return found
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML: a line for each type."""
+        lines = [f"{kind}: [{', '.join(map(Metres('').write, lengths))}]" for kind, lengths in value.items()]
+        return "".join(f"\n  {line}" for line in lines)
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        said = _object_of(data, list, where)
+        return {kind: tuple(exact_number(one, f"{where}.{kind}") for one in row) for kind, row in said.items()}
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return {kind: [*map(str, lengths)] for kind, lengths in value.items()}
+
+    def notes(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts that NetBox keeps: a line for each type."""
+        for kind, lengths in value.items():
+            yield f"{self.name} {kind}", " ".join(f"{exact(one)}m" for one in lengths)
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
+        """Return what texts say that NetBox keeps."""
+        lines = {key.removeprefix(f"{self.name} "): said[key][0] for key in said if key.startswith(f"{self.name} ")}
+        return {kind: tuple(parse_metres(one, exact=True) for one in line.split()) for kind, line in lines.items()}
+
+    def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
+        """Whether NetBox keeps something of it."""
+        return any(key.startswith(f"{self.name} ") for key in said)
+
+
+@dataclass(frozen=True)
+class Inner(Field):
+    """A thing with fields of its own."""
+
+    of_kind: type = object
+    word = "fields"
+    stored = list
+
+    @cached_property
+    def table(self) -> Table:
+        """Its fields."""
+        return table_of(self.of_kind)
+
+    def read(self, said: FileFields) -> Any:
+        """Return what a file for people says."""
+        if self.name not in said:
+            return self.default
+        where = said.at(self.name)
+        inner = fields(said.values[self.name], where, self.table.required, self.table.optional)
+        return self.table.read(FileFields(inner, where))
+
+    def write(self, value: Any) -> str:
+        """Return it as YAML on one line."""
+        return self.table.write_one(value)
+
+    def load(self, data: Any, where: str) -> Any:
+        """Return what a plan file says."""
+        return self.table.load(data, where)
+
+    def dump(self, value: Any) -> Any:
+        """Return it for a plan file."""
+        return self.table.dump(value)
+
+    def notes(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts that NetBox keeps, of its fields."""
+        yield from self.table.notes(value)
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
+        """Return what texts say that NetBox keeps."""
+        return self.of_kind(**self.table.noted(said))
+
+    def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
+        """Whether NetBox keeps something of it."""
+        return any(one.is_noted(said) for one in self.table.fields)
+
+
+class Table:
+    """The fields of a class, in the order of its attributes."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        only = getattr(kind, "IN_FILES", {})
+        self.fields = tuple(_annotated_fields(kind))
+        self.read_only = tuple(dataclasses.replace(one, name=name, attribute=name) for name, one in only.items())
+        self.make: Callable[..., Any] = getattr(kind, "from_file", kind)
+        every = (*self.fields, *self.read_only)
+        self.required = tuple(one.name for one in every if one.default is REQUIRED)
+        self.optional = tuple(one.name for one in every if one.default is not REQUIRED)
+        self.as_row = not any(isinstance(one, Entries) for one in self.fields)
+        self.needed = {one.attribute: one.stored for one in self.fields if one.python is REQUIRED}
+        self.others = {one.attribute: one.stored for one in self.fields if one.python is not REQUIRED}
+        self.kept = sum(one.python is REQUIRED or one.always for one in self.fields)
+        self.loaded = [(place, one) for place, one in enumerate(self.fields) if type(one).load is not Field.load]
+
+    def values(self, said: FileFields) -> dict[str, Any]:
+        """Return what a file for people says of each attribute, and of fields that only files have."""
+        return {one.attribute: one.read(said) for one in (*self.fields, *self.read_only)}
+
+    def read(self, said: FileFields) -> Any:
+        """Return the thing that a file for people describes."""
+        try:
+            return self.make(**self.values(said))
+        except FieldError as error:
+            raise said.wrong(error.name, error.message) from None
+
+    def write(self, things: Iterable[Any]) -> Iterator[str]:
+        """Yield entries in YAML; things alike whose names count up are one, with ranges."""
+        for _, group in groupby(things, key=lambda thing: [one.of(thing) for one in self.fields if not one.ranged]):
+            alike = list(group)
+            rest = self._fixed(alike[0])
+            ranged = [one for one in self.fields if one.ranged]
+            for row in runs([tuple(one.show(one.of(thing)) for one in ranged) for thing in alike]):
+                cells = zip(ranged, row, strict=True)
+                said = [f"{one.name}: {scalar(cell)}" for one, cell in cells if _says(one, cell)]
+                yield f"{{{', '.join([*said, *rest])}}}"
+
+    def write_one(self, thing: Any) -> str:
+        """Return a thing in YAML on one line, which may say nothing."""
+        return next(self.write([thing]))
+
+    def _fixed(self, thing: Any) -> list[str]:
+        """Return what entries say beside their ranges, lists last."""
+        fixed = [one for one in self.fields if not one.ranged and one.of(thing) != one.default]
+        fixed.sort(key=lambda one: isinstance(one, Entries | Texts))
+        return [f"{one.name}: {one.write(one.of(thing))}" for one in fixed]
+
+    def load(self, data: object, where: str) -> Any:
+        """Return the thing that is said in a plan file: a row, or an object if it has lists of things."""
+        if self.as_row:
+            row = checked_row(data, [one.stored for one in self.fields], where, len(self.needed))
+            values = list(row)
+            for place, one in self.loaded:
+                if place < len(values):
+                    values[place] = one.load(values[place], f"{where}.{one.name}")
+            return self.kind(*values)
+        said = dict(checked_object(data, self.needed, where, self.others))
+        for _, one in self.loaded:
+            if one.attribute in said:
+                said[one.attribute] = one.load(said[one.attribute], f"{where}.{one.attribute}")
+        return self.kind(**said)
+
+    def dump(self, thing: Any) -> Any:
+        """Return a thing for a plan file: of a row, the last values lack if all of them say nothing."""
+        if self.as_row:
+            short = all(getattr(thing, one.attribute) == one.python for one in self.fields[self.kept :])
+            return [one.dump(getattr(thing, one.attribute)) for one in self.fields[: self.kept if short else None]]
+        values = [(one, getattr(thing, one.attribute)) for one in self.fields]
+        return {one.attribute: one.dump(value) for one, value in values if one.always or value != one.python}
+
+    def notes(self, thing: Any, **instead: Any) -> Iterator[tuple[str, str]]:
+        """Yield names and texts of what NetBox keeps in comments and descriptions; some values may be others."""
+        for one in self.fields:
+            yield from one.notes(instead[one.attribute] if one.attribute in instead else one.of(thing))
+
+    def noted(self, said: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return the values of attributes that NetBox keeps so."""
+        found = {}
+        for one in self.fields:
+            if one.is_noted(said):
+                try:
+                    found[one.attribute] = one.noted(said)
+                except FileFormatError as error:
+                    raise FileFormatError(f"in a comment or description of NetBox, {error}") from None
+        return found
+
+
+class FieldError(FileFormatError):
+    """What a field of a file says cannot be: its name, and why."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+_TABLES: dict[type, Table] = {}
+
+
+def table_of(kind: type) -> Table:
+    """Return the fields of a class."""
+    if kind not in _TABLES:
+        _TABLES[kind] = Table(kind)
+    return _TABLES[kind]
+
+
+def noted_lines(comments: str) -> dict[str, list[str]]:
+    """Return the texts after each name in the lines ``name: text`` of a comment."""
+    return _noted(comments.splitlines(), ": ")
+
+
+def noted_words(words: Iterable[str]) -> dict[str, list[str]]:
+    """Return the texts after each name in the words ``name text`` of a description."""
+    return _noted(words, " ")
+
+
+def _noted(lines: Iterable[str], sign: str) -> dict[str, list[str]]:
+    said: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        name, found, value = line.partition(sign)
+        if found:
+            said[name.strip()].append(value.strip())
+    return said
+
+
+def _annotated_fields(kind: type) -> Iterator[Field]:
+    defaults = dict(getattr(kind, "_field_defaults", {}))
+    if dataclasses.is_dataclass(kind):
+        for one in dataclasses.fields(kind):
+            made = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+            defaults |= {} if made is dataclasses.MISSING else {one.name: made}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for one in getattr(hint, "__metadata__", ()):
+            if isinstance(one, Field):
+                python = defaults.get(name, REQUIRED)
+                default = python if one.default is REQUIRED else one.default
+                yield dataclasses.replace(one, attribute=name, name=one.name or name, default=default, python=python)
+
+
+def _object_of(data: object, kind: type, where: str) -> dict[str, Any]:
+    """Return an object of any names whose values are of a type."""
+    return checked_object(data, {}, where, dict.fromkeys(data, kind) if isinstance(data, dict) else {})
+
+
+def _says(one: Field, cell: str) -> bool:
+    """Whether the text of a ranged field says something."""
+    return one.default is REQUIRED or cell != one.show(one.default)

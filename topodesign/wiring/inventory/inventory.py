@@ -16,10 +16,35 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.wiring.inventory import devices
+from topodesign.wiring.inventory.fields import Entries, Inner, Metres, PathText, Racks, Stock, Text
+
+CableType = Literal[
+    "LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout", "MPO-32 breakout"
+]
+
+CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
+
+_SLACK = "Added to the length of every cable, for the ways up and down."
+_STOCK = "Lengths that cables can be had in; of a type that is not here, all whole metres."
+_RACKS = "Where racks stand, in plan view. Without it, plans tell no lengths between racks."
+_HOSTS = """\
+Hosts that can be nodes. connector: LC is a port of one lane, MPO-12 one that is broken out into four (MPO-16 eight,
+MPO-24 twelve, MPO-32 sixteen); the speed is that of the whole port. site, rack and unit are for labels, work sheets
+and lengths."""
+_PANELS = """\
+kind: patch panel, or ocs for an optical circuit switch. mode: the two fibres of a simplex port are patched each by
+itself, which wires any topology; a duplex port takes one cord for both, for topologies whose links go both ways. More
+fields: loss of a port (0.5dB), blocked: [17] for ports that must not be used, and one field for panels that are
+patched to each other."""
+_TRUNKS = "Ports of a panel or switch that hosts reach at another panel, near them."
+_LOSSES = "Light lost at a connector, in a kilometre of fibre, at a splice; splices of a cable. For the loss budget."
+_TRAYS = "Pathways that cables between racks take, the shortest way. Cables may take the share fill of a cross-section."
+_PARTS = "What cables are bought from."
+_CABLING = "Fixed cabling that exists, lane by lane; plans keep it. Without this part, plans choose it."
 
 
 class InventoryError(ParameterError):
@@ -78,18 +103,49 @@ class Inventory:
         If ``stock`` or ``slack`` is out of range.
     """
 
-    hosts: tuple[devices.Host, ...]
-    panels: tuple[devices.Panel, ...]
-    cabling: tuple[devices.Fixed, ...] = ()
-    stock: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
-    racks: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = field(default_factory=dict)
-    slack: Fraction = Fraction(0)
-    name: str = ""
-    trunks: tuple[devices.Trunk, ...] = ()
-    losses: devices.Losses = devices.NOTHING_KNOWN
-    trays: tuple[devices.Tray, ...] = ()
-    parts: str = ""
+    hosts: Annotated[
+        tuple[devices.Host, ...], Entries("machines with ports", of_kind=devices.Host, comment=_HOSTS, note=None)
+    ]
+    panels: Annotated[
+        tuple[devices.Panel, ...],
+        Entries("patch panels and circuit switches", of_kind=devices.Panel, comment=_PANELS, note=None),
+    ]
+    cabling: Annotated[
+        tuple[devices.Fixed, ...],
+        Entries(
+            "fixed cabling that exists, lane by lane", of_kind=devices.Fixed, comment=_CABLING, note=None, always=True
+        ),
+    ] = ()
+    stock: Annotated[
+        Mapping[str, tuple[Fraction, ...]],
+        Stock(
+            "lengths that are sold, for each type of cable; default: whole metres",
+            types=CABLE_TYPES,
+            comment=_STOCK,
+            always=True,
+        ),
+    ] = field(default_factory=dict)
+    racks: Annotated[
+        Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
+        Racks("where racks stand", of_kind=devices.RackPlace, comment=_RACKS, note=None, always=True),
+    ] = field(default_factory=dict)
+    slack: Annotated[Fraction, Metres("added to the length of every cable", comment=_SLACK, always=True)] = Fraction(0)
+    name: Annotated[str, Text("name of the room", note="inventory", always=True)] = ""
+    trunks: Annotated[
+        tuple[devices.Trunk, ...],
+        Entries("ports that hosts reach at other panels", of_kind=devices.Trunk, comment=_TRUNKS, note=None),
+    ] = ()
+    losses: Annotated[
+        devices.Losses, Inner("losses of light, for the loss budget", of_kind=devices.Losses, comment=_LOSSES)
+    ] = devices.NOTHING_KNOWN
+    trays: Annotated[
+        tuple[devices.Tray, ...],
+        Entries("pathways for cables between racks", of_kind=devices.Tray, comment=_TRAYS, note="tray"),
+    ] = ()
+    parts: Annotated[str, PathText("list of parts that cables are bought from", comment=_PARTS, note=None)] = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    IN_FILES = {"port_table": PathText("port table (CSV) with more hosts, panels and cabling", default="")}  # noqa: RUF012
 
     def __post_init__(self) -> None:
         """Take copies, so that nobody changes it from outside, and check it."""
@@ -381,10 +437,6 @@ def ways_from(inventory: Inventory, site: str, rack: str) -> dict[str, tuple[Fra
     return found
 
 
-CableType = Literal[
-    "LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout", "MPO-32 breakout"
-]
-
 UNIT = Fraction(4445, 100000)  # height of a rack unit in metres (IEC 60297: 44.45 mm)
 
 FIXED: dict[devices.Connector, CableType] = {
@@ -465,12 +517,3 @@ def format_metres(length: Fraction | None) -> str:
         return ""
     whole, hundredths = divmod(-(-length * 100 // 1), 100)
     return f"{whole}.{hundredths:02}".rstrip("0").rstrip(".")
-
-
-def exact(value: Fraction) -> str:
-    """Return a number as a decimal where it is one, else as a fraction."""
-    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
-    if not places:
-        return str(value)
-    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"

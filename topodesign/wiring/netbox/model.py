@@ -14,25 +14,36 @@ How things are modelled:
   port that it leads to has two rear ports then, each with the front port of its name. So no port needs more than one
   cable, and import forms take them all.
 
-What NetBox has no field for is in lines ``key: value`` of comments: pods, units that a rack has twice, and field, spare
-ports and circuit loss of a panel at the device, coordinates at the rack, name, slack, stock and losses of the inventory
-at the sites; polarity and budget of a host's port in the description of its interfaces; whether a panel port is
-simplex, its loss, which side of which port it is, and whether a trunk leads on, with its loss, in that of its rear
-port.
+What NetBox has no field for is in lines ``key: value`` of comments, at the device, the rack (coordinates) or the sites
+(what is of the whole inventory, and their trays), or in words of descriptions: of interfaces for a host's port, of rear
+ports for a panel port and for whether a trunk leads on, with its loss. Which these are, each field says by its ``note``
+(:mod:`topodesign.wiring.inventory.fields`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_bandwidth
-from topodesign.wiring.inventory.devices import POLARITIES, Fixed, Host, Mode, Place, Port, interface_name, lanes_of
-from topodesign.wiring.inventory.inventory import Inventory, exact
+from topodesign.wiring.inventory.devices import (
+    Fixed,
+    Host,
+    Mode,
+    Panel,
+    PanelPort,
+    Place,
+    Port,
+    RackPlace,
+    interface_name,
+    lanes_of,
+)
+from topodesign.wiring.inventory.fields import exact, table_of
+from topodesign.wiring.inventory.inventory import Inventory
 
 EndKind = Literal["dcim.interface", "dcim.frontport", "dcim.rearport"]
 
@@ -144,9 +155,6 @@ ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673a
 CONNECTED = "connected"
 PROFILES = {1: "single-1c1p", 2: "single-1c2p"}  # of a cable to a rear port of so many positions
 
-LOSS = "loss "
-"""Before a loss in a comment or a description."""
-
 TRUNK = "trunk"
 """What the description of a rear port says whose port leads on."""
 
@@ -165,7 +173,6 @@ _SORTS = {
     400: "400gbase-x-qsfpdd",
     800: "800gbase-x-osfp",
 }
-LOSSES = ("connector", "fibre", "splice")
 GIGA = 10**9
 KILO = 1000
 
@@ -206,7 +213,7 @@ def front_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None)
 
 def _rear_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> Iterator[RearPort]:
     port, trunk = inventory.panel_port[panel, label], inventory.leads_to.get((panel, label))
-    words = [port.mode] + ([] if port.loss_db is None else [f"{LOSS}{exact(port.loss_db)}dB"])
+    words = [port.mode, *_words(table_of(PanelPort).notes(port))]
     if trunk is not None:
         loss = inventory.trunk_at[trunk].loss_db
         words.append(TRUNK if loss is None else f"{TRUNK} {exact(loss)}dB")
@@ -234,15 +241,15 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
     """
     stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
     sites = dict.fromkeys(site_of(place.site) for place in stands)
-    sites |= dict.fromkeys(map(site_of, inventory.racks))
+    sites |= dict.fromkeys(map(site_of, (*inventory.racks, *(tray.site for tray in inventory.trays))))
     racks = dict.fromkeys((site_of(place.site), place.rack) for place in stands)
     places = {
-        (site_of(site), rack): f"x: {exact(x)}m\ny: {exact(y)}m"
+        (site_of(site), rack): _lines(table_of(RackPlace).notes(RackPlace(site, rack, *place)))
         for site, racks_there in inventory.racks.items()
-        for rack, (x, y) in racks_there.items()
+        for rack, place in racks_there.items()
     }
     found = NetboxObjects(
-        dict.fromkeys(sites, _about(inventory)),
+        {site: _about(inventory, site) for site in sites},
         {rack: places.get(rack, "") for rack in racks | places},
         tuple(_devices(inventory)),
         tuple(_interface(host, port, lane) for host in inventory.hosts for port, lane in lanes_of(host)),
@@ -254,17 +261,25 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
     return found
 
 
-def _about(inventory: Inventory) -> str:
+def _about(inventory: Inventory, site: str) -> str:
+    """Return what an inventory says as a whole, and of the trays of a site."""
     if inventory.name != inventory.name.strip() or not inventory.name.isprintable():
         raise ParameterError(f"the inventory is called {inventory.name!r}; NetBox takes no blanks around; rename it")
-    lines = [f"inventory: {inventory.name}"] if inventory.name else []
-    lines += [f"slack: {exact(inventory.slack)}m"] if inventory.slack else []
-    for kind, lengths in inventory.stock.items():
-        lines.append(f"stock {kind}: {' '.join(f'{exact(one)}m' for one in lengths)}")
-    said = inventory.losses._asdict()
-    lines += [f"loss {name}: {exact(loss)}dB" for name in LOSSES if (loss := said[name]) is not None]
-    lines += [f"splices: {inventory.losses.splices}"] if inventory.losses.splices else []
-    return "\n".join(lines)
+    trays = tuple(tray for tray in inventory.trays if site_of(tray.site) == site)
+    return _lines(table_of(Inventory).notes(inventory, trays=trays))
+
+
+def _lines(notes: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{name}: {text}" for name, text in notes)
+
+
+def _words(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the words of a description, between which commas stand."""
+    words = [f"{name} {text}" for name, text in notes]
+    wrong = next((word for word in words if "," in word), None)
+    if wrong is not None:
+        raise ParameterError(f"NetBox takes a comma for the end of a word of a description; rename {wrong!r}")
+    return words
 
 
 def _devices(inventory: Inventory) -> Iterator[Device]:
@@ -274,13 +289,9 @@ def _devices(inventory: Inventory) -> Iterator[Device]:
         fits = 1 <= place.unit <= MOST_UNITS and place not in taken
         taken.add(place)
         lines = [] if fits else [f"unit: {place.unit}"]
-        role = HOST if panel is None else panel.kind
-        lines += [f"pod: {pod}" for pod in (filter(None, [inventory.host[name].pod]) if panel is None else panel.pods)]
-        if panel is not None:
-            lines += [f"field: {panel.field}"] if panel.field != name else []
-            lines += [f"spare: {panel.spare}"] if panel.spare else []
-            lines += [f"circuit: {exact(panel.circuit_db)}dB"] if panel.circuit_db is not None else []
-        position = place.unit if fits else None
+        device: Host | Panel = inventory.host[name] if panel is None else panel
+        lines += [_lines(notes)] if (notes := list(table_of(type(device)).notes(device))) else []
+        role, position = HOST if panel is None else panel.kind, place.unit if fits else None
         yield Device(name, role, site_of(place.site), place.rack, position, "\n".join(lines))
 
 
@@ -290,8 +301,7 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
         why = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
         raise ParameterError(f"{host.name} {port.name}: {why}")
     name = interface_name(port.name, lane, port.lanes)
-    words = [f"polarity {port.polarity}"] if port.polarity != POLARITIES[0] else []
-    words += [f"budget {exact(port.budget_db)}dB"] if port.budget_db is not None else []
+    words = _words(table_of(Port).notes(port))
     label, sort = port.name if port.lanes > 1 else "", interface_sort(port.speed)
     return Interface(host.name, name, label, sort, kbps.numerator, description=", ".join(words))
 

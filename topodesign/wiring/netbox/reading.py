@@ -21,17 +21,17 @@ from topodesign.wiring.inventory.devices import (
     LANES,
     MODES,
     PANEL_KINDS,
-    POLARITIES,
     Fixed,
     Host,
-    Losses,
     Mode,
     Panel,
     PanelKind,
     PanelPort,
     Port,
+    RackPlace,
     Trunk,
 )
+from topodesign.wiring.inventory.fields import noted_lines, noted_words, table_of
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.paths import PathReader
@@ -74,29 +74,21 @@ def inventory_of(
     if not hosts or not panels:
         what = "host (a device with optical interfaces)" if not hosts else "panel (a device with rear ports)"
         raise FileFormatError(f"there is no {what} among {len(devices)} devices; which site and which roles are meant?")
-    about = _said("\n".join(objects.sites.values()))
-    kinds = [key for key in about if key.startswith("stock ")]
-    stock = {kind.removeprefix("stock "): tuple(_quantity(one, "m") for one in about[kind].split()) for kind in kinds}
-    connector, fibre, splice = (
-        _quantity(about[key], "dB") if (key := f"loss {name}") in about else None for name in model.LOSSES
-    )
+    about = table_of(Inventory).noted(noted_lines("\n".join(objects.sites.values())))
     racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
     for (site, rack), comments in objects.racks.items():
-        said = _said(comments)
-        if {"x", "y"} <= said.keys():
-            racks[_site(site)][rack] = (_quantity(said["x"], "m"), _quantity(said["y"], "m"))
+        place = table_of(RackPlace).noted(noted_lines(comments))
+        if len(place) > 1:
+            racks[_site(site)][rack] = (place["x"], place["y"])
     try:
         return Inventory(
             hosts,
             panels,
             tuple(room.cabling()),
-            stock,
-            dict(racks),
-            _quantity(about.get("slack", "0m"), "m"),
-            about.get("inventory", ""),
-            tuple(room.trunks()),
-            losses=Losses(connector, fibre, splice, int(_quantity(about.get("splices", "0"), ""))),
+            racks=dict(racks),
+            trunks=tuple(room.trunks()),
             notes=tuple(paths.notes),
+            **about,
         )
     except InventoryError as error:
         raise FileFormatError(f"{error.part}.{error.name}: {error.message}") from None
@@ -155,23 +147,19 @@ class _Room:
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
             if ports or (device.role == model.HOST and self.speed is None):
-                pod = _said(device.comments).get("pod", "")
-                yield Host(device.name, *_place(device), ports, pod)
+                yield Host(device.name, *_place(device), ports, **table_of(Host).noted(noted_lines(device.comments)))
 
     def panels(self) -> Iterator[Panel]:
         """Yield the panels; those ports are blocked that are taken by what is no lane of a host."""
         for device in filter(self._is_panel, self.devices.values()):
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
-            said = _said(device.comments)
+            said = table_of(Panel).noted(noted_lines(device.comments))
             parts: dict[str, list[model.RearPort]] = {}
             for rear in self.rears[device.name]:
                 parts.setdefault(self.label[device.name, rear.name], []).append(rear)
             ports = tuple(self._panel_port(label, some) for label, some in parts.items())
-            pods = tuple(line[5:].strip() for line in device.comments.splitlines() if line.startswith("pod: "))
-            circuit = _quantity(said["circuit"], "dB") if "circuit" in said else None
-            field, spare = said.get("field", device.name), int(_quantity(said.get("spare", "0"), ""))
-            yield Panel(device.name, *_place(device), kind, ports, field, pods, spare, circuit)
+            yield Panel(device.name, *_place(device), kind, ports, **said)
 
     def cabling(self) -> Iterator[Fixed]:
         """Yield the fixed cabling."""
@@ -195,8 +183,8 @@ class _Room:
                 place = self._trunk_end(near[0]) if near else None
                 if place is not None and far and far[0].device in self.devices:
                     there = self.label.get(far[0][::2], far[0].name)
-                    loss = next(_decibels([word], f"{model.TRUNK} ") for word in self.leading[place] if _is_trunk(word))
-                    yield place, Trunk(far[0].device, there, *place, loss)
+                    said = [f"loss {loss}" for word in self.leading[place] if (loss := _trunk_loss(word))]
+                    yield place, Trunk(far[0].device, there, *place, **table_of(Trunk).noted(noted_words(said)))
 
     def _trunk_end(self, end: model.CableEnd) -> tuple[str, str] | None:
         """Return the port from which a trunk leads on, if a front port is of one."""
@@ -225,9 +213,7 @@ class _Room:
             for number, one in parts:
                 end = model.CableEnd(device.name, model.INTERFACE, one.name)
                 self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
-            words = first.description.split(", ")
-            polarity = next((known for known in POLARITIES if f"polarity {known}" in words), POLARITIES[0])
-            yield Port(port, connector, speed, polarity, _decibels(words, "budget "))
+            yield Port(port, connector, speed, **table_of(Port).noted(noted_words(first.description.split(", "))))
 
     def _parallel(self, device: model.Device, one: model.Interface) -> int:
         """Return how many lanes an interface has by the ends of its cable, or by its type."""
@@ -247,7 +233,7 @@ class _Room:
             far = self.far.get(model.CableEnd(front.device, model.FRONT, front.name), ())
             foreign |= not leads and not all(end.kind == model.FRONT and end.device in self.devices for end in far)
         marked = any(rear.marked for rear in rears) or any(front.marked for front in fronts)
-        return PanelPort(label, mode, foreign or marked, _decibels(words, model.LOSS))
+        return PanelPort(label, mode, foreign or marked, **table_of(PanelPort).noted(noted_words(words)))
 
     def _leads_here(self, end: model.CableEnd, panel: str, label: str) -> bool:
         near = self._trunk_end(end)
@@ -256,6 +242,11 @@ class _Room:
 
 def _is_trunk(word: str) -> bool:
     return word.partition(" ")[0] == model.TRUNK
+
+
+def _trunk_loss(word: str) -> str:
+    """Return the loss of a trunk by the word that says that a port leads on; empty if it does not tell it."""
+    return word.partition(" ")[2] if _is_trunk(word) else ""
 
 
 _Component = TypeVar("_Component", model.Interface, model.RearPort)
@@ -293,35 +284,14 @@ def _speed(one: model.Interface) -> Fraction:
     return Fraction(match[1]) * {"t": model.GIGA * model.KILO, "g": model.GIGA, "": model.GIGA // model.KILO}[match[2]]
 
 
-def _decibels(words: Sequence[str], word: str) -> Fraction | None:
-    return next((_quantity(one.removeprefix(word), "dB") for one in words if one.startswith(word)), None)
-
-
 def _place(device: model.Device) -> tuple[str, str, int]:
-    said = _said(device.comments).get("unit", "")
+    said = noted_lines(device.comments).get("unit", [""])[0]
     unit = int(said) if re.fullmatch("[0-9]{1,9}", said) else device.position
     return _site(device.site), device.rack or NO_RACK, 1 if unit is None else unit
 
 
 def _site(name: str) -> str:
     return "" if name == model.NO_SITE else name
-
-
-def _said(comments: str) -> dict[str, str]:
-    """Return what lines ``key: value`` say; the first of a key counts."""
-    said: dict[str, str] = {}
-    for line in comments.splitlines():
-        key, colon, value = line.partition(": ")
-        if colon:
-            said.setdefault(key.strip(), value.strip())
-    return said
-
-
-def _quantity(said: str, unit: str) -> Fraction:
-    match = re.fullmatch(rf"(-?[0-9]{{1,12}}(?:\.[0-9]{{1,12}}|/[1-9][0-9]{{0,12}})?){unit}", said)
-    if match is None:
-        raise FileFormatError(f"{said[:40]!r} in a comment or description of NetBox is no number of {unit}")
-    return Fraction(match[1])
 
 
 def read_netbox(

@@ -14,7 +14,8 @@ from topodesign.base.fitted import wrapped
 from topodesign.base.records import MOST_WIDE, Table, TextResult, table_of
 from topodesign.base.tables import write_csv
 from topodesign.base.wording import counted
-from topodesign.wiring.inventory.inventory import exact, format_metres
+from topodesign.wiring.inventory.fields import exact
+from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.parts.laid import Ends, Hop, TrayUse, Unit
 from topodesign.wiring.parts.parts import Piece, Sort
 from topodesign.wiring.parts.ways import Way

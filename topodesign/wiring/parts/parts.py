@@ -46,7 +46,16 @@ from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.wiring.inventory.devices import LANES, POLARITIES, Connector
-from topodesign.wiring.inventory.fields import FileFields, fields, items, metres
+from topodesign.wiring.inventory.fields import (
+    FileFields,
+    fields,
+    items,
+    one_of,
+    parse_decibels,
+    parse_metres,
+    parse_whole,
+    read_located,
+)
 
 Sort = Literal["cord", "breakout", "trunk", "cassette", "circulator"]
 Turn = Literal["crossed", "straight", "either"]
@@ -218,7 +227,7 @@ def _part(entry: FileFields, section: str) -> Part:
 
 
 def _common(entry: FileFields) -> dict[str, object]:
-    found: dict[str, object] = {"loss": entry.loss("loss")}
+    found: dict[str, object] = {"loss": entry.read("loss", parse_decibels, None)}
     if "lengths" in entry:
         found["loss"] = found["loss"] or Fraction(0)
         found["lengths"] = tuple(sorted(_lengths(entry, "lengths")))
@@ -232,12 +241,12 @@ def _common(entry: FileFields) -> dict[str, object]:
 def _special(entry: FileFields, part: Part) -> Part:
     """Return a part with the fields of its sort."""
     if part.sort == "cord":
-        ends = entry.choice("ends", _CORDS)
+        ends = entry.read("ends", one_of(_CORDS))
         usual: Turn = "crossed" if ends == "LC duplex" else "straight"
-        return replace(part, connector=ends, polarity=entry.choice("polarity", TURNS, usual))
+        return replace(part, connector=ends, polarity=entry.read("polarity", one_of(TURNS), usual))
     if part.sort == "circulator":
         return part
-    connector = entry.choice("connector", ARRAYS)
+    connector = entry.read("connector", one_of(ARRAYS))
     part = replace(part, connector=connector)
     if part.sort == "breakout":
         legs = _lengths(entry, "legs") if isinstance(entry.values["legs"].value, list) else [_above_zero(entry, "legs")]
@@ -247,13 +256,13 @@ def _special(entry: FileFields, part: Part) -> Part:
             raise entry.wrong("lengths", "the length is that of the cable with its longest leg; the leg is longer")
         return replace(part, legs=tuple(legs))
     if part.sort == "trunk":
-        polarity = entry.choice("polarity", POLARITIES, "B")
+        polarity = entry.read("polarity", one_of(POLARITIES), "B")
         return replace(part, polarity=polarity, count=_ports(entry, "connectors"))
     rears, fronts = _ports(entry, "rears"), _ports(entry, "fronts")
     if fronts % rears or fronts // rears > _pairs(connector):
         words = f"each of {rears} rears has as many fronts, at most {_pairs(connector)} by {connector}"
         raise entry.wrong("fronts", words)
-    return replace(part, count=rears, fronts=fronts, pairing=entry.choice("fibres", PAIRINGS, "pairs"))
+    return replace(part, count=rears, fronts=fronts, pairing=entry.read("fibres", one_of(PAIRINGS), "pairs"))
 
 
 def _pairs(connector: Connector) -> int:
@@ -261,7 +270,7 @@ def _pairs(connector: Connector) -> int:
 
 
 def _ports(entry: FileFields, name: str) -> int:
-    count = entry.whole(name, 1)
+    count = entry.read(name, lambda said: parse_whole(said, 1))
     if count > _MOST_PORTS:
         raise entry.wrong(name, f"{count} are more than {_MOST_PORTS}")
     return count
@@ -283,7 +292,7 @@ def _lead(entry: FileFields) -> int:
 
 
 def _above_zero(entry: FileFields, name: str) -> Fraction:
-    found = entry.metres(name)
+    found = entry.read(name, parse_metres)
     if found == 0:
         raise entry.wrong(name, "expected a length above zero")
     return found
@@ -291,7 +300,7 @@ def _above_zero(entry: FileFields, name: str) -> Fraction:
 
 def _lengths(entry: FileFields, name: str) -> list[Fraction]:
     where = entry.at(name)
-    found = [metres(one, where) for one in items(entry.values[name], where)]
+    found = [read_located(one, where, parse_metres) for one in items(entry.values[name], where)]
     if not found or min(found) == 0 or len(found) > _MOST_LENGTHS:
         raise entry.wrong(name, f"expected 1 to {_MOST_LENGTHS} lengths, all of them above zero")
     return found

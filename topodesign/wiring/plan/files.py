@@ -16,13 +16,9 @@ Format version 1, an object with
 ``fixed``
     Rows ``[host, port, lane, panel, panel port]``.
 ``inventory``
-    ``name``, ``slack``, ``hosts`` (``name, site, rack, unit, ports`` with rows ``[name, connector, speed]``),
-    ``panels`` (``name, site, rack, unit, kind, field, ports`` with rows ``[label, mode, blocked, loss_db]``),
-    ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack). Where they
-    say something: ``parts``, ``trays`` (rows ``[site, end, end, length, width, depth, fill]``), ``pod`` of a host,
-    ``polarity`` and ``budget_db`` behind the speed of its ports, ``pods``, ``spare`` and ``circuit_db`` of a panel,
-    ``trunks`` (rows ``[panel, port, near panel, its port, loss_db]``) and ``losses`` (``[connector, fibre, splice,
-    splices]``, in dB).
+    The attributes of the inventory, as :mod:`topodesign.wiring.inventory.devices` has their fields: hosts and panels
+    are objects, what has no lists of things is a row in the order of its fields, of which the last ones may lack;
+    ``stock`` has lengths by type, ``racks`` ``[x, y]`` by site and rack.
 
 Fractions are text ``"p/q"``. The same plan gives the same bytes. Keys that are not known are refused, for people edit
 these files.
@@ -33,7 +29,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -45,9 +40,8 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import fields as parts
-from topodesign.wiring.inventory.devices import MODES, NOTHING_KNOWN, Fixed, Host, Losses, Panel, Port, Tray
-from topodesign.wiring.inventory.fields import ExactFields, checked_object, checked_row, exact_number, is_of
+from topodesign.wiring.inventory.devices import MODES, Fixed
+from topodesign.wiring.inventory.fields import Choice, checked_object, checked_row, is_of, table_of
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -57,14 +51,6 @@ FORMAT = "topodesign wiring plan"
 VERSION = 1
 ENDING = ".json"
 WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan file
-
-_HOST = {"name": str, "site": str, "rack": str, "unit": int}
-_PANEL = {**_HOST, "kind": str, "field": str}
-_TRUNK = {"panel": str, "panel_port": str, "near": str, "near_port": str, "loss": object}
-_PORT = {"name": str, "connector": str, "speed": str, "polarity": str, "budget": object}
-_PANEL_PORT = {"label": str, "mode": str, "blocked": bool, "loss": object, "side": str}
-_FIXED = {"host": str, "port": str, "lane": int, "panel": str, "panel_port": str}
-_LOSSES = {"connector": object, "fibre": object, "splice": object, "splices": int}
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
@@ -103,7 +89,7 @@ def plan_text(plan: WiringPlan) -> str:
         "links": _lines(topology.links()),
         "hosts": _lines(plan.hosts),
         "connects": _lines((c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port) for c in plan.connects),
-        "fixed": _lines((*one.source, *one.place) for one in plan.fixed),
+        "fixed": _lines(map(table_of(Fixed).dump, plan.fixed)),
         "inventory": _inventory_text(plan.inventory),
     }
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}\n"
@@ -163,13 +149,13 @@ def _document(text: str) -> dict[str, Any]:
 def _plan(data: dict[str, Any]) -> WiringPlan:
     kinds = {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}
     checked_object(data, kinds, "the plan", dict.fromkeys(("format", "version", "spec", "alias", "inventory"), object))
-    inventory = _inventory(data.get("inventory"))
+    inventory = table_of(Inventory).load(data.get("inventory"), "inventory")
     topology = _topology(data)
-    fixed = _cabling(data["fixed"], "fixed")
+    fixed = tuple(table_of(Fixed).load(row, f"fixed[{number}]") for number, row in enumerate(data["fixed"]))
     hosts = tuple(data["hosts"])
     if not all(is_of(host, str) for host in hosts):
         raise FileFormatError("hosts must be printable text")
-    mode = ExactFields(data, "the plan").choice("mode", MODES)
+    mode = Choice("", words=MODES).load(data["mode"], "the plan: mode")
     empty = WiringPlan(inventory, topology, hosts, mode, (), fixed)
     check_hosts(empty)
     rows = [checked_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
@@ -209,134 +195,13 @@ def _topology(data: dict[str, Any]) -> Topology:
     return replace(named, alias=alias)
 
 
-def _inventory(data: object) -> Inventory:
-    kinds = {"name": str, "slack": str, "hosts": list, "panels": list, "cabling": list, "stock": dict, "racks": dict}
-    said = checked_object(data, kinds, "inventory", {"trunks": list, "losses": list, "trays": list, "parts": str})
-    losses = said.get("losses")
-    return Inventory(
-        tuple(_host(one, f"inventory.hosts[{number}]") for number, one in enumerate(said["hosts"])),
-        tuple(_panel(one, f"inventory.panels[{number}]") for number, one in enumerate(said["panels"])),
-        _cabling(said["cabling"], "inventory.cabling"),
-        {kind: _numbers(values, f"inventory.stock.{kind}") for kind, values in said["stock"].items()},
-        {site: _places(racks, f"inventory.racks.{site}") for site, racks in said["racks"].items()},
-        exact_number(said["slack"], "inventory.slack"),
-        said["name"],
-        tuple(
-            parts.trunk(ExactFields.of_row(row, _TRUNK, f"inventory.trunks[{number}]"))
-            for number, row in enumerate(said.get("trunks", ()))
-        ),
-        NOTHING_KNOWN if losses is None else _losses(losses, "inventory.losses"),
-        tuple(_tray(row, f"inventory.trays[{number}]") for number, row in enumerate(said.get("trays", ()))),
-        said.get("parts", ""),
-    )
-
-
-def _tray(row: object, where: str) -> Tray:
-    said = checked_row(row, (str,) * len(Tray._fields), where)
-    return Tray(*said[:3], *(exact_number(one, where) for one in said[3:]))
-
-
-def _losses(row: object, where: str) -> Losses:
-    losses = parts.losses(ExactFields.of_row(row, _LOSSES, where))
-    if losses.splices < 0:
-        raise FileFormatError(f"{where}: there cannot be {losses.splices} splices")
-    return losses
-
-
-def _host(data: object, where: str) -> Host:
-    said = checked_object(data, {**_HOST, "ports": list}, where, {"pod": str})
-    rows = [ExactFields.of_row(row, _PORT, f"{where}.ports[{n}]", short=3) for n, row in enumerate(said["ports"])]
-    return parts.host(ExactFields(said, where), map(parts.host_port, rows))
-
-
-def _panel(data: object, where: str) -> Panel:
-    others = {"pods": list, "spare": int, "circuit_db": object}
-    said = checked_object(data, {**_PANEL, "ports": list}, where, others)
-    pods = said.get("pods", [])
-    if not all(is_of(pod, str) for pod in pods):
-        raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
-    rows = [ExactFields.of_row(row, _PANEL_PORT, f"{where}.ports[{n}]", short=4) for n, row in enumerate(said["ports"])]
-    ports = [parts.panel_port(one, blocked=one.values["blocked"]) for one in rows]
-    return parts.panel(ExactFields(said | {"circuit": said.get("circuit_db")}, where), ports, pods)
-
-
-def _cabling(rows: list[Any], where: str) -> tuple[Fixed, ...]:
-    return tuple(parts.fixed(ExactFields.of_row(row, _FIXED, f"{where}[{n}]")) for n, row in enumerate(rows))
-
-
-def _places(data: object, where: str) -> dict[str, tuple[Fraction, Fraction]]:
-    if not isinstance(data, dict):
-        raise FileFormatError(f"{where} must be an object")
-    rows = {rack: checked_row(values, (str, str), f"{where}.{rack}") for rack, values in data.items()}
-    return {rack: (exact_number(x, where), exact_number(y, where)) for rack, (x, y) in rows.items()}
-
-
-def _numbers(values: object, where: str) -> tuple[Fraction, ...]:
-    if not isinstance(values, list):
-        raise FileFormatError(f"{where} must be a list")
-    return tuple(exact_number(value, where) for value in values)
-
-
 def _inventory_text(inventory: Inventory) -> str:
-    hosts = [
-        {
-            **{name: getattr(host, name) for name in _HOST},
-            "ports": [_port_row(port) for port in host.ports],
-            **_said(pod=host.pod),
-        }
-        for host in inventory.hosts
-    ]
-    panels = [
-        {
-            **{name: getattr(panel, name) for name in _PANEL},
-            "ports": [
-                [port.label, port.mode, port.blocked, _loss_text(port.loss_db), *([port.side] if port.side else [])]
-                for port in panel.ports
-            ],
-            **_said(pods=panel.pods, spare=panel.spare, circuit_db=_loss_text(panel.circuit_db)),
-        }
-        for panel in inventory.panels
-    ]
-    racks = {
-        site: {rack: [str(value) for value in place] for rack, place in places.items()}
-        for site, places in inventory.racks.items()
-    }
+    """Return the inventory in JSON, its lists with a line for each entry."""
     fields = {
-        "name": json.dumps(inventory.name),
-        "slack": json.dumps(str(inventory.slack)),
-        "hosts": _lines(hosts),
-        "panels": _lines(panels),
-        "cabling": _lines((*one.source, *one.place) for one in inventory.cabling),
-        "stock": json.dumps({kind: [str(value) for value in values] for kind, values in inventory.stock.items()}),
-        "racks": json.dumps(racks),
+        name: _lines(value) if isinstance(value, list) and name != "losses" else json.dumps(value)
+        for name, value in table_of(Inventory).dump(inventory).items()
     }
-    if inventory.trunks:
-        fields["trunks"] = _lines(
-            (one.panel, one.panel_port, one.near, one.near_port, _loss_text(one.loss_db)) for one in inventory.trunks
-        )
-    if inventory.trays:
-        fields["trays"] = _lines([*one[:3], *map(str, one[3:])] for one in inventory.trays)
-    if inventory.parts:
-        fields["parts"] = json.dumps(inventory.parts)
-    if inventory.losses != NOTHING_KNOWN:
-        connector, fibre, splice, splices = inventory.losses
-        fields["losses"] = json.dumps([*map(_loss_text, (connector, fibre, splice)), splices])
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}"
-
-
-def _said(**values: object) -> dict[str, object]:
-    """Return the fields that say something."""
-    return {name: value for name, value in values.items() if value}
-
-
-def _port_row(port: Port) -> list[str | None]:
-    row: list[str | None] = [port.name, port.connector, str(port.speed)]
-    plain = port.polarity == "A" and port.budget_db is None
-    return row if plain else [*row, port.polarity, _loss_text(port.budget_db)]
-
-
-def _loss_text(loss: Fraction | None) -> str | None:
-    return None if loss is None else str(loss)
 
 
 def _lines(rows: Iterable[object]) -> str:
