@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topodesign.search.candidate import Candidate
     from topodesign.topology.topology import Topology
 
-VERSION = 4  # version of the catalog that rows written now belong to
+VERSION = 5  # version of the catalog that rows written now belong to
 
 Price = tuple[int, int, int, int, bool]
 """Nodes, steps, the mean of both bandwidth factors as numerator and denominator, and whether duplex."""
