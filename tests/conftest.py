@@ -14,7 +14,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import pytest
@@ -136,3 +136,16 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         least = {check: count // FEWER for check, count in least.items()}
     if low := floors.shortfall(least):
         pytest.fail(f"too few samples were checked: {low}", pytrace=False)
+
+
+@pytest.fixture
+def program(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in this process, and returns its exit status and what it prints to both streams."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        from topodesign.cli.main import run
+
+        status = run([str(arg) for arg in args])
+        return status, *capsys.readouterr()
+
+    return call

@@ -11,12 +11,7 @@ from topodesign.base.shipped import examples as examples
 from topodesign.base.spec import Spec as Spec
 from topodesign.base.spec import parse as parse
 from topodesign.base.version import __version__ as __version__
-from topodesign.catalog.budgets import Effort as Effort
-from topodesign.catalog.build import build_catalog as build_catalog
 from topodesign.catalog.changes import compare_catalogs as compare_catalogs
-from topodesign.catalog.closure import Closure as Closure
-from topodesign.catalog.closure import verify_closure as verify_closure
-from topodesign.catalog.improve import improve_catalog as improve_catalog
 from topodesign.catalog.lookup import Catalog as Catalog
 from topodesign.catalog.merge import merge_catalogs as merge_catalogs
 from topodesign.catalog.price import price_catalog as price_catalog
@@ -104,6 +99,11 @@ from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
 from topodesign.schedulers.step import as_step as as_step
 from topodesign.schedulers.step import price_step as price_step
+from topodesign.search.budgets import Effort as Effort
+from topodesign.search.build import build_catalog as build_catalog
+from topodesign.search.closure import Closure as Closure
+from topodesign.search.closure import verify_closure as verify_closure
+from topodesign.search.improve import improve_catalog as improve_catalog
 from topodesign.topology.files import write_links as write_links
 from topodesign.topology.library import build as build
 from topodesign.topology.topology import Topology as Topology

@@ -29,11 +29,11 @@ from topodesign.base.records import shortened
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
-from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.files import catalog_file, read_prices, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
 from topodesign.graphs.expansions import EXPANSIONS
+from topodesign.search.close_sizes import better_size
 from topodesign.search.finder import Finder
 
 Run = Callable[..., tuple[int, str, str]]
@@ -442,7 +442,7 @@ def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
         near = {n: times[n] for n in range(nodes - nodes // 50, nodes + nodes // 50 + 1)}
         bound = STANDARD.allreduce(lower_bound(nodes, 4, duplex=duplex))[0]
         poor = times[nodes] >= Fraction(105, 100) * max(min(near.values()), bound)
-        better = better_size(catalog, nodes, 4, STANDARD, duplex=duplex)
+        better = better_size(catalog, catalog.frontier(nodes, 4, duplex=duplex), STANDARD, duplex=duplex)
         assert (better is not None) == poor
         if better is not None:
             told += 1
@@ -452,7 +452,7 @@ def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
             assert ("prime" in str(better)) == prime
             assert str(better.other) in str(better)
     assert told or duplex
-    assert better_size(catalog, 97, 4, STANDARD) is None
+    assert better_size(catalog, catalog.frontier(97, 4), STANDARD) is None
 
 
 # -- catalog list -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from topodesign.base.spec import parse
 from topodesign.catalog.idle import has_idle_ports, idle_row, with_idle_ports
-from topodesign.catalog.search_state import by_spff
+from topodesign.search.state import by_spff
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 

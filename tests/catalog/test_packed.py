@@ -24,7 +24,6 @@ from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.zips import member_info
 from topodesign.catalog import packed, packing
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.build import _others
 from topodesign.catalog.files import (
     catalog_file,
     degrees,
@@ -40,6 +39,7 @@ from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.verify import stored_rows
 from topodesign.cli.main import run
+from topodesign.search.build import _others
 
 PIECE = 700
 """Bytes of a piece here: a file of rows has several."""

@@ -6,11 +6,11 @@ import pytest
 
 from topodesign import Catalog, pareto
 from topodesign.base.errors import InfeasibleError
-from topodesign.catalog import searched
-from topodesign.catalog.composed import composed
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MOST_NODES, covers, sizes_among
 from topodesign.finder.known import known_topologies
+from topodesign.search import beyond
+from topodesign.search.composed import composed
 from topodesign.search.target import Target
 
 
@@ -39,8 +39,8 @@ def test_a_range_keeps_to_these_sizes_and_a_single_one_is_what_it_is() -> None:
 def test_large_rows_are_no_worse_than_what_is_composed(
     nodes: int, degree: int, duplex: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searched, "_WORK", 2**20)
-    monkeypatch.setattr(searched, "_WORK_TIMES_SQUARE", 2**27)
+    monkeypatch.setattr(beyond, "_WORK", 2**20)
+    monkeypatch.setattr(beyond, "_WORK_TIMES_SQUARE", 2**27)
     found = pareto(nodes, degree, bidirectional=duplex)
     assert found.origin == "catalog"
     assert found.best.name == f"catalog{'_duplex' * duplex}({nodes},{degree},{1 + list(found).index(found.best)})"

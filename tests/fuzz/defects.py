@@ -38,7 +38,7 @@ FRAGMENTS = (
     b",",
     b"=",
 )
-DOES_WITHOUT = {"catalog/verify", "catalog/build", "catalog/all_to_all"}
+DOES_WITHOUT = {"catalog/verify", "search/build", "catalog/all_to_all"}
 """What is missing, these readers make, or take for empty."""
 LOOKS_AT_THE_HEAD = {"base/file_kinds"}
 Broken = Iterator[bool]

@@ -22,8 +22,6 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.budgets import Effort
-from topodesign.catalog.build import Journal
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
 from topodesign.catalog.packing import pack_catalog
@@ -63,6 +61,8 @@ from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import INDEX as FAILURES
 from topodesign.schedulers.failure_plans import failure_plans, read_failures
 from topodesign.schedulers.scheduling import schedule
+from topodesign.search.budgets import Effort
+from topodesign.search.build import Journal
 from topodesign.topology.files import LinkFormat, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
@@ -322,7 +322,7 @@ READERS = (
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICED.name, prices, lambda path: dict(PRICES.lines(path.parent, 2, 3, 40))),
     Reader("catalog/all_to_all", EXCHANGED.name, exchange, lambda path: list(EXCHANGE.lines(path.parent, 2, 3, 40))),
-    Reader("catalog/build", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
+    Reader("search/build", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, how="")),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/parts/parts", "p.yaml", lambda: shipped("parts_neutral.yaml"), read_parts),

@@ -21,7 +21,7 @@ SHIPPED = {
     "base/shipped",
     "base/text_files",
     "schedulers/stored",
-    "catalog/budgets",
+    "search/budgets",
     "wiring/exports/export",
 }
 """What reads only files of the package, or is what the others read by, or tell by what they could not read."""
@@ -87,7 +87,7 @@ def test_wrong_content_is_refused(reader: Reader, tmp_path: Path) -> None:
         path = tmp_path / str(number) / reader.name
         path.write_bytes(content)
         taken = tried(reader, path)
-        assert not taken or not content or reader.module in {"base/file_kinds", "runtime/check", "catalog/build"}
+        assert not taken or not content or reader.module in {"base/file_kinds", "runtime/check", "search/build"}
 
 
 @every_reader

@@ -24,14 +24,11 @@ from tests.samples.plans import plan_of
 from topodesign.base.atomic import write_whole
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.catalog.all_to_all import PRICES, Bounds
-from topodesign.catalog.budgets import Effort
-from topodesign.catalog.build import Journal
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.merge import merge_catalogs
 from topodesign.catalog.packing import pack_catalog
-from topodesign.catalog.tasks import Stage, Task
 from topodesign.catalog.verify import _Progress, stored_rows
 from topodesign.cli.interrupt import Ended, in_order, listen
 from topodesign.cli.main import run
@@ -46,6 +43,9 @@ from topodesign.report.plots import plot
 from topodesign.schedulers.circuits.reconfigure import reconfigure
 from topodesign.schedulers.failure_plans import failure_plans
 from topodesign.schedulers.scheduling import schedule
+from topodesign.search.budgets import Effort
+from topodesign.search.build import Journal
+from topodesign.search.tasks import Stage, Task
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
@@ -340,7 +340,7 @@ WRITERS = (
     ),
 )
 LOGS = (
-    Log("catalog/build", _journal, _entries),
+    Log("search/build", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, "").rows)),
 )
 

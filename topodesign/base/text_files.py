@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.shipped import shipped_folder
@@ -23,6 +23,9 @@ _HEAD = 2**16
 _LIKE = 0.75  # how like the name of a missing file that of another is that may have been meant, from 0 to 1
 _MOST_FILES = 2000  # files of a folder whose names are looked through for that
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+FileState: TypeAlias = tuple[int, int, int]
+"""Number, time of change and bytes of a file."""
 
 
 def open_input(path: Path, largest: int = LARGEST_FILE) -> IO[bytes]:
@@ -55,6 +58,15 @@ def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
     if len(data) > largest:  # it has grown
         raise FileFormatError(f"larger than {largest} bytes")
     return data
+
+
+def file_state(path: Path) -> FileState | None:
+    """Return what tells whether a file has changed since it was read; None if it is not there."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:

@@ -1,1 +1,4 @@
-"""The catalog: the best known topologies of every size, as text rows that ship with the package."""
+"""The catalog: rows of the best known topologies of every size, looked up, verified, audited and merged.
+
+:mod:`topodesign.search` builds it and makes it better.
+"""

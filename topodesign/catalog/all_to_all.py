@@ -7,6 +7,7 @@ proven, and one number where they meet. It starts and ends as the files of rows 
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared
 from topodesign.base.errors import CatalogError, FileFormatError
-from topodesign.base.text_files import read_text
+from topodesign.base.text_files import FileState, file_state, read_text
 from topodesign.catalog.sizes import NO_LIMIT
 
 VERSION = 1
@@ -74,20 +75,12 @@ class SideFiles(Generic[_Line]):
     def lines(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Line]:
         """Yield what the lines of a degree with ``first <= nodes <= last`` say."""
         path = self.path(directory, degree)
-        try:
-            lines = read_text(path).split("\n")
-        except FileFormatError as error:
-            raise CatalogError(f"{path}: {error}") from None
-        if lines[0] != "\t".join(self.columns):
-            raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(self.columns)}")
-        match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
-        if match is None or int(match[1]) != len(lines) - 3:
-            words = "the last line does not count the rows before it: it is truncated"
-            raise CatalogError(f"{path}:{len(lines) - 1}: {words}")
-        for number, line in enumerate(lines[1:-2], start=2):
+        by_nodes = _lines_by_nodes(path, self.columns, file_state(path))
+        few = first == last
+        sizes = [first] if few else [nodes for nodes in by_nodes if first <= nodes <= last]
+        for number, line in (one for nodes in sizes for one in by_nodes.get(nodes, ())):
             try:
-                if first <= int(line[: line.find("\t")]) <= last:
-                    yield self.read(_cells(line, len(self.columns)))
+                yield self.read(_cells(line, len(self.columns)))
             except (ValueError, ZeroDivisionError) as error:
                 raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
 
@@ -109,6 +102,28 @@ class SideFiles(Generic[_Line]):
         path = self.path(directory, degree)
         write_whole(path, self.text(lines))
         return path
+
+
+@functools.lru_cache(maxsize=64)
+def _lines_by_nodes(path: Path, columns: tuple[str, ...], _state: FileState | None) -> dict[int, list[tuple[int, str]]]:
+    """Return the lines of a file with their numbers, by what they begin with: the number of nodes."""
+    try:
+        lines = read_text(path).split("\n")
+    except FileFormatError as error:
+        raise CatalogError(f"{path}: {error}") from None
+    if lines[0] != "\t".join(columns):
+        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(columns)}")
+    match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
+    if match is None or int(match[1]) != len(lines) - 3:
+        words = "the last line does not count the rows before it: it is truncated"
+        raise CatalogError(f"{path}:{len(lines) - 1}: {words}")
+    found: dict[int, list[tuple[int, str]]] = {}
+    for number, line in enumerate(lines[1:-2], start=2):
+        try:
+            found.setdefault(int(line[: line.find("\t")]), []).append((number, line))
+        except ValueError as error:
+            raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
+    return found
 
 
 def _cells(line: str, columns: int) -> list[str]:

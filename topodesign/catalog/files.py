@@ -8,6 +8,7 @@ they are read alike, and what is wrong with one is told by the line of its text.
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import re
@@ -22,7 +23,7 @@ from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.memory import uncollected
 from topodesign.base.shipped import shipped_folder
-from topodesign.base.text_files import open_input
+from topodesign.base.text_files import FileState, file_state, open_input
 from topodesign.catalog.packed import open_packed
 from topodesign.catalog.rows import COLUMNS, Price, Row, read_price, read_row
 from topodesign.catalog.sizes import NO_LIMIT
@@ -144,7 +145,13 @@ def whole_text(directory: Path, degree: int) -> bytes:
 def file_check(directory: Path, degree: int) -> str:
     """Return the CRC-32 of the text of a degree, packed or not, in eight hexadecimal digits."""
     path = stored_file(directory, degree)
-    if path == packed_file(directory, degree):
+    return _checked(path, path == packed_file(directory, degree), file_state(path))
+
+
+@functools.lru_cache(maxsize=64)
+def _checked(path: Path, is_packed: bool, _state: FileState | None) -> str:
+    """Return the check of a file in some state."""
+    if is_packed:
         return f"{open_packed(path).crc():08x}"
     with _mapped(path) as data:
         return f"{zlib.crc32(data):08x}"

@@ -1,16 +1,17 @@
-"""The check of a row against the links that its spec stands for."""
+"""Checks of what the catalog keeps against the links that its specs stand for."""
 
 from __future__ import annotations
 
+from topodesign.base import doors
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import DisconnectedError, TopodesignError
 from topodesign.base.spec import Spec, parse
-from topodesign.catalog.price import wrong_price
+from topodesign.catalog.exchange import Exchange
+from topodesign.catalog.price import wrong_bounds, wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
-from topodesign.pricing.closed_form import price
-from topodesign.pricing.evaluation import cheaper, deferred_both
-from topodesign.topology.library import build, generator
+from topodesign.pricing.closed_form import distances, price
+from topodesign.pricing.evaluation import cheaper, dearer, deferred_both, price_both
+from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 
@@ -56,8 +57,8 @@ def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
         wrong += [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
     if row.basis is not Basis.LINKS:
         claim = _claim(spec)
-        exact = claim is not None and claim.basis is Basis.THEOREM
-        if claim is None or claim.cost != row.cost or exact != (row.basis is Basis.THEOREM):
+        exact = claim is not None and claim[1] is Basis.THEOREM
+        if claim is None or claim[0] != row.cost or exact != (row.basis is Basis.THEOREM):
             wrong.append(f"no {row.basis} that gives this price")
     return wrong
 
@@ -78,17 +79,33 @@ def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> li
     return wrong
 
 
-def _claim(spec: Spec) -> Claim | None:
+def _claim(spec: Spec) -> tuple[Cost, Basis] | None:
     """Return the closed form of an expansion, from bases priced by their links; None if there is none.
 
     Rows of all other kinds must be priced by their links.
     """
-    entry = generator(spec.name)
-    if not isinstance(entry, Expansion) or how_found(spec) != "expansion":
+    if how_found(spec) != "expansion" or spec.name not in doors.EXPANSIONS:
         return None
-    return entry.claim(*(_base(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args))
+    args = (build(arg) if isinstance(arg, Spec) else arg for arg in spec.args)
+    claim = doors.EXPANSIONS[spec.name].claim_by_links(args, lambda topology: dearer(*price_both(topology)))
+    return None if claim is None else (claim.cost, claim.basis)
 
 
-def _base(topology: Topology) -> Base:
-    there, back = price(topology), price(topology.transpose())
-    return Base(topology, Cost(there.steps, max(there.bandwidth, back.bandwidth)))
+def wrong_exchange(one: Exchange, degree: int) -> str | None:
+    """Return what is wrong with something that is kept for all-to-all, built and priced again, or None."""
+    try:
+        topology = build(one.spec)
+        found = topology.nodes, topology.degree, topology.is_duplex, diameter(topology)
+        if found != (one.nodes, degree, one.duplex, one.steps):
+            return f"N, d, duplex and steps {found}"
+        return wrong_bounds(topology, one.all_to_all)
+    except TopodesignError as error:
+        return str(error)
+
+
+def diameter(topology: Topology) -> int:
+    """Return the largest distance, or raise DisconnectedError."""
+    far = [distances(topology, source) for source in topology.representatives or range(topology.nodes)]
+    if any((row < 0).any() for row in far):
+        raise DisconnectedError("some nodes do not reach each other")
+    return max(int(row.max()) for row in far)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
 from topodesign.base.records import Result, shortened
-from topodesign.base.spec import Spec, parse
+from topodesign.base.spec import Spec
 from topodesign.catalog.all_to_all import Bounds, PriceKey
 
 if TYPE_CHECKING:
-    from topodesign.search.candidate import Candidate
     from topodesign.topology.topology import Topology
 
 VERSION = 5  # version of the catalog that rows written now belong to
@@ -123,19 +122,6 @@ class Row(Result):
     def price_key(self) -> PriceKey:
         """What names it in the files of all-to-all prices: its nodes and the check of its line."""
         return self.nodes, self.line[-8:]
-
-    @property
-    def candidate(self) -> Candidate:
-        """It as the finder takes topologies."""
-        from topodesign.search.candidate import Candidate  # noqa: PLC0415  heavy, and looking up needs none of it
-
-        return Candidate(parse(self.spec), self.cost, self.allgather, self.duplex, self.basis)
-
-    @classmethod
-    def of(cls, nodes: int, degree: int, one: Candidate) -> Row:
-        """Return what the finder came upon as a row of a size."""
-        found = how_found(one.spec)
-        return cls(nodes, degree, one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
 
     def build(self) -> Topology:
         """Build the topology."""

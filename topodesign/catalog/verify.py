@@ -18,19 +18,18 @@ import numpy as np
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
+from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
 from topodesign.catalog.audit import Audited, audit_exchange, audit_row
 from topodesign.catalog.exchange import EXCHANGE, Exchange
-from topodesign.catalog.exchange_search import wrong_exchange
 from topodesign.catalog.files import stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.row_check import check_row
+from topodesign.catalog.row_check import check_row, wrong_exchange
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.sizes import NO_LIMIT
-from topodesign.catalog.tasks import check_threads, end_with_parent
 
 _CORES = os.cpu_count() or 1
 _BATCH_WORK = 2**27  # links times sources of the rows that a process is handed at once; some seconds at most

@@ -15,7 +15,6 @@ from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, each
 from topodesign.base.spec import parse
 from topodesign.base.units import as_count
-from topodesign.catalog.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports
 from topodesign.catalog.lookup import CatalogLike, as_catalog
 from topodesign.catalog.rows import Row
@@ -27,6 +26,7 @@ from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Origin, Pareto
 from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Objective, Question, check_question
 from topodesign.finder.runners_up import pick_runners_up
+from topodesign.search.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
 
 if TYPE_CHECKING:
     from topodesign.search.candidate import Candidate as Found
@@ -144,7 +144,7 @@ def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
     if asked.catalog is not None and degree in DEGREES and nodes > 2:
         try:
             known = asked.catalog.frontier(nodes, degree, duplex=duplex)
-            better = better_size(asked.catalog, nodes, degree, work, duplex=duplex)
+            better = better_size(asked.catalog, known, work, duplex=duplex)
         except CatalogError as error:
             trouble = str(error)
     if known and not asked.searches and _settles(known, asked):

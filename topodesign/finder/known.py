@@ -23,12 +23,12 @@ from topodesign.base.units import (
     format_time,
     read_number,
 )
-from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, undominated
 from topodesign.finder.find import rank_from_rows
 from topodesign.finder.pareto import Pareto
 from topodesign.finder.question import MAX_NODES, Objective, Question, check_question
+from topodesign.search.close_sizes import better_size
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,7 @@ def known_topologies(
         version = source.version(degree)
         known = [replace(one, version=version) for one in known]
     if single:
-        known = [replace(known[0], better=better_size(source, asked[0], degree, objective.work, duplex=bidirectional))]
+        known = [replace(known[0], better=better_size(source, found[0], objective.work, duplex=bidirectional))]
     return Known(tuple(known), single)
 
 

@@ -24,7 +24,6 @@ from topodesign.base.records import Several, Table, shortened
 from topodesign.base.spec import parse
 from topodesign.base.units import format_bandwidth, format_excess, format_time
 from topodesign.base.wording import listed
-from topodesign.catalog.close_sizes import Better
 from topodesign.catalog.idle import has_idle_ports
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
@@ -32,6 +31,7 @@ from topodesign.finder.question import Question
 from topodesign.finder.verdict import claims_on, verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
 from topodesign.pricing.workload import TIMES, Runtimes
+from topodesign.search.close_sizes import Better
 
 if TYPE_CHECKING:
     from topodesign.finder.runners_up import RunnersUp

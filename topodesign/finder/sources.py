@@ -157,7 +157,7 @@ def search(asked: Question, known: Sequence[Row], progress: Progress | None = No
 
 def compose(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
     """Return the frontier beyond the catalog: expansions of its rows, and what a search finds."""
-    from topodesign.catalog.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Target  # noqa: PLC0415
 
     if asked.catalog is None:
@@ -222,7 +222,7 @@ def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) 
     from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
     from topodesign.search.candidate import Candidate as Found  # noqa: PLC0415
-    from topodesign.search.candidate import insert  # noqa: PLC0415
+    from topodesign.search.candidate import candidate_of, insert  # noqa: PLC0415
 
     best = list(front)
     if best and best[0].cost.steps < len(lower_bounds(*target.size, duplex=target.duplex)):
@@ -233,7 +233,7 @@ def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) 
             insert(best, Found(first.spec, there, back, first.duplex, Basis.DEFERRED))
     for row in known:
         if row.deferred:
-            insert(best, row.candidate)
+            insert(best, candidate_of(row))
     return best
 
 

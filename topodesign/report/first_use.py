@@ -12,10 +12,10 @@ from multiprocessing import get_context
 from topodesign.base import compiled
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import TopodesignError
+from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
-from topodesign.catalog.tasks import check_threads, end_with_parent
 
 
 @dataclass(frozen=True, repr=False)

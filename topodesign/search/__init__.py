@@ -1,5 +1,6 @@
-"""Search: known families and expansions of a size, and searches for better digraphs.
+"""Search: the best topologies of a size, and a catalog of all sizes.
 
-Everywhere ``target`` is the size that is searched, ``seed`` that of all random choices, and ``known`` are costs that
-need not be found again.
+Known families and expansions, exchanges of links, voltages and generators; strategies and budgets that build a catalog
+and make it better; its closure under expansions. Everywhere ``target`` is the size that is searched, ``seed`` that of
+all random choices, and ``known`` are costs that need not be found again.
 """

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from topodesign.base.cost import Basis, Cost, moore_bound
-from topodesign.base.spec import Spec
+from topodesign.base.spec import Spec, parse
+from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.pricing.closed_form import price
@@ -56,6 +57,17 @@ class Candidate:
         text, mean = str(self.spec), self.mean
         plainness = text.count("(") * 100 + len(text)
         return mean.steps, mean.bandwidth, self.cost.bandwidth, not self.duplex, plainness, text
+
+
+def candidate_of(row: Row) -> Candidate:
+    """Return a row of the catalog as the finder takes topologies."""
+    return Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
+
+
+def row_of(size: tuple[int, int], one: Candidate) -> Row:
+    """Return what the finder came upon as a row of a size."""
+    found = how_found(one.spec)
+    return Row(*size, one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
 
 
 @functools.lru_cache(maxsize=256)

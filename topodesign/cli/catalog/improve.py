@@ -10,7 +10,6 @@ import click
 import topodesign
 from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES
-from topodesign.catalog.strategies import NAMES
 from topodesign.cli.answers import Command, json_option, show
 from topodesign.cli.options import (
     FOLDER,
@@ -22,6 +21,7 @@ from topodesign.cli.options import (
     time_limit_option,
 )
 from topodesign.cli.progress import progress_bar
+from topodesign.search.strategies import NAMES
 
 
 @click.command(name="improve", cls=Command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -104,6 +104,10 @@ class Expansion:
     def takes_spec(self) -> bool:
         """Whether some argument is the spec of a group."""
         return takes_spec(self.graph)
+
+    def claim_by_links(self, args: Iterable[Topology | int], price: Callable[[Topology], Cost]) -> Claim | None:
+        """Return the closed form for topologies whose cost a function tells, None if there is none."""
+        return self.claim(*(Base(one, price(one)) if isinstance(one, Topology) else one for one in args))
 
     def __call__(self, *args: Topology | Spec | int) -> Topology:
         """Expand, and give the result its spec if the bases have theirs."""

@@ -141,7 +141,7 @@ SHAPES: dict[str, Shape | str] = {
     "catalog build": record({"files": texts("The files that were written.")}),
     "catalog verify": "catalog.verify:Verification",
     "catalog price": record({"degrees": array(record(_PRICED), "A row for each degree.")}),
-    "catalog improve": "catalog.improve:Improvement",
+    "catalog improve": "search.improve:Improvement",
     "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
     "catalog compare": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
     "evaluate": "schedulers.evaluation:Evaluation",

@@ -1,0 +1,33 @@
+"""Worker processes: threads that they wait for, and their end with the process that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+
+
+def check_threads() -> None:
+    """Raise Python's RuntimeError where no thread can be started, before there are processes that wait for one."""
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+def end_with_parent() -> None:
+    """Make this process, of a pool, end when the one that started it is gone, however that ended.
+
+    An interrupt of the keyboard goes to both; what becomes of it is the parent's business.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

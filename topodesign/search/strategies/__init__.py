@@ -1,0 +1,10 @@
+"""Strategies of the search by turns that makes a catalog better: one in each module, by whose name it is asked for.
+
+To add one, write a file with a :class:`~topodesign.search.strategies.strategy.Strategy` in it. Only ``deferral`` is of
+another kind: it searches nothing.
+"""
+
+import pkgutil
+
+NAMES = tuple(name.replace("_", "-") for _, name, _ in pkgutil.iter_modules(__path__) if name != "strategy")
+"""What ``catalog improve --only`` takes, known without an import."""

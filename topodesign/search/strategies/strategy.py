@@ -1,0 +1,66 @@
+"""What a strategy of the search by turns is, and how far a size is from what one could find."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.catalog.quality import least_runtime, runtime
+from topodesign.catalog.records import record_bounds
+from topodesign.search.state import WORTHWHILE, SearchState
+from topodesign.search.target import Target, scarcity
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What tells one turn of a strategy at a size from another."""
+
+    orbits: int  # number of orbits, 0 where there are none
+    number: int  # how many turns were taken before
+    seed: int  # seed of all random choices
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How to look for better topologies of a size in a short search: a turn."""
+
+    name: str  # as catalog improve --only has it
+    # with which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be
+    orbits: Callable[[Target], Sequence[int]]
+    # by how much the ratio to the bound at a size is above what such a search could find
+    gap: Callable[[SearchState, Target], float]
+    search: Callable[[SearchState, Target, Draw], float]  # takes it, keeps what is found, and returns what that gains
+    rank: int = 100  # the order in which strategies are tried that have found nothing yet
+
+
+def gap_to_records(state: SearchState, target: Target) -> float:
+    """Return by how much the ratio is above as few steps as are known to be possible with optimal bandwidth."""
+    return state.ratio(target) - _possible(target)
+
+
+def gap_in_steps(state: SearchState, target: Target, steps: int) -> float:
+    """Return the same for so many steps, but for what would not be worth it."""
+    return state.ratio(target) - possible_in(target, steps) - WORTHWHILE
+
+
+def steps_to_search(state: SearchState, target: Target, rarest: float) -> int | None:
+    """Return one step less than the fastest topology has if such are not too scarce, else as many; None without one."""
+    fastest, fewer = state.fastest(target), state.fewer(target)
+    if fewer is not None and scarcity(target, fewer) < rarest:
+        return fewer
+    return None if fastest is None else fastest.cost.steps
+
+
+@functools.cache
+def _possible(target: Target) -> float:
+    record = min(map(runtime, record_bounds(*target.size, duplex=target.duplex)))
+    return float(record / least_runtime(*target.size, duplex=target.duplex))
+
+
+@functools.cache
+def possible_in(target: Target, steps: int) -> float:
+    """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
+    optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
+    return float(runtime(Cost(steps, optimum)) / least_runtime(*target.size, duplex=target.duplex))

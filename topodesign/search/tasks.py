@@ -1,0 +1,123 @@
+"""The sizes of a catalog in the order in which they can be worked out: what each one rests on comes before it.
+
+Sizes are taken in chunks, 2^(c-1) < N <= 2^c. A size is worked on in two stages. The first needs the sizes that it can
+be expanded from: they have at most N/2 nodes, or fewer ports. The second looks at neighbouring sizes, so it comes when
+the whole chunk has been through the first. What comes out depends on the size alone and not on what else is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from topodesign.base.cost import Cost
+from topodesign.catalog.rows import Row
+from topodesign.search.budgets import Effort
+from topodesign.search.candidate import Candidate, candidate_of, row_of
+from topodesign.search.finder import Finder, base_targets
+from topodesign.search.neighbours import REACH
+from topodesign.search.target import Found, Target
+
+
+class Stage(IntEnum):
+    """What is done with a size."""
+
+    FIND = 0
+    """Known families, expansions of smaller sizes, and a search for symmetric digraphs."""
+    REFINE = 1
+    """Nodes taken out of or put into neighbouring sizes, and links swapped."""
+
+
+@dataclass(frozen=True, order=True)
+class Task:
+    """One stage of one size."""
+
+    nodes: int
+    degree: int
+    stage: Stage
+
+    @property
+    def chunk(self) -> int:
+        """Number of the chunk of sizes it belongs to."""
+        return (self.nodes - 1).bit_length()
+
+    @property
+    def wave(self) -> tuple[int, int, int, Stage]:
+        """What the task waits for has a smaller wave; tasks of one wave can be done at the same time.
+
+        Degrees of which each is twice the one before come together, and powers of two first.
+        """
+        odd = self.degree // (self.degree & -self.degree)
+        return self.chunk, odd, self.degree, self.stage
+
+    @property
+    def targets(self) -> list[Target]:
+        """The size for duplex cabling and for any."""
+        return [Target(self.nodes, self.degree, duplex) for duplex in (True, False)]
+
+
+def needs(task: Task) -> list[Task]:
+    """Return the tasks whose results a task starts from."""
+    if task.stage is Stage.FIND:
+        # what the duplex ones rest on the others do too
+        sizes = [(base.nodes, base.degree) for base in base_targets(task.targets[-1])]
+        return [Task(*size, Stage.REFINE) for size in dict.fromkeys(sizes) if is_size(*size)]
+    near = [task.nodes + shift for shift in range(-REACH, REACH + 1)]
+    rows = [Task(nodes, task.degree, Stage.FIND) for nodes in near if is_size(nodes, task.degree)]
+    return [
+        Task(row.nodes, row.degree, Stage.REFINE) if row.chunk < task.chunk else row
+        for row in rows
+        if row.chunk <= task.chunk
+    ]
+
+
+def is_size(nodes: int, degree: int) -> bool:
+    """Whether a size is worked out on its own; smaller ones take no time."""
+    return nodes >= 3 and degree >= 2
+
+
+def waves(sizes: Iterable[tuple[int, int]]) -> list[list[Task]]:
+    """Return all tasks that some sizes (N, d) take, themselves and what they rest on, by wave."""
+    pending = [Task(*size, Stage.REFINE) for size in sizes]
+    tasks = set(pending)
+    while pending:
+        for task in needs(pending.pop()):
+            if task not in tasks:
+                tasks.add(task)
+                pending.append(task)
+    found: dict[tuple[int, int, int, Stage], list[Task]] = {}
+    for task in sorted(tasks):
+        found.setdefault(task.wave, []).append(task)
+    return [found[wave] for wave in sorted(found)]
+
+
+def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
+    """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded."""
+    candidates = _by_target(known)
+    if task.stage is Stage.FIND:
+        own = set(task.targets)
+
+        def search(target: Target, costs: Sequence[Cost]) -> Iterable[Found]:
+            return effort.find(target, costs) if target in own else ()
+
+        finder = Finder(known=candidates, search=search)
+    else:
+        finder = Finder(known={target: candidates.get(target, []) for target in task.targets})
+        for target in task.targets:
+            finder.offer(target, [found.spec for found in effort.refine(target, candidates)])
+    kept = [candidate for target in task.targets for candidate in finder.kept(target)]
+    rows = {row_of((task.nodes, task.degree), one): None for one in sorted(kept, key=lambda one: one.rank)}
+    return sorted(rows, key=lambda row: row.key)  # the plainest first of those with one price
+
+
+def _by_target(rows: Iterable[Row]) -> dict[Target, list[Candidate]]:
+    """Return candidates by size, those that duplex cabling can wire under both kinds of it."""
+    found: dict[Target, list[Candidate]] = {}
+    for row in rows:
+        candidate = candidate_of(row)
+        for duplex in (True, False):
+            shelf = found.setdefault(Target(row.nodes, row.degree, duplex), [])
+            if row.duplex or not duplex:
+                shelf.append(candidate)
+    return found
