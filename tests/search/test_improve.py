@@ -350,15 +350,6 @@ def test_expansions_have_their_sizes() -> None:
         assert topology.is_duplex or not target.duplex
 
 
-def test_catalogs_that_differ_are_told_apart(poor: Path) -> None:
-    changes = compare_catalogs(Catalog(), poor, degrees=[2], last=60)
-    assert not changes.ok
-    assert changes[0].worse
-    assert "worse at N=" in str(changes)
-    assert compare_catalogs(poor, poor).ok
-    assert "nowhere worse" in str(compare_catalogs(poor, poor))
-
-
 def test_quality_counts_the_records_that_are_missed(poor: Path) -> None:
     (judged,) = [one for one in Catalog(poor).quality([2], 3, 60) if not one.duplex]
     assert judged.records == len(record_orders(2, 60))
