@@ -203,7 +203,7 @@ def _thinned(
 
 _REACH = 32  # sizes whose digits are tried are so many nodes away, at most,
 _MOST_TRIED = 64  # and so many digraphs are made of these digits,
-_SOURCES = 32  # of which some nodes are looked at
+_GLANCE, _SOURCES = 4, 32  # of which a few nodes are looked at, and more where these show too little
 
 
 def cyclic_covers(target: Target) -> Iterator[tuple[Spec, int]]:
@@ -234,17 +234,21 @@ def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> T
         return None
     best: Topology | None = None
     lowest: Fraction | None = None
+
+    def is_of_use(there: Cost, back: Fraction) -> bool:
+        mean = Cost(there.steps, (there.bandwidth + back) / 2)
+        fast = fastest is None or runtime(mean) < fastest
+        return fast and there.steps <= digits(nodes, degree) and (lowest is None or mean.bandwidth < lowest)
+
     for draft in _drafts(target, catalog):
+        if not is_of_use(price_at_least(draft, _GLANCE), least):
+            continue
         there = price_at_least(draft, _SOURCES)
-        bound = Cost(there.steps, (there.bandwidth + least) / 2)
-        slow = fastest is not None and runtime(bound) >= fastest
-        if slow or there.steps > digits(nodes, degree) or (lowest is not None and bound.bandwidth >= lowest):
+        if not is_of_use(there, least):
             continue
         back = price_at_least(draft.transpose(), _SOURCES)
-        mean = there.averaged(back)
-        slow = fastest is not None and runtime(mean) >= fastest
-        if not slow and back.steps <= digits(nodes, degree) and (lowest is None or mean.bandwidth < lowest):
-            best, lowest = draft, mean.bandwidth
+        if is_of_use(there, back.bandwidth) and back.steps <= digits(nodes, degree):
+            best, lowest = draft, there.averaged(back).bandwidth
     return best
 
 
@@ -256,13 +260,13 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
     rows = read_rows(catalog.directory, degree, fewer - _REACH, fewer + _REACH)
     near = sorted(rows, key=lambda row: abs(row.nodes - fewer))
     bases = dict.fromkeys(spec for row in near if (spec := _renamed(parse(row.spec), nodes)))
-    for base, places in itertools.islice(itertools.product(bases, (1, 2)), _MOST_TRIED):
+    for base in itertools.islice(bases, _MOST_TRIED // 2):
         try:
-            made = turn(build(base), 0, places)
+            topology = build(base)
+            made = [turn(topology, 0, places) for places in (1, 2)]
         except ParameterError:
             continue  # more links lead into some nodes than into others
-        if not made.self_loops and int(made.capacity.max()) == 1:
-            yield made
+        yield from (one for one in made if not one.self_loops and int(one.capacity.max()) == 1)
 
 
 def _renamed(spec: Spec, nodes: int) -> Spec | None:
