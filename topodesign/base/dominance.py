@@ -1,7 +1,8 @@
-"""Which of several values no other equals or beats in two things at once."""
+"""Which of several values no other equals or beats in two things at once, or in more."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -32,3 +33,14 @@ def find_unbeaten(
         if not kept or merit(value)[1] < merit(kept[-1])[1]:
             kept.append(value)
     return kept
+
+
+def is_beaten(own: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> bool:
+    """Return whether one of several is no larger in anything, and smaller in something.
+
+    Examples
+    --------
+    >>> is_beaten((1, 2, 3), [(1, 2, 3), (0, 9, 0)]), is_beaten((1, 2, 3), [(1, 2, 2)])
+    (False, True)
+    """
+    return any(other != own and all(map(operator.le, other, own)) for other in others)

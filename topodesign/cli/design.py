@@ -62,8 +62,13 @@ class _Command(Command):
 
 @click.command(name="design", cls=_Command)
 @click.argument("request", type=PATH)
+@option(
+    "--time-limit TIME",
+    "Time of work, such as 20s. The answer lists what it was too short for: contenders, plans, failures, growth.  "
+    "[default: none]",
+)
 @json_option
-def command(request: Path) -> None:
+def command(request: Path, time_limit: str | None) -> None:
     """Decide what to wire: from one page of requirements to a recommendation, with its reasons and its files.
 
     REQUEST is a file with the machines, their ports, what a training step sends, rivals, prices, the room and what is
@@ -80,7 +85,7 @@ def command(request: Path) -> None:
     if page is not None and not page.parent.is_dir():
         raise click.UsageError(f"{page.parent} is no directory; make it first.")
     with progress_bar("designing") as progress:
-        found = topodesign.design(request, progress=progress)
+        found = topodesign.design(request, time_limit=time_limit, progress=progress)
     if target is not None:
         found = found.save(target)
         topodesign.report_page(found).save(target / "decision.html")

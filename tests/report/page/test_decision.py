@@ -92,12 +92,14 @@ def test_points_are_those_of_the_contenders(found: Decision) -> None:
 
 
 def seconds(one: Offer, found: Decision, only: str | None, size: Fraction) -> Fraction:
-    """The time of a step, or of one collective of it, from simulations with other sizes."""
+    """The time of a step, or of one collective of it, from simulations with other sizes where there are plans."""
     asked, time = found.request, Fraction(0)
     for part in one.parts:
         if only in {None, part.share.collective}:
             assert isinstance(one.place, Topology)
-            assert part.plan is not None
+            if part.plan is None:  # a price, whose latency is that of the farthest two
+                time += part.share.count * (part.latency + size * (part.seconds - part.latency))
+                continue
             bandwidth = asked.work.bandwidth * one.topology.degree / asked.degree
             run = simulate(part.plan, size=size * part.share.size, alpha=asked.work.alpha, bandwidth=bandwidth)
             time += part.share.count * run.time

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from topodesign.base.dominance import is_beaten
 from topodesign.report.design.measure import step_at
-from topodesign.report.design.parts import ALL_SIZES, Offer, Turn
+from topodesign.report.design.parts import ALL_SIZES, FAR, Offer, Turn
 from topodesign.report.design.request import Request
 
 _FARTHEST = 10  # factors are looked at up to 4 to this power, and down to its inverse
@@ -28,19 +29,34 @@ def merit(offer: Offer, request: Request, time: Fraction | None = None) -> Merit
 def in_order(offers: Sequence[Offer], request: Request) -> list[Offer]:
     """Return offers with the first in what was asked first, and those that cannot be recommended last."""
     ordered = sorted(offers, key=lambda one: (one.refused is not None, *merit(one, request), len(one.name)))
-    return [replace(one, frontier=_on_frontier(one, ordered)) for one in ordered]
+    able = [figures_of(one) for one in ordered if one.refused is None]
+    return [replace(one, frontier=one.refused is None and not is_beaten(figures_of(one), able)) for one in ordered]
 
 
-def _on_frontier(one: Offer, offers: Sequence[Offer]) -> bool:
-    if one.refused is not None:
-        return False
-    own = _figures(one)
-    others = (_figures(other) for other in offers if other.refused is None and other is not one)
-    return not any(other != own and all(map(Fraction.__le__, other, own)) for other in others)
-
-
-def _figures(one: Offer) -> Merit:
+def figures_of(one: Offer) -> Merit:
+    """Return what dominance is of: time, price and watts."""
     return one.time, one.price or Fraction(0), one.watts or Fraction(0)
+
+
+def split_beaten(offers: Sequence[Offer], kept: Collection[str], request: Request) -> tuple[list[Offer], list[str]]:
+    """Return the offers that a table shows, and the names of the others.
+
+    Left out is what another that can be recommended beats or equals in time, money and power, the later of two alike,
+    and, where time was asked for, what takes far longer; not what is shown whatever it takes, nor what has one of the
+    names to keep.
+    """
+    able = [figures_of(one) for one in offers if one.refused is None]
+    shown: list[Offer] = []
+    beaten: list[str] = []
+    for one in offers:
+        own = figures_of(one)
+        late = is_beaten(own, able) or own in [figures_of(other) for other in shown if other.refused is None]
+        late = late or (request.optimise == "time" and any(own[0] >= FAR * time for time, *_ in able))
+        if late and not one.shown and one.name not in kept:
+            beaten.append(one.name)
+        else:
+            shown.append(one)
+    return shown, beaten
 
 
 def turns(offers: Sequence[Offer], request: Request) -> tuple[Turn, ...]:

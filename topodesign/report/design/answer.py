@@ -31,8 +31,9 @@ class Decision(TextResult):
     """The answer to a request.
 
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
-    * ``beaten``: names of what was not scheduled, as a contender takes no more time, money or power than it does at
-      least; or, where time was asked for, as it takes far longer than another.
+    * ``beaten``: names of what is not among the contenders, as one of them takes no more time, money and power; or,
+      where time was asked for, as it takes far longer than another.
+    * ``cut``: what a time limit was too short for.
     """
 
     request: Request  # what was asked
@@ -46,6 +47,7 @@ class Decision(TextResult):
     wiring: WiringPlan  # the plan of the recommendation, checked
     claims: tuple[Claim, ...]  # what is proven, and what was only searched
     files: tuple[File, ...] = ()  # files that -o wrote, relative to its directory
+    cut: tuple[str, ...] = ()  # with --time-limit: what it was too short for
 
     KEYS = (
         "request recommendation runner_up verdict contenders",
@@ -55,8 +57,8 @@ class Decision(TextResult):
             kind=dict[str, str],
             value=lambda one: dict(one.missing),
         ),
-        key("beaten", "What was not scheduled, as bounds say that a contender is as good, or far faster."),
-        "turns limits failures growth bill claims files",
+        key("beaten", "What a contender is as good as in everything, or far faster."),
+        "turns limits failures growth bill claims files cut",
         key("text=str(self)", "The same for people.", kind=str),
     )
     ROWS = "contenders"
@@ -97,9 +99,10 @@ class Decision(TextResult):
         """What is not in the table, and why, in sentences without their full stops."""
         takes = "it takes" if len(self.beaten) == 1 else "each takes"
         far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
-        more = f"{counted(len(self.beaten), 'other')} not scheduled: {takes} at least what one in the table does{far}"
+        more = f"{counted(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
-        return (*lines, *([more] if self.beaten else []))
+        late = f"the time limit left out: {listed(list(self.cut))}" if self.cut else ""
+        return (*lines, *([more] if self.beaten else []), *([late] if late else []))
 
     def heading(self) -> str:
         """Return the question."""
@@ -145,7 +148,7 @@ def _text(found: Decision) -> str:
         f"{'one cable' if len(one.links) == 1 else 'two cables'} lost: {loss_words(one, best)}"
         for one in found.failures
     ]
-    rest += [] if found.failures else [NOT_WORKED_OUT]
+    rest += [] if found.failures or "failures" in found.cut else [NOT_WORKED_OUT]
     rest += [
         f"grow to {one.nodes}: {counted(one.moves, 'move')} (bound {one.at_least}), then a step takes "
         f"{format_time(one.seconds)}: {_short(one.name, 60)}"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import takes
 from topodesign.base.progress import Progress, part
-from topodesign.report.design.ahead import in_order, turns
+from topodesign.base.units import Quantity, as_time, format_time
+from topodesign.report.design.ahead import in_order, split_beaten, turns
 from topodesign.report.design.answer import Decision
 from topodesign.report.design.boxed import MOST_PLANNED, with_plans
-from topodesign.report.design.contenders import Gathered, gather_offers
+from topodesign.report.design.contenders import Budget, Gathered, gather_offers
 from topodesign.report.design.failures import failures_of
 from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.growth import bound_of, limits_of, stages_of
@@ -28,7 +29,11 @@ from topodesign.wiring.plan.wire import wire, wire_boxes
 
 @takes(RequestOptions)
 def design(
-    request: Request | str | Path | None = None, *, progress: Progress | None = None, **fields: Unpack[RequestOptions]
+    request: Request | str | Path | None = None,
+    *,
+    time_limit: Quantity | None = None,
+    progress: Progress | None = None,
+    **fields: Unpack[RequestOptions],
 ) -> Decision:
     """Decide what to wire: for these machines and ports, this training step, this room, against what one would buy.
 
@@ -36,6 +41,9 @@ def design(
     ----------
     request
         A request or its file (see docs/design.md); None where its fields are given.
+    time_limit
+        Seconds of work, or text such as ``20s``; without a limit by default. The decision lists what it was too short
+        for: contenders, plans, failures, growth.
     progress
         Called now and then with the share of the work that is done.
     **fields
@@ -67,22 +75,36 @@ def design(
         asked = request_of(fields)
     else:
         asked = request if isinstance(request, Request) else read_request(request)
-    found = gather_offers(asked, part(progress, 0, 0.75))
+    budget = Budget(None if time_limit is None else _read_limit(time_limit))
+    found = gather_offers(asked, budget, part(progress, 0, 0.75))
     offers, wiring = _wired(found, asked)
-    best = with_plans(offers[0], most=MOST_PLANNED)
-    offers = [best, *offers[1:]]
+    best = budget.do("plans of the recommendation", lambda: with_plans(offers[0], most=MOST_PLANNED), offers[0])
+    wins = turns([best, *offers[1:]], asked)
+    names = {best.name, *(one.then for one in wins), *(one.name for one in offers[1:2])}
+    shown, beaten = split_beaten([best, *offers[1:]], names, asked)
+    none: tuple[Any, ...] = ()
+    losses = budget.do("failures", lambda: failures_of(best, asked, wiring, part(progress, 0.75, 0.9)), none)
+    stages = budget.do("growth", lambda: stages_of(asked, wiring, part(progress, 0.9, 1)), none)
     return Decision(
         asked,
-        tuple(offers),
+        tuple(shown),
         tuple(found.missing),
-        tuple(found.beaten),
-        turns(offers, asked),
+        tuple(beaten),
+        wins,
         limits_of(best.parts, asked, wiring),
-        failures_of(best, asked, wiring, part(progress, 0.75, 0.9)),
-        stages_of(asked, wiring, part(progress, 0.9, 1)),
+        losses,
+        stages,
         wiring,
         _claims(offers, asked, found),
+        cut=tuple(budget.cut),
     )
+
+
+def _read_limit(value: Quantity) -> float:
+    seconds = as_time(value)
+    if seconds <= 0:
+        raise ParameterError(f"time_limit must be above zero, not {format_time(seconds)}")
+    return float(seconds)
 
 
 def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
@@ -91,8 +113,8 @@ def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
     offers = in_order(found.offers, request)
     while offers[0].refused is None:
         best = offers[0]
-        if best.name in found.wirings:
-            return offers, found.wirings[best.name]
+        if best.wiring is not None:
+            return offers, best.wiring
         try:
             return offers, wire(best.topology, room) if best.boxed is None else wire_boxes(best.boxed, room)
         except InfeasibleError as error:

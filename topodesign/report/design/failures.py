@@ -19,7 +19,7 @@ from topodesign.fabrics.boxes import Boxed, Wiring
 from topodesign.fabrics.groups import Placement
 from topodesign.pricing.closed_form import price
 from topodesign.report.design.boxed import in_any_order
-from topodesign.report.design.measure import measured, measured_boxes
+from topodesign.report.design.measure import measure_boxes, measure_step
 from topodesign.report.design.parts import Loss, Offer
 from topodesign.report.design.request import Request
 from topodesign.topology.automorphisms import find_symmetry, link_classes
@@ -32,9 +32,6 @@ _LARGE, _LARGE_BOXES = 256, 8  # nodes, and boxes with a narrow inside, above wh
 _ONES, _PRICED, _SCHEDULED = (12, 4), (48, 8), (2, 1)
 """Single failures that are scheduled, pairs that are priced, and the dearest of them that are scheduled: of few nodes,
 and of many or with a model."""
-
-_MOST_BLOCKS = 32**2
-"""Blocks of an all-to-all up to which a plan is made: a program without symmetry takes minutes from 96 nodes on."""
 
 _Item = TypeVar("_Item")
 
@@ -158,7 +155,7 @@ class _Whole:
 
     def _seconds(self, failed: Sequence[_Cable]) -> Fraction | None:
         try:
-            return measured(self.left(failed), self.request, placement=self.layout, most_blocks=_MOST_BLOCKS).seconds
+            return measure_step(self.left(failed), self.request, placement=self.layout).seconds
         except (DisconnectedError, InfeasibleError):
             return None
 
@@ -193,4 +190,4 @@ class _Narrow(_Whole):
         if self.boxed is None or self.price_without(failed)[0]:
             return None
         gone = {number for cable in failed for number in cable.numbers}
-        return measured_boxes(self.boxed, self.request, placement=self.layout, without=gone).seconds
+        return measure_boxes(self.boxed, self.request, placement=self.layout, without=gone).seconds

@@ -1,4 +1,4 @@
-"""Stages to grow by: of the topology with the fewest moves and the one that promises most, whichever is worth it."""
+"""Stages to grow by: the topology with the fewest moves of those that are nearly as fast as the fastest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topodesign.optima.boxes import exchange_bound
 from topodesign.plans.timing.rounds import SimulationResult
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.training.timeline import step_seconds
-from topodesign.report.design.measure import at_least, measured, run_of
+from topodesign.report.design.measure import measure_step, run_of
 from topodesign.report.design.parts import Limit, Part, Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import grow
@@ -49,14 +49,9 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
     able = [one for one in found.topologies if one.topology.is_duplex or request.cabling == "simplex"]
     if not able:
         raise InfeasibleError(f"nothing is known for {nodes} nodes of degree {request.degree} with duplex cables")
-    least = [at_least(one.topology, larger, "bounds") for one in able]
-    quickest = least.index(min(least))
-    nearest = min(range(len(able)), key=lambda place: (able[place].moves, least[place]))
     stages: list[Stage] = []
-    for one, bound in [(able[place], least[place]) for place in dict.fromkeys((quickest, nearest))]:
-        if stages and bound > (1 + SLOWER) * stages[0].seconds:
-            continue
-        seconds = measured(one.topology, larger).seconds
+    for one in able:
+        seconds = measure_step(one.topology, larger).seconds
         stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
     most = (1 + SLOWER) * min(one.seconds for one in stages)
     return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))

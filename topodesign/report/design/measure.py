@@ -1,25 +1,27 @@
-"""What a contender takes for a training step, with the request's figures.
+"""What a step takes on a place: a price first, and plans where they decide or are asked for.
 
-Nodes have a verified plan of every collective, simulated, but for all-to-alls of so many that flows are priced. Boxes
+Nodes that are wired directly have the price of the finder: of the best plans known, and of flows for all-to-alls. Boxes
 have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a model the prices of groups
-(:mod:`topodesign.schedulers.step`).
+(:mod:`topodesign.schedulers.step`), and what has switches the times of verified plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.lookup import as_catalog
+from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.boxes import Boxed, join
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement
-from topodesign.finder.question import get_seconds
+from topodesign.finder.candidate import Candidate, Entry, measure
+from topodesign.finder.question import Objective, Question
 from topodesign.optima.boxes import box_rates
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -28,18 +30,20 @@ from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.efforts import Effort
-from topodesign.pricing.mix import Share
 from topodesign.report.design.boxed import rated_parts
-from topodesign.report.design.parts import PRICED, Offer, Part
+from topodesign.report.design.parts import KNOWN, PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.group_ways import Wires
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
 
-MOST_BLOCKS = 2**17  # blocks of an all-to-all, nodes times nodes, up to which a plan is made
-_GAP = Fraction(1, 20)  # of the price of a flow to its bound, at most
+MOST_BLOCKS = 2**17
+"""Blocks of an all-to-all, nodes times nodes, up to which a contender that may be recommended has a plan of it."""
+MOST_PLANNED_BESIDE = 32
+"""Nodes up to which there are plans of what is left after failures and of sizes to grow to: an all-to-all without
+symmetry takes minutes from 96 nodes on."""
+_GAP = Fraction(1, 20)  # of the price of an all-to-all to its bound, at most
 
 
 class Measured(NamedTuple):
@@ -54,72 +58,139 @@ class Measured(NamedTuple):
         return self.step.seconds if self.step else sum((one.in_step for one in self.parts), Fraction(0))
 
 
-def measured(
-    place: Topology | Fabric,
-    request: Request,
-    method: str = "auto",
-    *,
-    placement: Placement | None = None,
-    most_blocks: int = MOST_BLOCKS,
+def measure_step(
+    place: Topology | Fabric, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
 ) -> Measured:
-    """Return what a step takes on a place; the method is for allreduces, the placement for ranks of a model.
+    """Return what a step takes on what is left of a wiring, or on one for other sizes.
 
-    All-to-alls of more than ``most_blocks`` blocks, nodes times nodes, have the price of their flow and no plan.
+    Up to 32 nodes have plans, more the price of the finder. Boxes are given as their graph, or as the fabric of all.
 
     Raises
     ------
-    InfeasibleError
+    InfeasibleError, DisconnectedError
         If there is no plan of a collective, or no price.
     """
     if request.box is not None and isinstance(place, Topology):
-        return measured_boxes(Boxed(request.box, place), request, placement=placement)
+        return measure_boxes(Boxed(request.box, place), request, placement=placement, without=without)
     if request.step is not None:
         used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
         wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
         return Measured((), price_on(request.step, wires, placement=placement))
-    plans: dict[str, tuple[Plan, ...]] = {}
-    parts = []
-    for share in request.mix.shares:
-        what = share.collective
-        if what == "all-to-all" and request.nodes**2 > most_blocks:
-            parts.append(_exchange(place, share, request))
-            continue
-        if what not in plans:
-            plans[what] = _plans(place, what, method if what == "allreduce" else "auto")
-        parts.append(_part(plans[what], share, request))
-    return Measured(tuple(parts))
+    if request.nodes > MOST_PLANNED_BESIDE and isinstance(place, Topology):
+        return Measured(parts_of(price_nodes(place, request), request))
+    return Measured(plan_parts(place, request))
 
 
-def measured_boxes(
+def measure_boxes(
     boxed: Boxed, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
 ) -> Measured:
     """Return the same of boxes, without cables of some numbers."""
     how = boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps
     fabric = join(*how, without=without)
     if request.step is not None:
-        return measured(fabric, request, placement=placement)
+        return measure_step(fabric, request, placement=placement)
     return Measured(rated_parts(fabric, box_rates(*how, without=without), request))
 
 
-def at_least(
-    topology: Topology, request: Request, effort: Effort = "quick", *, exchange: Fraction | None = None
-) -> Fraction:
-    """Return the seconds of a step that no schedule of a topology undercuts.
+def ask_for(request: Request, degree: int) -> Question:
+    """Return the question that a request is for the finder: of so many ports, each with its bandwidth."""
+    rate = request.work.bandwidth * degree / request.degree
+    objective = Objective.read(workload=request.graph_mix, alpha=request.work.alpha, bandwidth=rate)
+    return Question(request.nodes, degree, request.cabling == "duplex", objective, as_catalog(True))
 
-    Whatever is sent takes alpha for every step to the farthest node, and the bytes of all others come in, and go out,
-    over the links of the node with the fewest. ``exchange`` bounds the bandwidth factor of all-to-alls from below,
-    where such a bound is known; otherwise one is computed with the effort.
+
+def price_nodes(topology: Topology, request: Request) -> Entry:
+    """Return the price of nodes that are wired directly, of an all-to-all within 5% of its bound.
+
+    Raises
+    ------
+    InfeasibleError, DisconnectedError
+        If not all nodes reach each other, or none of its links may be one-way and some are.
     """
-    real = topology.src != topology.dst
-    ends = (
-        np.bincount(end[real], topology.capacity[real], topology.nodes).min() for end in (topology.src, topology.dst)
-    )
-    steps, nodes = price(topology).steps, topology.nodes
-    out, into = (Cost(steps, Fraction(topology.degree * (nodes - 1), nodes * int(few))) for few in ends)
-    work = replace(request.work, bandwidth=request.work.bandwidth * topology.degree / request.degree)
-    exchanged = any(share.collective == "all-to-all" for share in request.mix.shares)
-    exchange = all_to_all(topology, effort=effort).lower if exchanged else Fraction(0)
-    return get_seconds(request.graph_mix, out, into, exchange, work)
+    asked = replace(ask_for(request, topology.degree), duplex=False)
+    exchange: Bounds | None = None
+    if asked.objective.exchanges:
+        found = all_to_all(topology, effort="quick")
+        if found.upper is None or found.upper > (1 + _GAP) * found.lower:
+            found = all_to_all(topology, effort="approximate", gap=_GAP)
+        exchange = Bounds(found.lower, found.upper or found.lower)
+    entry = measure(Candidate("a topology", "own", topology, all_to_all=exchange), asked)
+    if entry is None:
+        raise InfeasibleError("not all nodes reach each other")
+    return entry
+
+
+def parts_of(entry: Entry, request: Request) -> tuple[Part, ...]:
+    """Return the collectives of a step at the prices of an entry."""
+    exchange = entry.all_to_all or Bounds(Fraction(0), Fraction(0))
+    costs = {
+        "reduce-scatter": (entry.cost,),
+        "allgather": (entry.allgather,),
+        "allreduce": (entry.cost, entry.allgather),
+        "all-to-all": (Cost(entry.cost.steps, exchange.upper),),
+    }
+    parts = []
+    for share in request.mix.shares:
+        some, work = costs[share.collective], entry.workload
+        seconds = sum((one.runtime(work.alpha, share.size, work.bandwidth) for one in some), Fraction(0))
+        method = PRICED if share.collective == ALL_TO_ALL.name else KNOWN
+        parts.append(Part(share, method, seconds, sum(one.steps for one in some) * work.alpha))
+    return tuple(parts)
+
+
+def get_least(entry: Entry) -> Fraction:
+    """Return the seconds of a step that no plan of a topology undercuts, by its steps, its nodes, and flows."""
+    deferred = entry.basis is Basis.DEFERRED and entry.cost.steps == 2  # perhaps in one more than the farthest two
+    least = Cost(1 if deferred else entry.cost.steps, Fraction(entry.nodes - 1, entry.nodes))
+    exchange = Fraction(0) if entry.all_to_all is None else entry.all_to_all.lower
+    return entry.question.objective.times(least, least, exchange)[0]
+
+
+def plan_parts(
+    place: Topology | Fabric,
+    request: Request,
+    method: str = "auto",
+) -> tuple[Part, ...]:
+    """Return the collectives of a step with verified plans, simulated; the method is for allreduces.
+
+    All-to-alls of more than :data:`MOST_BLOCKS` blocks have a price, within 5% of its bound, and no plan.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no plan of a collective, or no price.
+    """
+    plans: dict[str, tuple[Plan, ...]] = {}
+    parts: list[Part] = []
+    for number, share in enumerate(request.mix.shares):
+        what = share.collective
+        if what == ALL_TO_ALL.name and request.nodes**2 > MOST_BLOCKS:
+            if isinstance(place, Fabric):
+                raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
+            parts.append(parts_of(price_nodes(place, request), request)[number])
+            continue
+        if what not in plans:
+            plans[what] = tuple(_make_plans(place, what, method if what == "allreduce" else "auto"))
+        runs = [run_of(plan, share.size, request) for plan in plans[what]]
+        run = min(runs, key=lambda one: one.time)
+        how = str(run.plan.generator.get("method", run.plan.kind))
+        parts.append(Part(share, how, run.time, _latency(run, request), run.plan, run.time))
+    return tuple(parts)
+
+
+def _make_plans(place: Topology | Fabric, collective: str, method: str) -> Iterator[Plan]:
+    """Yield the plans of a collective that may be the fastest for some size, verified."""
+    if collective == ALL_TO_ALL.name and isinstance(place, Topology):
+        plans = [schedule(place, collective, steps=price(place).steps)]  # nor is what more steps would reach asked for
+    else:
+        plans = [schedule(place, collective, method=method)]
+        others = (one["method"] for one in plans[0].generator.get("others", ()))  # auto takes the fewest steps
+        plans += [schedule(place, collective, method=name) for name in others if name in METHODS]
+    for plan in plans:
+        verdict = verify(plan)
+        if not verdict.ok:
+            raise InfeasibleError(f"the {collective} of {plan.spec} is wrong: {verdict}")
+        yield plan
 
 
 def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
@@ -151,43 +222,6 @@ def _at(part: Part, request: Request, size: Fraction) -> Fraction:
     else:
         seconds = part.latency + size * (part.seconds - part.latency)
     return part.share.count * seconds
-
-
-def _plans(place: Topology | Fabric, collective: str, method: str) -> tuple[Plan, ...]:
-    """Return the plans of a collective that may be the fastest for some size."""
-    if collective == "all-to-all" and isinstance(place, Topology):
-        plans = [schedule(place, collective, steps=price(place).steps)]  # nor is what more steps would reach asked for
-    else:
-        plans = [schedule(place, collective, method=method)]
-        others = (one["method"] for one in plans[0].generator.get("others", ()))  # auto takes the fewest steps
-        plans += [schedule(place, collective, method=name) for name in others if name in METHODS]
-    for plan in plans:
-        verdict = verify(plan)
-        if not verdict.ok:
-            raise InfeasibleError(f"the {collective} of {plan.spec} is wrong: {verdict}")
-    return tuple(plans)
-
-
-def _exchange(place: Topology | Fabric, share: Share, request: Request) -> Part:
-    """Return an all-to-all of so many nodes that flows are priced, and no plan is made."""
-    if isinstance(place, Fabric):
-        raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
-    found = all_to_all(place, effort="quick")
-    if found.upper is None or found.upper > (1 + _GAP) * found.lower:
-        found = all_to_all(place, effort="approximate", gap=_GAP)
-    if found.upper is None:
-        raise InfeasibleError("not all nodes reach each other")
-    steps = price(place).steps
-    rate = request.work.bandwidth * place.degree / request.degree
-    seconds = Cost(steps, found.upper).runtime(request.work.alpha, share.size, rate)
-    return Part(share, PRICED, seconds, steps * request.work.alpha)
-
-
-def _part(plans: tuple[Plan, ...], share: Share, request: Request) -> Part:
-    runs = [run_of(plan, share.size, request) for plan in plans]
-    run = min(runs, key=lambda one: one.time)
-    method = str(run.plan.generator.get("method", run.plan.kind))
-    return Part(share, method, run.time, _latency(run, request), run.plan, run.time)
 
 
 def _latency(found: Simulation, request: Request) -> Fraction:

@@ -16,9 +16,11 @@ from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.topology import Topology
+from topodesign.wiring.plan.plan import WiringPlan
 
 ALL_SIZES = "all sizes"  # what a turn is about that is about no collective
 PRICED = "price of flows"  # the method of a part that has a price, and no plan that it is of
+KNOWN = "best plan known"  # the same of collectives whose price is that of a plan that can be made
 FAR = 20  # times the least time is no contender where time is asked for, however cheap it is
 OfferKind = Literal["direct", "plant", "boxes", "rival"]
 
@@ -28,8 +30,8 @@ class Part(Declared):
     """A collective of a step on a contender, and what it takes."""
 
     share: Share  # the collective, its size and how often
-    method: str  # by which method it is scheduled; of boxes what it is priced by
-    seconds: Fraction  # seconds of one run; of boxes the price of flows
+    method: str  # by which method it is scheduled, or what it is priced by
+    seconds: Fraction  # seconds of one run, of its plan or the price of flows
     latency: Fraction  # seconds of that without any data
     plan: Plan | None = None  # the verified plan; None where there is a price alone
     planned: Fraction | None = None  # seconds of its verified plan; null where none was made
@@ -74,6 +76,9 @@ class Offer(Declared):
     step: StepTime | None = None  # where the time of a training step of a model goes; None without a model
     fabric: Fabric | None = None  # boxes with all that is inside; None where nodes stand alone
     boxed: Boxed | None = None  # which NIC of a box has which cable; None where nodes stand alone, and of rails
+    wiring: WiringPlan | None = None  # its circuits in the room; None where it is yet to be wired
+    least: Fraction | None = None  # seconds of a step that none of its plans undercuts; None where ``time`` is all
+    shown: bool = True  # whether it stays in the table if another takes no more of anything
 
     KEYS = (
         "name kind spec",
@@ -97,6 +102,11 @@ class Offer(Declared):
     def topology(self) -> Topology:
         """The links."""
         return self.place.topology if isinstance(self.place, Fabric) else self.place
+
+    @property
+    def planned(self) -> bool:
+        """Whether its time is settled: by plans, or as there is nothing but a price."""
+        return self.least is None
 
 
 @dataclass(frozen=True)
