@@ -9,11 +9,12 @@ import pytest
 
 from tests.conftest import few
 from topodesign import build, evaluate, pareto, schedule, simulate, verify
+from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.lookup import Catalog
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.methods import compare_methods
-from topodesign.schedulers.price import price_plans
+from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.schedulers.stored import stored
 from topodesign.topology.topology import Topology
 
@@ -77,3 +78,15 @@ def test_a_switch_is_no_node_whose_bandwidth_is_printed() -> None:
 def test_the_bound_of_a_fabric_is_for_its_own_bandwidth() -> None:
     found = compare(["dgx_a100(1)"])
     assert all(found.lower_bound.times[size] <= time for size, time in found.contenders[0].times_by_size.items())
+
+
+@pytest.mark.parametrize("seed", few(range(60), 6))
+def test_all_to_all_of_a_row_is_what_evaluate_prints(seed: int) -> None:
+    draw = random.Random(seed)  # noqa: S311
+    nodes, degree = draw.randint(12, 90), draw.choice([2, 3, 4, 5])
+    rows = [row for row in Catalog().rows(degree, nodes, nodes) if row.all_to_all is not None]
+    kept = EXCHANGE.known(Catalog().directory, degree, nodes, nodes)
+    for spec, known in [*((row.spec, row.all_to_all) for row in rows), *((one.spec, one.all_to_all) for one in kept)]:
+        found = price_all_to_all(build(spec))
+        assert known is not None
+        assert (found.lower, found.upper) == (known.lower, known.upper)

@@ -54,7 +54,7 @@ def test_all_to_all_is_priced_only_where_it_is_asked_for(monkeypatch: pytest.Mon
     def fail(*_args: object, **_options: object) -> None:
         raise AssertionError("all-to-all was priced")
 
-    monkeypatch.setattr("topodesign.pricing.all_to_all.all_to_all", fail)
+    monkeypatch.setattr("topodesign.schedulers.price.price_all_to_all", fail)
     found = pareto(48, 6, collective="allgather")
     assert found.best.times == found.question.least
     with pytest.raises(AssertionError):

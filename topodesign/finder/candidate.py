@@ -263,10 +263,10 @@ def _price(topology: Topology, asked: Question) -> tuple[tuple[Cost, Cost], Basi
 
 
 def _price_all_to_all(topology: Topology, effort: Effort) -> Bounds | None:
-    from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy
+    from topodesign.schedulers.price import price_all_to_all  # noqa: PLC0415  heavy
 
-    found = all_to_all(topology, effort=effort)
-    upper = found.upper or all_to_all(topology, effort="bounds").upper
+    found = price_all_to_all(topology, effort=effort)
+    upper = found.upper or price_all_to_all(topology, effort="bounds").upper
     return None if upper is None else Bounds(found.lower, upper)
 
 

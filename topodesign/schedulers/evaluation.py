@@ -16,12 +16,12 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.fabrics.places import as_topology
 from topodesign.pricing import closed_form
-from topodesign.pricing.all_to_all import AllToAll, all_to_all
+from topodesign.pricing.all_to_all import AllToAll
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.evaluation import dearer
 from topodesign.pricing.least_in_steps import least_in_steps
 from topodesign.pricing.workload import Runtimes, Workload, as_workload
-from topodesign.schedulers.price import PlanPrices, price_plans
+from topodesign.schedulers.price import PlanPrices, price_all_to_all, price_plans
 from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
@@ -297,7 +297,7 @@ def evaluate(
         tuple(np.bincount(closed_form.distances(graph, 0))[1:].tolist()),
         graph.nodes if sources is None else len(sources),
         work,
-        all_to_all(graph, effort=effort, gap=gap, progress=part(progress, 0.6, 1)),
+        price_all_to_all(graph, effort=effort, gap=gap, progress=part(progress, 0.6, 1)),
         *_least_of_both(graph, prices),
     )
 

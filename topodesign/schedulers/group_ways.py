@@ -26,9 +26,8 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flow_optimum import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.timing.trees import simulate_trees
-from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.groups import in_turn_of
-from topodesign.schedulers.price import price_plans
+from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
@@ -181,7 +180,7 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     a_byte = 1 / (wires.fabric.unit * place.degree)  # seconds of M/B, for y = 1
     alpha = wires.latency.of_step(1, 0)
     if collective == "all-to-all":
-        found = all_to_all(place, effort="quick")
+        found = price_all_to_all(place)
         return [] if found.upper is None else [Way("best flow", least, found.upper * a_byte)]
     ways = []
     for methods, (there, back) in price_plans(place).ways:

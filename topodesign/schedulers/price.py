@@ -8,9 +8,9 @@ expansions those lifted from their bases, and what the catalog says of a row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topodesign.base import doors
 from topodesign.base.cost import Cost
@@ -19,11 +19,14 @@ from topodesign.base.errors import CatalogError, TooLargeError, TopologyError
 from topodesign.base.progress import Progress, part
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.plans.measure import cost_of
+from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.deferral import in_lowest_terms, why_not
+from topodesign.pricing.efforts import Effort
 from topodesign.pricing.evaluation import dearer, deferred_both, price_both
 from topodesign.pricing.workload import Workload
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.stored import recognised
+from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.topology import Topology
 
 _QUICK_WORK = 2**27
@@ -147,23 +150,60 @@ def quick_work(topology: Topology) -> int:
     return _QUICK_WORK // (ports * (1 if topology.is_duplex else 2))
 
 
+def price_all_to_all(
+    topology: Topology, *, effort: Effort = "quick", gap: Fraction | float | str = GAP, progress: Progress | None = None
+) -> AllToAll:
+    """Price all-to-all on a topology; ``quick`` prints of a row of the catalog what the catalog knows.
+
+    A row that is priced exactly is priced again where that is quick, for the flow that proves it. Parameters and errors
+    are those of :func:`topodesign.all_to_all`.
+    """
+    known = _find_bounds(topology) if effort == "quick" else None
+    if known is None or known[0] == known[1]:
+        found = all_to_all(topology, effort=effort, gap=gap, progress=progress)
+        if known is None or found.exact:
+            return found
+    else:
+        found = all_to_all(topology, effort="bounds", progress=progress)
+    lower, upper = known
+    return replace(found, lower=lower, upper=upper, method="looked up in the catalog", flow=None)
+
+
+def _find_bounds(topology: Topology) -> tuple[Fraction, Fraction] | None:
+    """Return the bounds of all-to-all on a topology that the catalog has; those of its transpose are the same."""
+    rows = _find_rows(topology)
+    known = [row.all_to_all for row in rows if row.all_to_all is not None]
+    if not known and topology.spec is not None:
+        catalog = doors.load("catalog.lookup:Catalog")()
+        if topology.degree in catalog.degrees:
+            size = topology.degree, topology.nodes, topology.nodes
+            kept = doors.load("catalog.exchange:EXCHANGE").known(catalog.directory, *size)
+            known = [one.all_to_all for one in kept if one.spec == str(topology.spec)]
+    return (known[0].lower, known[0].upper) if known else None
+
+
+def _find_rows(topology: Topology) -> list[Any]:
+    """Return the rows of the catalog that are a topology or its transpose; by its spec, so none without one."""
+    if topology.spec is None:
+        return []
+    catalog = doors.load("catalog.lookup:Catalog")()
+    text = str(topology.spec)
+    plain = text.removeprefix("transpose(").removesuffix(")") if text.startswith("transpose(") else text
+    try:
+        size = topology.degree, topology.nodes, topology.nodes
+        rows = catalog.rows(*size) if topology.degree in catalog.degrees else []
+    except CatalogError:
+        return []
+    return [row for row in rows if row.either_way == plain]
+
+
 def deferred_in_catalog(topology: Topology) -> tuple[Cost, Cost] | None:
     """Return what a row of the catalog says of the deferred reduce-scatter and allgather; None if there is none."""
-    if topology.spec is None:
-        return None
-    catalog, text = doors.load("catalog.lookup:Catalog")(), str(topology.spec)
-    try:
-        rows = (
-            catalog.rows(topology.degree, topology.nodes, topology.nodes) if topology.degree in catalog.degrees else []
-        )
-    except CatalogError:
-        return None
-    plain = text.removeprefix("transpose(").removesuffix(")") if text.startswith("transpose(") else text
-    known = [row for row in rows if row.deferred and row.either_way == plain]
+    known = [row for row in _find_rows(topology) if row.deferred]
     if not known:
         return None
     row = min(known, key=lambda one: one.mean.bandwidth)
-    return (row.cost, row.allgather) if row.spec == text else (row.allgather, row.cost)
+    return (row.cost, row.allgather) if row.spec == str(topology.spec) else (row.allgather, row.cost)
 
 
 def _look_for_deferred(

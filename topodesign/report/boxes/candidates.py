@@ -15,9 +15,9 @@ from topodesign.fabrics.boxes import Box, exchange
 from topodesign.fabrics.places import as_topology
 from topodesign.finder.find import rank
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
-from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.box_ways import strides_of
+from topodesign.schedulers.price import price_all_to_all
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
@@ -53,7 +53,7 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLik
             text = str(one.spec)
             if text not in found:
                 topology = one.topology
-                known = one.all_to_all or all_to_all(topology, effort="quick")
+                known = one.all_to_all or price_all_to_all(topology)
                 bounds = known.lower, known.upper or Fraction(boxes)
                 found[text] = Graph(topology, text, *bounds, Fraction(topology.degree, ports))
     except InfeasibleError:
@@ -64,7 +64,7 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLik
         name = str(topology.spec or f"candidate {number}")
         if name in found or (duplex and not topology.is_duplex):
             continue
-        price = all_to_all(topology, effort="quick")
+        price = price_all_to_all(topology)
         if price.upper is not None:
             found[name] = Graph(topology, name, price.lower, price.upper, Fraction(topology.degree, ports))
     return sorted(found.values(), key=lambda one: (one.factor, len(one.spec)))

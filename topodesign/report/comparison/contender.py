@@ -26,7 +26,6 @@ from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Routed
 from topodesign.plans.timing.chunked import PipelineSimulation
 from topodesign.plans.timing.plans import simulate
-from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
@@ -34,6 +33,7 @@ from topodesign.report.comparison.measures import Counts, counts, widest_known
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.evaluation import evaluate
 from topodesign.schedulers.group_ways import Wires
+from topodesign.schedulers.price import price_all_to_all
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.library import generator
@@ -300,7 +300,7 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
 def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tuple[Fraction | None, Fraction | None]:
     """Return bounds of the bandwidth factor."""
     if isinstance(place, Topology):
-        found = all_to_all(place, effort="quick")
+        found = price_all_to_all(place)
         return found.lower * ports, None if found.upper is None else found.upper * ports
     if len(place.compute) > _MOST_FLOW:
         return None, None

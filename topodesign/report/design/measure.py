@@ -34,6 +34,7 @@ from topodesign.report.design.boxed import rated_parts
 from topodesign.report.design.parts import KNOWN, PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.group_ways import Wires
+from topodesign.schedulers.price import price_all_to_all
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
@@ -110,7 +111,7 @@ def price_nodes(topology: Topology, request: Request) -> Entry:
     asked = replace(ask_for(request, topology.degree), duplex=False)
     exchange: Bounds | None = None
     if asked.objective.exchanges:
-        found = all_to_all(topology, effort="quick")
+        found = price_all_to_all(topology)
         if found.upper is None or found.upper > (1 + _GAP) * found.lower:
             found = all_to_all(topology, effort="approximate", gap=_GAP)
         exchange = Bounds(found.lower, found.upper or found.lower)
