@@ -181,17 +181,34 @@ def worst_ratio(
         return available if limits is None else np.maximum(available, limits), scaled(demand, ratio.denominator)
 
     def ratio_of(_: Fraction, side: Side) -> Fraction:
-        wanted, room = demanded(topology, demand, side), int(capacity[crossing(topology, side)].sum())
-        if wanted and not room:
-            raise InfeasibleError("no links lead out of some vertices whose data must get out")
-        return Fraction(wanted, max(room, 1))
+        return _ratio(demanded(topology, demand, side), int(capacity[crossing(topology, side)].sum()))
 
-    start = Fraction(0)
-    for node in (compute_nodes(topology) if ends is None else ends).tolist():
-        for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
-            if unlimited is None or not unlimited[crossing(topology, side)].any():
-                start = max(start, ratio_of(start, side))
+    start = _ratio_of_nodes(topology, capacity, demand, unlimited, compute_nodes(topology) if ends is None else ends)
     return settle(topology, start, amounts, ratio_of, ends=ends)
+
+
+def _ratio(wanted: int, room: int) -> Fraction:
+    if wanted and not room:
+        raise InfeasibleError("no links lead out of some vertices whose data must get out")
+    return Fraction(wanted, max(room, 1))
+
+
+def _ratio_of_nodes(
+    topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None, nodes: IntArray
+) -> Fraction:
+    """Return the largest ratio of the sets of one of some compute nodes, and of all vertices but one of them."""
+    own = np.zeros(topology.nodes, dtype=np.int64)
+    own[compute_nodes(topology)] = demand
+    total, proper = sum(demand.tolist()), topology.src != topology.dst
+    pairs: set[tuple[int, int]] = set()
+    for ends, rest in ((topology.src, False), (topology.dst, True)):
+        room, barred = np.zeros(topology.nodes, dtype=np.int64), np.zeros(topology.nodes, dtype=bool)
+        np.add.at(room, ends[proper], capacity[proper])
+        if unlimited is not None:
+            barred[ends[proper & unlimited]] = True
+        some = nodes[~barred[nodes]]
+        pairs.update(zip((total - own[some] if rest else own[some]).tolist(), room[some].tolist(), strict=True))
+    return max((_ratio(*pair) for pair in pairs), default=Fraction(0))
 
 
 def demanded(topology: Topology, demand: IntArray, side: Side) -> int:

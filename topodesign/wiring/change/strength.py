@@ -4,17 +4,20 @@ A set that leaves some node out has at most n - 1 of the n shards, and no fewer 
 (n - 1) over that number is time enough for a shard; and the node with the fewest links in needs (n - 1) over these. The
 optimum is only looked for where the two differ, and not in large fabrics.
 
-If fewer links leave a set than any node has, and no two are parallel, then all that some node in it sends to is in it,
-and all that some node outside receives from is outside. So if every node sends to one of some, or is one of them, and
-receives from one, then there are such on both sides, and flows among these find the set (Matula 1987).
+If fewer links leave a set than any node has, and no two are parallel, then some nodes in it send only into it; each of
+these sends to another, as fewer than its links can lead to nodes that have a link out, and so they have a cycle (Matula
+1987 has the first half of this). So let some nodes be chosen such that those without a link to one, and that are none
+themselves, have no cycle; and the same for links from one. Then some are on both sides, and flows among them find it.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.declared import Declared
 from topodesign.base.errors import InfeasibleError
@@ -83,7 +86,7 @@ def _connectivity(topology: Topology, fewest: int) -> int:
     """Return the fewest links whose loss leaves some node unable to reach some other; no node has less than so many."""
     among = np.arange(topology.nodes)
     if topology.capacity.max(initial=0) == 1:
-        among = np.union1d(_dominating(topology), _dominating(topology.transpose()))
+        among = _on_both_sides(topology)
     # a set that leaves some node out leaves the first one out, or has it; so cuts around it, both ways round, are all
     first = np.zeros(topology.nodes, dtype=np.int64)
     first[among[0]] = 1
@@ -95,14 +98,44 @@ def _connectivity(topology: Topology, fewest: int) -> int:
     return min(fewest, int(1 / worst)) if worst else fewest
 
 
-def _dominating(topology: Topology) -> IntArray:
-    """Return nodes such that every node is one of them or has a link to one."""
-    chosen, done = [], np.zeros(topology.nodes, dtype=bool)
-    begin, source = np.searchsorted(topology.src, np.arange(topology.nodes)), topology.transpose()
-    ends = np.searchsorted(source.src, np.arange(topology.nodes + 1))
-    for node in range(topology.nodes):
-        if not done[node]:
-            taken = int(topology.dst[begin[node]])
-            chosen.append(taken)
-            done[[node, taken, *source.dst[ends[taken] : ends[taken + 1]]]] = True
-    return np.array(chosen, dtype=np.int64)
+def _on_both_sides(topology: Topology) -> IntArray:
+    """Return few nodes such that those without a link to one have no cycle, and those without a link from one neither.
+
+    Those are chosen that have most links with nodes that are still on a cycle, or on a way from one to another.
+    """
+    nodes, proper = topology.nodes, topology.src != topology.dst
+    src, dst = topology.src[proper], topology.dst[proper]
+    chosen = np.zeros(nodes, dtype=bool)
+    order = [np.argsort(end, kind="stable") for end in (src, dst)]
+    begin = [np.searchsorted(end[row], np.arange(nodes + 1)) for end, row in zip((src, dst), order, strict=True)]
+    near = [
+        [far[row[a:b]] for a, b in itertools.pairwise(first)]
+        for far, row, first in zip((dst, src), order, begin, strict=True)
+    ]
+    while True:
+        to, from_ = chosen.copy(), chosen.copy()
+        to[src[chosen[dst]]] = True
+        from_[dst[chosen[src]]] = True
+        open_ = [_cyclic(src, dst, ~done) for done in (to, from_)]
+        gain = np.bincount(dst[open_[0][src]], minlength=nodes) + np.bincount(src[open_[1][dst]], minlength=nodes)
+        gain += open_[0].astype(np.int64) + open_[1]
+        if not gain.any():
+            return np.flatnonzero(chosen)
+        touched = np.zeros(nodes, dtype=bool)
+        best = np.argsort(-gain, kind="stable")
+        for node in best[: np.count_nonzero(gain > gain[best[0]] // 2)].tolist():
+            around = np.concatenate((near[0][node], near[1][node], [node]))
+            if not touched[around].any():
+                touched[around] = chosen[node] = True
+
+
+def _cyclic(src: IntArray, dst: IntArray, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of some nodes are on cycles among these, or on ways between such."""
+    while True:
+        inside = left[src] & left[dst]
+        kept = left.copy()
+        for ends in (src, dst):
+            kept &= np.bincount(ends[inside], minlength=len(left)) > 0
+        if np.array_equal(kept, left):
+            return kept
+        left = kept
