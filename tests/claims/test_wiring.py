@@ -205,7 +205,7 @@ def test_no_repair_needs_fewer_patches(room: Room, data: st.DataObject) -> None:
     plan = plan_of(room)
     if plan is None or not plan.connects:
         return
-    lane = {end: Lane(end.host, end.port, end.lane) for end in plan.end.values()}
+    lane = {end: Lane(end.host, end.port, end.lane) for end in plan.net.end.values()}
     order = data.draw(st.permutations(range(len(plan.connects))))
     heard: dict[Lane, Lane] = {}
     have: Counter[tuple[tuple[str, str], str]] = Counter()

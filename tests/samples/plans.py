@@ -47,7 +47,7 @@ def plan_of(
 
 def _connects(topology: Topology, mode: Mode, plan: WiringPlan) -> tuple[CrossConnect, ...]:
     lanes: dict[int, list[End]] = {node: [] for node in range(topology.nodes)}
-    for end in plan.end.values():
+    for end in plan.net.end.values():
         lanes[plan.node[end.host]].append(end)
     sends = {node: iter(ends) for node, ends in lanes.items()}
     receives = sends if mode == "duplex" else {node: iter(ends) for node, ends in lanes.items()}

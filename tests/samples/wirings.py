@@ -46,7 +46,7 @@ def behind_trunks(plan: WiringPlan, pods: bool) -> WiringPlan:
     labels: dict[str, list[str]] = {}
     for panel in room.panels:
         for port in panel.ports:
-            end = plan.end.get((panel.name, port.label))
+            end = plan.net.end.get((panel.name, port.label))
             name = f"near{pod[end.host] if end is not None else ''}"
             labels.setdefault(name, []).append(str(len(labels.get(name, ())) + 1))
             trunks.append(Trunk(panel.name, port.label, name, labels[name][-1]))

@@ -540,8 +540,8 @@ def test_commands(tmp_path: Path) -> None:
     write(output / "P1.json", json.dumps(table))
     result = run.invoke(import_command.command, options[:-1], standalone_mode=False)
     assert result.return_value == 1
-    sender = plan.end["P1", entry["a_side"][:-1]].host
-    receiver = plan.end["P1", entry["b_side"][:-1]].host
+    sender = plan.net.end["P1", entry["a_side"][:-1]].host
+    receiver = plan.net.end["P1", entry["b_side"][:-1]].host
     assert result.stdout == f"misses: 1 x {sender} -> {receiver}\n", name
 
 

@@ -78,7 +78,7 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
     if place:
         plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
     record = plan.record()
-    status = 0 if plan.loss_budget().ok else 1
+    status = 0 if plan.loss is None or plan.loss.ok else 1
     if output is not None:
         save_wiring(plan, output)
     if form() != "text":

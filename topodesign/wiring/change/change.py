@@ -256,7 +256,7 @@ def _by(*, searched: bool) -> Proof:
 def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Change]:
     """Return the change to the patches of another plan if they fit this one's fixed cabling, with few moves."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
-    if own.mode != plan.mode or any(plan.end.get(end.place) != end for end in ends):
+    if own.mode != plan.mode or any(plan.net.end.get(end.place) != end for end in ends):
         return []
     wiring = Patches(plan)
     wanted = {frozenset(fibres(connect)): connect for connect in own.connects}

@@ -252,7 +252,7 @@ class Patches:
         self.field = {panel.name: panel.field for panel in plan.inventory.panels}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
         self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what ends of a link are told apart by
-        self.ends = [end for end in plan.end.values() if usable(plan, end)]
+        self.ends = [end for end in plan.net.end.values() if usable(plan, end)]
         self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
         self.kept: list[CrossConnect] = []
         self.removed: list[CrossConnect] = []

@@ -250,7 +250,8 @@ class Inventory:
     @cached_property
     def speeds(self) -> tuple[Fraction, ...]:
         """Bits per second of lanes, the fastest first."""
-        return tuple(sorted({port.speed for host in self.hosts for port in host.ports}, reverse=True))
+        few = {id(port.speed): port.speed for host in self.hosts for port in host.ports}  # mostly one object
+        return tuple(sorted(set(few.values()), reverse=True))
 
     @cached_property
     def tray_sites(self) -> frozenset[str]:

@@ -168,7 +168,7 @@ def _plan(data: dict[str, Any]) -> WiringPlan:
 def _connect(row: list[Any], plan: WiringPlan, where: str) -> CrossConnect:
     ends: list[End] = []
     for panel, port in (row[1:3], row[3:5]):
-        end = plan.end.get((panel, port))
+        end = plan.net.end.get((panel, port))
         if end is None or end.host not in plan.node:
             raise FileFormatError(f"{where}: no lane of a node is cabled to port '{port}' of panel '{panel}'")
         ends.append(end)

@@ -288,14 +288,15 @@ def losses_of(
     Links through parts that are alike lose alike, so that only one of them is added up.
     """
     room = net.inventory
-    ends: dict[object, int] = {}  # leads that lose alike, numbered, and what is lost in each
+    ends: dict[tuple[object, ...], int] = {}  # leads that lose alike, numbered, and what is lost in each
     lost: list[tuple[_Part, ...]] = []
     number: dict[tuple[str, str], int] = {}
     for place, lead in net.leads.items():
         known = None if bought is None else bought.lanes.get(lead.end.source)
         trunk = room.trunk_at[place].loss_db if lead.trunk is not None else None
         metres = net.length(lead.fixed) if bought is None else None
-        key = known and id(known), metres, trunk, *(room.panel_port[one].loss_db for one in lead.places)
+        passed = (metres, trunk, *(room.panel_port[one].loss_db for one in lead.places))
+        key = known and id(known), *map(id, passed)  # of what the room keeps, so that no fractions are compared
         if key not in ends:
             ends[key] = len(ends)
             lost.append((*(known or _fixed_cable(room, metres)), *_behind_cable(room, lead)))
@@ -316,7 +317,8 @@ def losses_of(
         budgets = room.port[connect.a.socket].budget_db, room.port[connect.b.socket].budget_db
         here, there = number[connect.a.place], number[connect.b.place]
         run = net.length(wire) if wire.kind == "patch" and between is None else None
-        sort = here, there, (connect.a.panel, run) if between is None else tuple(between), budgets
+        what = (connect.a.panel, id(run)) if between is None else tuple(between)
+        sort = here, there, what, *map(id, budgets)
         if sort not in sums:
             if between is None:
                 circuit = room.panel[connect.a.panel].circuit_db

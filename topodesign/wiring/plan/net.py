@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-from topodesign.wiring.inventory.devices import Lane, Mode, Place, lanes_of
+from topodesign.wiring.inventory.devices import Lane, Mode, Place
 from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, length
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
 
@@ -175,7 +175,7 @@ class Net:
     @cached_property
     def leads(self) -> dict[PanelEnd, Lead]:
         """Leads by the panel port where they can be patched, in the order of the fixed cabling."""
-        room, number = self.inventory, self._number
+        room, first = self.inventory, self._first
         trunks = {(one.panel, one.panel_port): f"T{row}" for row, one in enumerate(room.trunks, start=1)}
         leads: dict[PanelEnd, Lead] = {}
         for end in self.fixed:
@@ -183,7 +183,7 @@ class Net:
             near = self.places[end.place][0]
             a = Termination(room.place(end.host), end.host, end.port, end.lane, "Tx+Rx")
             b = Termination(room.place(near[0]), *near, None, "A+B")
-            sort, lane = FIXED[port.connector], number[end.source]
+            sort, lane = FIXED[port.connector], first[end.socket] + end.lane - 1
             fixed = Wire(self.cable_of(end.source), "fixed", sort, a, b, lane)
             trunk = None
             if near != end.place:
@@ -195,7 +195,7 @@ class Net:
     @cached_property
     def crosses(self) -> tuple[Wire, ...]:
         """The wires of the cross-connects, in their order."""
-        room, number, switches = self.inventory, self._number, self.inventory.switches
+        room, first, switches = self.inventory, self._first, self.inventory.switches
         sort = PATCH[self.mode]
         sides = ("A", "B") if self.mode == "simplex" else ("A+B", "A+B")
         wires = []
@@ -205,7 +205,8 @@ class Net:
                 for end, side in zip((one.a, one.b), sides, strict=True)
             )
             kind: WireKind = "circuit" if one.a.panel in switches else "patch"
-            wires.append(Wire(one.cable, kind, sort if kind == "patch" else None, a, b, number[one.a.source]))
+            lane = first[one.a.socket] + one.a.lane - 1
+            wires.append(Wire(one.cable, kind, sort if kind == "patch" else None, a, b, lane))
         return tuple(wires)
 
     @cached_property
@@ -289,10 +290,15 @@ class Net:
 
     def cables(self) -> Counter[tuple[CableType, Fraction | None]]:
         """Count the cables to be bought by type and length: fixed ones, unless they exist, and patch cords."""
+        room, found = self.inventory, list[tuple[CableType, Fraction | None]]()
+        if not room.cabling:
+            found += [(FIXED[room.port[port].connector], metres) for port, metres in self.metres.items()]
+        found += [(wire.sort, self.length(wire)) for wire in self.crosses if wire.sort is not None]
+        few = Counter((sort, id(metres)) for sort, metres in found)  # equal lengths are mostly one object: no fractions
+        metres_of = {id(metres): metres for _, metres in found}
         count: Counter[tuple[CableType, Fraction | None]] = Counter()
-        if not self.inventory.cabling:
-            count.update((FIXED[self.inventory.port[port].connector], metres) for port, metres in self.metres.items())
-        count.update((wire.sort, self.length(wire)) for wire in self.crosses if wire.sort is not None)
+        for (sort, number), many in few.items():
+            count[sort, metres_of[number]] += many
         return count
 
     def length(self, wire: Wire) -> Fraction | None:
@@ -318,10 +324,12 @@ class Net:
         return {socket: row for row, socket in enumerate(dict.fromkeys(one.socket for one in self.fixed), start=1)}
 
     @cached_property
-    def _number(self) -> dict[Lane, int]:
-        """The number of each lane on its host, from 0."""
-        return {
-            Lane(host.name, port.name, lane): number
-            for host in self.inventory.hosts
-            for number, (port, lane) in enumerate(lanes_of(host))
-        }
+    def _first(self) -> dict[tuple[str, str], int]:
+        """How many lanes of its host are before the first of a port, by host and port."""
+        first = {}
+        for host in self.inventory.hosts:
+            before = 0
+            for port in host.ports:
+                first[host.name, port.name] = before
+                before += port.lanes
+        return first

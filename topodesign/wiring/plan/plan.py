@@ -169,11 +169,6 @@ class WiringPlan(Result):
         """Return the host and the interface of a lane, such as ``h3 p0/2``."""
         return f"{end.host} {self.interface(end)}"
 
-    @property
-    def end(self) -> dict[tuple[str, str], End]:
-        """What the fixed cabling brings to a panel port, by the panel's name and the label."""
-        return self.net.end
-
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
         """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
@@ -227,6 +222,10 @@ class WiringPlan(Result):
 
     def bill(self) -> Bill:
         """Return what has to be bought: fixed cables, unless they exist, and patch cords; circuits are no cables."""
+        return self._bill
+
+    @cached_property
+    def _bill(self) -> Bill:
         found = self.net.cables().items()
         lines = sorted(found, key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
         items = tuple(Item(kind, metres, number) for (kind, metres), number in lines)
@@ -240,9 +239,11 @@ class WiringPlan(Result):
         read = circuit_losses(self.inventory, tables or {})
         return losses_of(self.net, tables=read)
 
-    @property
+    @cached_property
     def loss(self) -> LossBudget | None:
         """What links lose; None where no port has a budget."""
+        if all(port.budget_db is None for host in self.inventory.hosts for port in host.ports):
+            return None
         losses = self.loss_budget()
         return losses if losses.budgeted else None
 
@@ -271,15 +272,15 @@ class WiringPlan(Result):
         for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
             lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
         try:
-            bill, losses = self.bill(), self.loss_budget()
+            bill, losses = self.bill(), self.loss
         except InfeasibleError as error:
             return "\n".join([*lines, f"bill of materials: {error}"])
         lacking = racks_without_place(self.inventory) if bill.metres is None else []
         where = [f"  no coordinates in the inventory: {_listed([f'rack {rack}' for rack in lacking])}"]
-        light = [losses.heading()] if losses.budgeted else []
+        light = [] if losses is None else [losses.heading()]
         return "\n".join([*lines, str(bill), *(where if lacking else []), *light])
 
-    @property
+    @cached_property
     def panels(self) -> tuple[PanelUse, ...]:
         """Panels and switches, and how many of their ports are used."""
         ends = {end.place for connect in self.connects for end in (connect.a, connect.b)}

@@ -12,9 +12,8 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.net import PanelEnd
 from topodesign.wiring.plan.plan import WiringPlan
-
-PanelEnd = tuple[str, str]  # A panel and the label of a port
 
 
 class Circuit(NamedTuple):
@@ -32,23 +31,24 @@ def circuits(plan: WiringPlan) -> Iterator[Circuit]:
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
     """Return the links that circuits make with the fixed cabling and the hosts of a plan."""
     links = []
-    panels = plan.inventory.panel
+    ends, ports, node = plan.net.end, plan.inventory.panel_port, plan.node
+    field = {panel.name: panel.field for panel in plan.inventory.panels}
     taken: set[tuple[PanelEnd, str]] = set()
     for circuit in made:
         for end, side in ((circuit.a, "A"), (circuit.b, "B")):
-            lane = plan.end.get(end)
-            if lane is None or lane.host not in plan.node:
+            lane = ends.get(end)
+            if lane is None or lane.host not in node:
                 raise FileFormatError(f"no lane of a node is cabled to port '{end[1]}' of panel '{end[0]}'")
             if (end, side) in taken:
                 raise FileFormatError(f"two circuits use side {side} of port '{end[1]}' of panel '{end[0]}'")
             taken.add((end, side))
-        sides = {plan.inventory.panel_port[end].side for end in circuit}
-        if sides in ({"1"}, {"2"}):
-            words = f"'{circuit.a[1]}' and '{circuit.b[1]}' are both on side {sides.pop()} of '{circuit.a[0]}'"
+        side = ports[circuit.a].side
+        if side and side == ports[circuit.b].side:
+            words = f"'{circuit.a[1]}' and '{circuit.b[1]}' are both on side {side} of '{circuit.a[0]}'"
             raise FileFormatError(f"ports {words}, which joins its two sides")
-        if panels[circuit.a[0]].field != panels[circuit.b[0]].field:
+        if field[circuit.a[0]] != field[circuit.b[0]]:
             raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
-        links.append((plan.node[plan.end[circuit.a].host], plan.node[plan.end[circuit.b].host]))
+        links.append((node[ends[circuit.a].host], node[ends[circuit.b].host]))
     return Topology.from_links(len(plan.hosts), links)
 
 
@@ -79,10 +79,11 @@ def check_plan(plan: WiringPlan) -> None:
         raise TopologyError(str(error)) from None
     if made != without_loops(plan.topology):
         raise TopologyError("the cross-connects do not make the links of the topology")
+    ends = plan.net.end
     for connect in plan.connects:
         for node, end in zip(connect.link, (connect.a, connect.b), strict=True):
             key = end.place
-            if plan.end[key] != end or plan.hosts[node] != end.host:
+            if ends[key] != end or plan.hosts[node] != end.host:
                 raise TopologyError(f"cable '{connect.cable}' says other lanes or nodes than the fixed cabling")
             if plan.mode == "simplex" and inventory.panel_port[key].mode == "duplex":
                 raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")

@@ -75,7 +75,7 @@ def panel_views(
                 row, column = divmod(number, PER_ROW)
                 x, y = _EDGE + column * _WIDTH, _HEAD + row * _HEIGHT
                 key = panel.name, port.label
-                cells.append(_frame(x, y, port, cabled=key in plan.end or key in leading))
+                cells.append(_frame(x, y, port, cabled=key in plan.net.end or key in leading))
                 cells += _texts(x, y, port, _behind(plan, key, leading))
                 ends = [patched.get((*key, letter)) for letter in "AB"]
                 pale = [
@@ -106,7 +106,7 @@ def _behind(
     """Return what is behind a panel port, in two lines."""
     if key in leading:
         return "to", ":".join(leading[key])
-    end = plan.end.get(key)
+    end = plan.net.end.get(key)
     if end is None:
         return "", ""
     return end.host, plan.interface(end)
@@ -186,7 +186,7 @@ def _drawn(plan: WiringPlan, panel: Panel, leading: Mapping[tuple[str, str], tup
     used = (
         number
         for number, port in enumerate(panel.ports)
-        if port.blocked or (panel.name, port.label) in plan.end or (panel.name, port.label) in leading
+        if port.blocked or (panel.name, port.label) in plan.net.end or (panel.name, port.label) in leading
     )
     rows = max(used, default=0) // PER_ROW + 1
     return len(panel.ports) if len(panel.ports) <= (rows + _PAPER) * PER_ROW else rows * PER_ROW

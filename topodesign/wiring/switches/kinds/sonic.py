@@ -179,7 +179,7 @@ def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
     found: dict[str, str] = {}
     numbers = number_ports(panel)
     for port in panel.ports:
-        end = plan.end.get((panel.name, port.label))
+        end = plan.net.end.get((panel.name, port.label))
         if end is not None:
             name = _UNSAFE.sub("_", f"{end.host}:{plan.interface(end)}")
             number = numbers[port.label]
