@@ -397,6 +397,22 @@ def test_strength_is_that_of_a_library(topology: Topology, missing: int) -> None
             assert least <= rate <= most
 
 
+@settings(max_examples=60, deadline=None)
+@given(sizes=st.lists(st.integers(5, 9), min_size=2, max_size=3), degree=st.integers(2, 4), data=st.data())
+def test_cuts_of_fewer_links_than_a_node_has_are_found(sizes: list[int], degree: int, data: st.DataObject) -> None:
+    links, first = set(), 0
+    for size in sizes:  # parts of circulants, with some links between parts
+        links |= {(first + u, first + (u + jump) % size) for u in range(size) for jump in range(1, degree + 1)}
+        first += size
+    pairs = st.tuples(st.integers(0, first - 1), st.integers(0, first - 1)).filter(lambda pair: pair[0] != pair[1])
+    links |= set(data.draw(st.lists(pairs, max_size=2 * degree * len(sizes))))
+    topology = Topology.from_links(first, sorted(links))
+    cut = min(
+        nx.minimum_cut_value(topology.to_networkx(), *pair) for u in range(first) for pair in ((0, u), (u, 0)) if u
+    )
+    assert strength(topology, Fraction(8)).connectivity == cut
+
+
 def test_command(tmp_path: Path) -> None:
     save_wiring(wired(build("circulant(12,2,3)"), 4), tmp_path / "old.json")
     arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new.json")]

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
@@ -48,7 +48,11 @@ _WORDS = {
     object: "anything",
 }
 
-_bandwidth = lru_cache(256)(parse_bandwidth)  # thousands of ports have few speeds
+
+@lru_cache(256)  # thousands of ports have few speeds
+def _lane_speed(text: str, lanes: int) -> Fraction:
+    """Return the speed of each lane of a port, of which a text says that of all."""
+    return parse_bandwidth(text) / lanes
 
 
 # Files for people: mappings of located texts.
@@ -509,7 +513,7 @@ class Speed(_Number):
 
     def read(self, said: FileFields) -> Any:
         """Return the speed of each lane."""
-        return said.read(self.name, _bandwidth) / self.lanes[said.values["connector"].value]
+        return said.read(self.name, partial(_lane_speed, lanes=self.lanes[said.values["connector"].value]))
 
     def show(self, value: Any) -> str:
         """Return the text that means a speed of all lanes."""
