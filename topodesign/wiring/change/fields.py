@@ -19,13 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.solve.program import Entries
-from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import field_kernels as kernels
 from topodesign.wiring.change.relabel import labelled, spread
 from topodesign.wiring.change.relabel_kernels import Labelled
-from topodesign.wiring.plan.decompose import split, without_loops
+from topodesign.wiring.plan.decompose import choose_lanes, split, without_loops
 
 MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
 
@@ -278,21 +276,9 @@ class Problem:
         if not np.all(open_.any(axis=1)):
             return field
         link, at = np.nonzero(open_)
-        spots = ends[link] * fields + at[:, None]  # of both ends, which share a row only in a link to itself
-        spot, row = np.unique(spots, return_inverse=True)
-        column = np.arange(len(link))
-        entries = Entries(
-            np.concatenate((link, len(left) + row.reshape(-1, 2).T.ravel())),
-            np.tile(column, 3),
-            np.ones(3 * len(link), dtype=np.int64),
-        )
+        spots = ends[link] * fields + at[:, None]  # of both ends, which share one only in a link to itself
         one = np.ones(len(left), dtype=np.int64)
-        least, most = (
-            np.concatenate((one, more)) for more in (np.zeros(len(spot), dtype=np.int64), room.ravel()[spot])
-        )
-        chosen = find_whole(
-            np.ones(len(link), dtype=np.int64), entries, least, most, seconds=_SECONDS, seed=seed
-        ).values
+        chosen = choose_lanes(one, link, spots, room.ravel(), seconds=_SECONDS, seed=seed).values
         if chosen is None:
             return field
         found = field.copy()

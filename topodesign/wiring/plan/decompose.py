@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.pricing.closed_form import distances
 from topodesign.solve.maxflow import maximum_flow
+from topodesign.solve.program import Entries
+from topodesign.solve.whole import Whole, find_whole
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -229,6 +231,29 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
     part = np.empty(len(link), dtype=np.int64)
     part[order] = nth >= np.repeat(carried, count)
     return part
+
+
+def choose_lanes(
+    count: IntArray, link: IntArray, spots: IntArray, room: IntArray, *, seconds: float, seed: int
+) -> Whole:
+    """Choose where links go, exactly, in whole numbers: how often each of their options is taken.
+
+    Parameters
+    ----------
+    count
+        How many parallel links each of the links stands for.
+    link, spots
+        The link of each option, and the two places that it takes, each once for every link that goes there.
+    room
+        How often each place can be taken.
+    seconds, seed
+        Of the search.
+    """
+    used, row = np.unique(spots, return_inverse=True)
+    rows = np.concatenate((link, *(len(count) + row.reshape(-1, 2).T)))
+    entries = Entries(rows, np.tile(np.arange(len(link)), 3), np.ones(len(rows), dtype=np.int64))
+    low, high = np.concatenate((count, np.zeros_like(used))), np.concatenate((count, room[used]))
+    return find_whole(count[link], entries, low, high, seconds=seconds, seed=seed)
 
 
 _MOST_TRIES = 20_000

@@ -17,12 +17,10 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
-from topodesign.solve.program import NO_BOUND, Entries
-from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.decompose import factors, unit_edges
+from topodesign.wiring.plan.decompose import choose_lanes, factors, unit_edges
 
 
 def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
@@ -83,18 +81,11 @@ def _searched(
     ends = np.stack((pair // nodes, pair % nodes))
     pairs, fields = len(pair), room.shape[2]
     column = np.arange(pairs * 2 * fields).reshape(pairs, 2, fields)
-    rows = [np.broadcast_to(np.arange(pairs)[:, None, None], column.shape)]
-    for side in (0, 1):  # way 0 leaves the first end, way 1 the second
-        node = np.stack((ends[side], ends[1 - side]), axis=1)[:, :, None]
-        rows.append(pairs + (node * 2 + side) * fields + np.arange(fields))
-    entries = Entries(
-        np.concatenate([row.ravel() for row in rows]),
-        np.tile(column.ravel(), len(rows)),
-        np.ones(len(rows) * column.size, dtype=np.int64),
+    both = np.stack((ends.T, ends.T[:, ::-1]), axis=1)  # the ends at sides 1 and 2: way 0 leaves the first end
+    spots = (both[:, :, None] * 2 + np.arange(2)) * fields + np.arange(fields)[:, None]
+    found = choose_lanes(
+        count, np.repeat(np.arange(pairs), 2 * fields), spots.reshape(-1, 2), room.ravel(), seconds=seconds, seed=seed
     )
-    low = np.concatenate((count, np.full(room.size, -NO_BOUND)))
-    high = np.concatenate((count, room.ravel()))
-    found = find_whole(np.repeat(count, 2 * fields), entries, low, high, seconds=seconds, seed=seed)
     if found.values is None:
         if found.proven:
             raise InfeasibleError(
