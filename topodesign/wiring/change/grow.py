@@ -103,12 +103,11 @@ def _with(fixed: tuple[Fixed, ...], more: Iterable[Fixed]) -> tuple[Fixed, ...]:
 def _exists(room: Inventory, one: Fixed) -> bool:
     """Return whether both ends of a fixed cable are there, and open."""
     host, port = room.host.get(one.host), room.panel_port.get(one.place)
-    if host is None or port is None or one.place in room.leads_to:
+    if host is None or port is None or not room.is_open(one.place):
         return False
     pods = room.pods_of(*one.place)
     lanes = next((each.lanes for each in host.ports if each.name == one.port), 0)
-    blocked = port.blocked or room.panel_port[room.plugged_at(*one.place)].blocked
-    return one.lane <= lanes and not blocked and (not pods or host.pod in pods)
+    return one.lane <= lanes and (not pods or host.pod in pods)
 
 
 Spot = tuple[str, str]  # a field, and the side of its ports if they have one

@@ -193,8 +193,12 @@ class _Search:
 
     def _unlikely(self, pair: tuple[Lane, Lane]) -> int:
         """Return how unlikely it is that two lanes are exchanged: least for legs that hang from one plug."""
-        trunks = self.plan.inventory.trunk_at
-        return 0 if is_one_breakout(pair) else 1 if all(self.port.get(lane) in trunks for lane in pair) else 2
+        return 0 if is_one_breakout(pair) else 1 if all(map(self._is_led, pair)) else 2
+
+    def _is_led(self, lane: Lane) -> bool:
+        """Return whether a lane is planned to end behind a trunk."""
+        lead = self.plan.net.leads.get(self.port[lane]) if lane in self.port else None
+        return lead is not None and lead.trunk is not None
 
     def _candidates(self, receiver: Lane) -> Iterator[tuple[Lane, Lane]]:
         sender = self.heard[receiver]
@@ -217,7 +221,7 @@ class _Search:
             return True
         room = self.plan.inventory
         pods = room.pods_of(*self.port[slot])
-        led = self.port[slot] in room.trunk_at and self.port.get(self._slot(lane)) in room.trunk_at
+        led = self._is_led(slot) and self._is_led(self._slot(lane))
         return led or not pods or room.host[lane.host].pod in pods
 
     def _gain(self, a: Lane, b: Lane) -> _Gain:
@@ -254,12 +258,14 @@ class _Search:
         )
         if not cycles:
             return AsCabled(self.plan, self.observed, (), doubts)
-        room, trunks = self.plan.inventory, dict(self.plan.inventory.trunk_at)
+        room = self.plan.inventory
+        before = {(one.panel, one.panel_port): one for one in room.trunks}
+        trunks = dict(before)
         exchanges = []
         for lanes in cycles:
             if names.trunks(lanes) and not is_one_breakout(lanes):  # hosts plug in where they did
                 for lane in lanes:
-                    old, new = room.trunk_at[self.port[lane]], self.port[self.slot[lane]]
+                    old, new = before[self.port[lane]], self.port[self.slot[lane]]
                     trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
             where = ", ".join(f"{self.plan.lane_name(one)} is at {self._place(self.slot[one])}" for one in lanes)
             others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]

@@ -275,6 +275,7 @@ class _Built:
                 self.lanes.setdefault(CableEnd(host, INTERFACE, one.port), []).append(one)
         self.sides = {CableEnd(panel, FRONT, name): side for (panel, name), side in front_port_sides(plan)}
         self.rears = dict(rear_port_labels(plan))
+        self.near = {(trunk.near, trunk.near_port) for trunk in plan.inventory.trunks}
         self.trunks: dict[_Port, dict[str, tuple[_Port, str]]] = {}
         self.fixed: dict[tuple[Lane, _Port], str] = {}
         self.patches: dict[frozenset[_Side], str] = {}
@@ -290,7 +291,7 @@ class _Built:
                 self.fixed[lane, port] = cable.status
             for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
                 panel, label, side = self.sides.get(end, ("", "", ""))
-                if (panel, label) in self.plan.inventory.leads_to and end.kind == FRONT:
+                if (panel, label) in self.near and end.kind == FRONT:
                     there = self.rears.get((other.device, other.name), (other.device, other.name))
                     self.trunks.setdefault((panel, label), {})[side] = there, cable.status
                     return
@@ -301,7 +302,7 @@ class _Built:
 
     def _behind(self, port: _Port) -> _Port:
         """Return the port that a lane reaches from where it is plugged in: that of a trunk that is whole."""
-        if port not in self.plan.inventory.leads_to:
+        if port not in self.near:
             return port
         ends = {there for there, _ in self.trunks.get(port, {}).values()}
         return next(iter(ends)) if len(ends) == 1 and self._trunk_status(port) == CONNECTED else port

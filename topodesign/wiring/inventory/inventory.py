@@ -221,11 +221,7 @@ class Inventory:
     @cached_property
     def zones(self) -> dict[devices.Zone, tuple[tuple[str, str], ...]]:
         """Panel ports that can be used, by field and the pods that reach them, in the order of the inventory."""
-        ports = [
-            key
-            for key, port in self.panel_port.items()
-            if not port.blocked and not self.panel_port[self.plugged_at(*key)].blocked and key not in self.leads_to
-        ]
+        ports = [key for key in self.panel_port if self.is_open(key)]
         reach: dict[str, set[tuple[str, ...]]] = {}
         for key in ports:
             reach.setdefault(key[0], set()).add(self.pods_of(*key))
@@ -270,7 +266,16 @@ class Inventory:
 
     def pods_of(self, panel: str, port: str) -> tuple[str, ...]:
         """Return the pods whose hosts reach a panel port, none if all do."""
-        return self.panel[self.plugged_at(panel, port)[0]].pods
+        return self.panel[self.near_panel((panel, port))].pods
+
+    def near_panel(self, place: tuple[str, str]) -> str:
+        """Return the panel where hosts plug in to reach a panel port."""
+        return self.plugged_at(*place)[0]
+
+    def is_open(self, place: tuple[str, str]) -> bool:
+        """Return whether a lane can end at a panel port: it leads to no other, nor is it or the way to it blocked."""
+        blocked = self.panel_port[place].blocked or self.panel_port[self.plugged_at(*place)].blocked
+        return not blocked and place not in self.leads_to
 
     def at_speed(self, speed: Fraction) -> Inventory:
         """Return what there is for links of a speed: without ports of other speeds and their cabling."""
@@ -395,7 +400,7 @@ def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
             pods, pod = ", ".join(inventory.pods_of(*end)), inventory.host[fixed.host].pod
             words = f"pod '{pod}' does not reach port '{fixed.panel_port}' of '{fixed.panel}'; pods {pods} do"
             yield InventoryError("cabling", row, "panel", words)
-        elif inventory.panel_port[end].blocked or inventory.panel_port[inventory.plugged_at(*end)].blocked:
+        elif not inventory.is_open(end):
             yield InventoryError("cabling", row, "panel_port", f"port '{fixed.panel_port}' is blocked")
         elif lane in used:
             words = f"lane {fixed.lane} of '{fixed.host}', '{fixed.port}' is cabled twice"

@@ -92,7 +92,7 @@ def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode
     for zone, ports in usable(inventory, mode).items():
         by_panel = left.setdefault(zone, {})
         for key in reversed(ports):
-            by_panel.setdefault(inventory.plugged_at(*key)[0], []).append(key)
+            by_panel.setdefault(inventory.near_panel(key), []).append(key)
     for host in inventory.hosts:
         mine = zones.get(host.name, ())
         near = {zone: iter(nearest(inventory, host, left[zone])) for zone in dict.fromkeys(mine)}
@@ -111,6 +111,12 @@ def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str
         return ordered
     runs = {name: distance(inventory, host.name, name) for name in ordered}
     return sorted(ordered, key=lambda name: (runs[name] is None, runs[name] or 0))
+
+
+def nearest_port(inventory: Inventory, host: Host, ports: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return the first of some panel ports at the panel that is nearest to a host."""
+    near = nearest(inventory, host, map(inventory.near_panel, ports))[0]
+    return next(key for key in ports if inventory.near_panel(key) == near)
 
 
 def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode) -> str:
@@ -211,8 +217,7 @@ class _Ports:
             raise InfeasibleError(f"too few panel ports: none is free for a lane of host '{host.name}'")
         zone = min(zones, key=lambda zone: (mine[_where(zone)] - alike[_where(zone)], -len(self.free[zone])))
         ports = self.free[zone]
-        panel = nearest(self.inventory, host, (self.inventory.plugged_at(*key)[0] for key in ports))[0]
-        key = next(key for key in ports if self.inventory.plugged_at(*key)[0] == panel)
+        key = nearest_port(self.inventory, host, ports)
         ports.remove(key)
         mine[_where(zone)] += 1
         return key

@@ -293,9 +293,8 @@ def losses_of(
     number: dict[tuple[str, str], int] = {}
     for place, lead in net.leads.items():
         known = None if bought is None else bought.lanes.get(lead.end.source)
-        trunk = room.trunk_at[place].loss_db if lead.trunk is not None else None
         metres = net.length(lead.fixed) if bought is None else None
-        passed = (metres, trunk, *(room.panel_port[one].loss_db for one in lead.places))
+        passed = (metres, lead.trunk_db, *(room.panel_port[one].loss_db for one in lead.places))
         key = known and id(known), *map(id, passed)  # of what the room keeps, so that no fractions are compared
         if key not in ends:
             ends[key] = len(ends)
@@ -373,7 +372,7 @@ def _behind_cable(inventory: Inventory, lead: Lead) -> Iterator[_Part]:
         measured = inventory.panel_port[place].loss_db
         yield "connector", inventory.losses.connector if measured is None else measured
     if lead.trunk is not None:
-        yield "trunk", inventory.trunk_at[lead.end.place].loss_db
+        yield "trunk", lead.trunk_db
 
 
 def fibre_loss(inventory: Inventory, metres: Fraction | None) -> _Part:

@@ -71,6 +71,7 @@ class Lead(NamedTuple):
     end: End  # the lane and that port
     fixed: Wire
     trunk: Wire | None  # behind the port where the host is plugged in
+    trunk_db: Fraction | None  # what that loses; None if unknown, or if there is none
 
     @property
     def wires(self) -> tuple[Wire, ...]:
@@ -185,11 +186,12 @@ class Net:
             b = Termination(room.place(near[0]), *near, None, "A+B")
             sort, lane = FIXED[port.connector], first[end.socket] + end.lane - 1
             fixed = Wire(self.cable_of(end.source), "fixed", sort, a, b, lane)
-            trunk = None
+            trunk, lost = None, None
             if near != end.place:
+                lost = room.trunk_at[end.place].loss_db
                 far = Termination(room.place(end.panel), *end.place, None, "A+B")
                 trunk = Wire(trunks[end.place], "trunk", None, b, far, lane)
-            leads[end.place] = Lead(end, fixed, trunk)
+            leads[end.place] = Lead(end, fixed, trunk, lost)
         return leads
 
     @cached_property

@@ -29,7 +29,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import MODES, Fixed, Host, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import FIXED, PATCH, CableType, Inventory, length, racks_without_place
-from topodesign.wiring.plan.cabling import lanes_by_field, nearest, plan_cabling, reaches
+from topodesign.wiring.plan.cabling import lanes_by_field, nearest_port, plan_cabling, reaches
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.joint import in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
@@ -280,7 +280,7 @@ def _problem(plan: WiringPlan) -> _Problem:
     for field in dict.fromkeys(zone.field for zone in inventory.zones):
         panels = inventory.fields[field]
         home = [_home(inventory, host, field, groups) for host in inventory.hosts]
-        homes.append([inventory.plugged_at(*key)[0] for key in home])
+        homes.append([inventory.near_panel(key) for key in home])
         number = {panel.name: row for row, panel in enumerate(panels)}
         at_panel = np.array([number[panel] for panel, _ in home])
         lanes = max((len(group) for (_, name), group in groups.items() if name == field), default=0)
@@ -312,8 +312,7 @@ def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, 
         key for zone, some in inventory.zones.items() if zone.field == field and reaches(host, zone) for key in some
     ]
     ports = ports or [key for zone, some in inventory.zones.items() if zone.field == field for key in some]
-    near = nearest(inventory, host, [inventory.plugged_at(*key)[0] for key in ports])[0]
-    return next(key for key in ports if inventory.plugged_at(*key)[0] == near)
+    return nearest_port(inventory, host, ports)
 
 
 def _millimetres(inventory: Inventory, a: str, b: str, kind: CableType) -> int:
