@@ -61,11 +61,11 @@ from topodesign.plans.plan import Plan as Plan
 from topodesign.plans.replay.plans import verify as verify
 from topodesign.plans.rounds import Rounds as Rounds
 from topodesign.plans.sets import read_plan_set as read_plan_set
+from topodesign.plans.time.simulate import simulate as simulate
+from topodesign.plans.time.simulate import training_step as training_step
+from topodesign.plans.time.timeline import timeline as timeline
 from topodesign.plans.timed import Timed as Timed
 from topodesign.plans.timed import Together as Together
-from topodesign.plans.timing.plans import simulate as simulate
-from topodesign.plans.timing.plans import training_step as training_step
-from topodesign.plans.timing.timeline import timeline as timeline
 from topodesign.plans.trees import Trees as Trees
 from topodesign.pricing.all_to_all import all_to_all as all_to_all
 from topodesign.pricing.evaluation import price as price

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,10 +40,13 @@ from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.optima.forest.repair import repaired as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
+from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.replay import replay
 from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.time import clock_kernels
+from topodesign.plans.time.steps import time_steps
 from topodesign.plans.timed_ops import link_times
-from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.plans.trees import Trees
 from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
@@ -85,7 +88,11 @@ from topodesign.wiring.plan.planner import order_in_pods
 
 PACKAGE = Path(compiled.__file__).parents[1]
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
-timed = partial(simulate_rounds, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
+
+
+def timed(network: Topology, rounds: Rounds, **how: Any) -> None:
+    usual: dict[str, Any] = {"alpha": Fraction(1, 10**5), "size": Fraction(2**20), "bandwidth": Fraction(10**11)}
+    time_steps(flow_of_rounds(network, rounds), **usual, **how)
 
 
 def same(one: object, other: object) -> bool:
@@ -133,8 +140,12 @@ def replayed(digraph: Topology) -> None:
     for schedule in schedules:
         assert verify_rounds(digraph, schedule).ok
         verify_rounds(digraph, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+
+
+def clocked(digraph: Topology) -> None:
+    for schedule in (spff(digraph), scheduled(digraph, "allreduce").schedule):
         timed(digraph, schedule, mode="asynchronous")
-        timed(digraph, schedule, failed_links=[(u, v) for u, v, _ in digraph.links() if u != v][:1])
+        timed(digraph, schedule, failed=tuple((u, v) for u, v, _ in digraph.links() if u != v)[:1])
 
 
 def moved(digraph: Topology) -> None:
@@ -230,6 +241,7 @@ EXERCISES: list[Case] = [
     ((symmetry,), turned, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
+    ((clock_kernels,), clocked, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, st.just(build("randomregular(8,3,0)"))),
     ((relabel_kernels, pods_kernels), placed, regular_digraphs(6, 2)),

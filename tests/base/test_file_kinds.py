@@ -12,7 +12,7 @@ from topodesign import load_plan, read_fabric, read_inventory
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting, kind_of, refuse_others
 from topodesign.cli.main import run
-from topodesign.plans.timing.workload import load_workload
+from topodesign.plans.time.workload import load_workload
 from topodesign.pricing.mix import read_mix
 
 MADE = {

@@ -25,7 +25,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.question import asked
 from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.plans.replay.trees import verify_trees
-from topodesign.plans.timing.trees import simulate_trees
+from topodesign.plans.time.trees import simulate_trees
 
 GB = 10**9
 Call = Callable[..., tuple[int, str, str]]

@@ -41,7 +41,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.finder.sources import read_candidates
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.sets import INDEX, ForSizes, read_plan_set, save_plan_set
-from topodesign.plans.timing.workload import load_workload
+from topodesign.plans.time.workload import load_workload
 from topodesign.pricing.mix import read_mix
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.pricing.training.model import as_model
@@ -286,7 +286,7 @@ READERS = (
         lambda path: as_demand(path, Fabric.from_topology(RING)),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
-    Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
+    Reader("plans/time/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
     Reader("pricing/training/model", "m.yaml", lambda: shipped("model_mixtral.yaml"), as_model),
     Reader(
         "pricing/traffic_matrix",

@@ -24,8 +24,8 @@ from topodesign.optima.forest import schedule as made
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.chunked import PipelineSimulation
-from topodesign.plans.timing.trees import simulate_trees
+from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 

@@ -18,15 +18,16 @@ from tests.samples.schedules import COLLECTIVES, Collective, make
 from tests.samples.timed import changed, timed_sample
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
+from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.time.options import Mode
+from topodesign.plans.time.steps import time_steps
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, link_times, reverse_timed, rounds_of, timed_of
-from topodesign.plans.timing.options import Mode
-from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -49,16 +50,8 @@ def test_times_are_those_of_the_simulator_of_rounds(collective: Collective, seed
     size, alpha, bandwidth = Fraction(8 * topology.nodes), Fraction(1), Fraction(64)
 
     def run(mode: Mode) -> Fraction:
-        return simulate_rounds(
-            topology,
-            rounds,
-            size=size,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            link_alpha=links.alpha,
-            link_bandwidth=links.bandwidth,
-            mode=mode,
-        ).time
+        how = {"size": size, "alpha": alpha, "bandwidth": bandwidth}
+        return time_steps(flow_of_rounds(topology, rounds), **how, table=links, mode=mode).time
 
     def timed(*, lock_step: bool) -> Timed:
         return timed_of(topology, rounds, size=size, alpha=alpha, bandwidth=bandwidth, links=links, lock_step=lock_step)

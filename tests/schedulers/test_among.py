@@ -11,7 +11,7 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.part import Others
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.choice import among
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.scheduling import METHODS, schedule

@@ -18,7 +18,7 @@ from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.baselines import baselines, double_binary_tree
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES

@@ -22,7 +22,7 @@ from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.paths import Paths
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.plans.unroll import unroll_paths
 from topodesign.schedulers.scheduling import schedule
 

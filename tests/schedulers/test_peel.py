@@ -26,11 +26,12 @@ from topodesign.base.errors import (
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
 from topodesign.graphs import FAMILIES
+from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.timing.rounds import simulate_rounds
+from topodesign.plans.time.steps import time_steps
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier
@@ -133,7 +134,9 @@ def check_all(spec: str) -> bool:
         factor = check(topology, made)
         assert made.proven
         assert factor - made.bound < Fraction(1, 10**4)
-        time = simulate_rounds(topology, made.rounds, alpha=Fraction(0), size=Fraction(1), bandwidth=Fraction(8)).time
+        time = time_steps(
+            flow_of_rounds(topology, made.rounds), alpha=Fraction(0), size=Fraction(1), bandwidth=Fraction(8)
+        ).time
         assert time == factor
     assert exchange(topology, ALL_TO_ALL).bound >= exact
     few = exchange(topology, ALL_TO_ALL, chunks=2).rounds
@@ -267,7 +270,7 @@ def test_times_are_the_claim() -> None:
     rounds = exchange(topology, "all-to-all").rounds
     cost = cost_of(topology, rounds)
     alpha, size, rate = Fraction(1, 10**5), Fraction(2**20), Fraction(10**11)
-    time = simulate_rounds(topology, rounds, alpha=alpha, size=size, bandwidth=rate).time
+    time = time_steps(flow_of_rounds(topology, rounds), alpha=alpha, size=size, bandwidth=rate).time
     assert time == alpha * cost.steps + cost.bandwidth * size * 8 / rate
 
 

@@ -27,11 +27,12 @@ from topodesign.base.errors import (
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans import rounds_ops
+from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.measure import cost_of
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
-from topodesign.plans.timing.rounds import simulate_rounds
+from topodesign.plans.time.steps import time_steps
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.schedulers import lift, scheduling
 from topodesign.schedulers.spff import _rounded, spff, theorem_21_bound, unequal_spff
@@ -254,15 +255,8 @@ def test_heterogeneous_schedules_take_the_time_of_the_linear_program(topology: T
     gather, _ = unequal_spff(topology.transpose(), table.transpose(), size, ALLGATHER, None)
     assert verify_rounds(topology.transpose(), gather).ok
     assert reverse(gather) == schedule
-    result = simulate_rounds(
-        topology,
-        schedule,
-        alpha=Fraction(0),
-        size=size,
-        bandwidth=Fraction(10**9),
-        link_alpha=table.alpha,
-        link_bandwidth=table.bandwidth,
-    )
+    flow = flow_of_rounds(topology, schedule)
+    result = time_steps(flow, alpha=Fraction(0), size=size, bandwidth=Fraction(10**9), table=table)
     assert result.time == sum(steps)
 
 
@@ -284,15 +278,8 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
         assert report.redundant == report.refilled == 0
         assert made.schedule.units <= chunks
         assert abs(made.lost) <= made.lost_at_most
-        result = simulate_rounds(
-            topology,
-            made.schedule,
-            alpha=Fraction(0),
-            size=size,
-            bandwidth=Fraction(10**9),
-            link_alpha=table.alpha,
-            link_bandwidth=table.bandwidth,
-        )
+        flow = flow_of_rounds(topology, made.schedule)
+        result = time_steps(flow, alpha=Fraction(0), size=size, bandwidth=Fraction(10**9), table=table)
         # a link gets less than a unit too much for each destination behind it
         slack = Fraction(8) * size / topology.nodes / chunks / min(rate) * (topology.nodes - 1) * made.cost.steps
         assert least <= result.time <= least + slack

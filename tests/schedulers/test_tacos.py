@@ -25,9 +25,9 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
-from topodesign.plans.timing.plans import simulate
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums

@@ -54,7 +54,9 @@ def stable_order(values: NDArray[np.integer]) -> NDArray[np.int64]:
     return order
 
 
-def ranges(first: NDArray[np.int64] | int, count: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ranges(
+    first: NDArray[np.int64] | int, count: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return ranges of so many numbers, each from its first on, one after the other: whose each is, and which it is."""
     of = np.repeat(np.arange(len(count)), count)
     return of, np.arange(len(of)) + (first - (np.cumsum(count) - count))[of]

@@ -15,10 +15,10 @@ from topodesign.cli.answers import Command, json_option, print_answer
 from topodesign.cli.options import FILE, PATH, message_options, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
-from topodesign.plans.timing.options import ConditionOptions
+from topodesign.plans.time.options import ConditionOptions
 
 if TYPE_CHECKING:
-    from topodesign.plans.timing.timeline import TimelineFormat
+    from topodesign.plans.time.timeline import TimelineFormat
 
 
 @click.command(name="simulate", cls=Command)

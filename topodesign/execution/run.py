@@ -33,7 +33,7 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.plans.transfers import Transfers
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Question
 from topodesign.plans.measure import tree_figures
-from topodesign.plans.timing.trees import simulate_trees
+from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 
 MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides the best

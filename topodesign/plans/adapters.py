@@ -36,6 +36,10 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
     >>> flows_of(schedule("biring(2,4)", "allgather"))
     (<Flow allgather in steps, 16 pieces, 16 sends>,)
     """
+    if plan.kind not in _ADAPTERS:  # a kind of another package, which knows its rounds
+        from topodesign.plans.kinds import kind_of  # noqa: PLC0415  that loads replays
+
+        return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)
     found = _ADAPTERS[plan.kind](plan, plan.movement)
     return found if isinstance(found, tuple) else (found,)
 
@@ -124,10 +128,10 @@ def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> F
     width = np.maximum(trees.weight * scale[phase, team], 1)
     lo = earlier(trees.root + phase * topology.nodes, width)
     first = np.searchsorted(trees.tree, np.arange(len(trees) + 1))
-    row = np.arange(len(trees.tree)) - first[trees.tree]
+    place = np.arange(len(trees.tree)) - first[trees.tree]
     out = phase[trees.tree]
-    late = (int(row.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
-    start = row + out * late
+    late = (int(place.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
+    start = place + out * late
     return Flow(
         collective,
         place,
@@ -256,9 +260,8 @@ def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flo
     hop[inner], hop[~inner] = timed.src[rows], timed.dst[last]
     # Routes with a first link in common are of one piece, which a switch copies.
     starts, piece = np.unique(first, return_inverse=True)
-    routes = Routes(
-        np.arange(len(last)), np.ones(len(last), dtype=np.int64), hop_start, hop, timed.start[rows], timed.end[rows]
-    )
+    ticks = timed.start[rows], timed.end[rows]
+    routes = Routes(np.arange(len(last)), np.ones(len(last), dtype=np.int64), hop_start, hop, *ticks, use=rows)
     late = np.maximum(timed.end[last], timed.start[first] + 1)  # others are among the problems, as too early
     joined = piece.ravel(), timed.src[first], timed.dst[last], timed.start[first], late, timed.part[last]
     columns = timed.block[starts], timed.lo[starts], timed.hi[starts]

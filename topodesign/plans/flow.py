@@ -26,7 +26,7 @@ Bytes: M bytes of the collective are ``whole_units`` units of equal size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -63,6 +63,9 @@ class Routes(NamedTuple):
     # of "clock": ticks in which every link of every route is taken, shape ``(links of all routes,)``, route by route
     start: IntArray | None = None
     end: IntArray | None = None
+    # of "clock": a number for every link of every route, from 0; equal ones are one use of the link, of which a switch
+    # makes several. None: all differ
+    use: IntArray | None = None
 
 
 class Circuits(NamedTuple):
@@ -218,6 +221,10 @@ class Flow:
         if self.one_shot:
             return Fraction(self.units)
         return Fraction(self.units * self.collective.shards(len(self.members)))
+
+    def some(self, chosen: NDArray[np.bool_]) -> Flow:
+        """Return the flow with some of its sends, by a mask; without routes."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in SENDS})
 
     def hops(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the send and the two ends of every link that a send goes over, route by route."""

@@ -136,9 +136,12 @@ def _programs() -> None:
 
 
 def _timed() -> None:
+    from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
-    schedule("torus(3,3)", "allgather", method="tacos")
+    plan = schedule("torus(3,3)", "allgather", method="tacos")
+    simulate(plan, failed=[(0, 1)])
+    simulate(schedule("torus(3,3)", "reduce-scatter"), failed=[(0, 1)])
     schedule("torus(3,3,3)", "all-to-all", method="tacos")
 
 

@@ -19,7 +19,7 @@ from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.plans import Simulation
+from topodesign.plans.time.simulate import Simulation
 from topodesign.report.charts.boxes import boxes_drawing, cut_drawing
 from topodesign.report.charts.by_size import by_size_chart, winners_chart
 from topodesign.report.charts.chart import Chart, Drawing

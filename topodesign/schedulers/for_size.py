@@ -23,7 +23,7 @@ from topodesign.collectives import ALLREDUCE, GATHER, REDUCE, REDUCE_SCATTER, Co
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.conditions import Run
+from topodesign.plans.time.conditions import Run
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.link_table import LinkTable
 
@@ -49,7 +49,7 @@ def messages_of(request: Request) -> Latency:
 
 def run_of(plan: Plan, request: Request, messages: Latency | None = None) -> Run:
     """Return the run of a plan with the size, latency and bandwidth that are asked for."""
-    from topodesign.plans.timing.plans import simulate  # noqa: PLC0415  not for the help of commands
+    from topodesign.plans.time.simulate import simulate  # noqa: PLC0415  not for the help of commands
 
     told = messages_of(request) if messages is None else messages
     alpha = OWN_LATENCIES if told.alpha is None else told.alpha

@@ -25,7 +25,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flow_optimum import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.timing.trees import simulate_trees
+from topodesign.plans.time.trees import simulate_trees
 from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime

@@ -24,7 +24,7 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Placement, along, as_placement
 from topodesign.fabrics.places import PlaceLike
-from topodesign.plans.timing.workload import load_workload
+from topodesign.plans.time.workload import load_workload
 from topodesign.pricing.mix import Mix, read_mix
 from topodesign.pricing.training.model import Model, as_model
 from topodesign.pricing.training.timeline import Spent, spent, step_seconds

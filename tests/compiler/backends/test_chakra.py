@@ -20,8 +20,8 @@ from topodesign.compiler.frontends.messages import messages_of
 from topodesign.compiler.ir import Act, Messages
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed_ops import timed_of
-from topodesign.plans.timing.plans import simulate
 from topodesign.runtime.chakra.check import TraceReport
 from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, parse_trace
 from topodesign.schedulers.scheduling import schedule

@@ -20,7 +20,7 @@ from topodesign.optima.group_price import price_groups
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 
 
 def check(seed: int) -> None:

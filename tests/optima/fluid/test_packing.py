@@ -24,7 +24,7 @@ from topodesign.optima.throughput import throughput
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.replay.trees import verify_trees
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import topodesign.optima.forest.schedule as forest
 from tests.compiler.test_trees import checked, compiled
 from tests.optima.forest.test_pruning import check_flow
-from tests.plans.timing.test_trees import by_events, run
+from tests.plans.time.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
 from tests.samples.trees import fabric, tree_schedule

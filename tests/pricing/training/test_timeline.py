@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.pricing.training.test_model import models
 from topodesign.base.cost import Cost
-from topodesign.plans.timing.workload import Layer, backpropagation
+from topodesign.plans.time.workload import Layer, backpropagation
 from topodesign.pricing.training.model import Model
 from topodesign.pricing.training.timeline import pipeline_seconds, run, spent, step_seconds
 from topodesign.pricing.training.traffic import Block, Sent, layers_step, step_mix

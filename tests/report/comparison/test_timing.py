@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from topodesign.base.latency import Latency
-from topodesign.plans.timing.chunked import PipelineSimulation
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.scheduling import schedule

@@ -186,7 +186,7 @@ def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     """Return what ``simulate`` says of the links that there are, where that is cheap and it knows them."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415
-    from topodesign.plans.timing.plans import simulate  # noqa: PLC0415
+    from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
 
     place = plan.place
     if expected["messages"] > _FEW or (isinstance(place, Fabric) and place.shared):

@@ -17,8 +17,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.replay.found import Found
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
-from topodesign.plans.timing.conditions import Conditions, Run
-from topodesign.plans.timing.rounds import run_rounds
 from topodesign.plans.transfers import Transfers, transfers_of_rounds
 from topodesign.plans.unroll import ranks_of
 from topodesign.topology.topology import IntArray, Topology
@@ -63,10 +61,6 @@ class Kind(ABC, Generic[Moved]):
     def measures(self) -> Mapping[str, Fraction]:
         """Return what it costs, added up from its columns, by the names of a claim."""
         return cost_claim(cost_of(*self.in_rounds()))
-
-    def timed(self, now: Conditions) -> Run:
-        """Return how long it takes."""
-        return run_rounds(self.plan, self.in_rounds()[1], now)
 
     def on_ranks(self, parts: int = 1) -> tuple[Topology, Rounds]:
         """Return the same as ``in_rounds`` with nodes numbered without switches, as ranks are."""

@@ -22,9 +22,6 @@ from topodesign.plans.replay.pipelines import replayed_paths, replayed_stages
 from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
-from topodesign.plans.timing.chunked import run_paths
-from topodesign.plans.timing.conditions import Conditions, Run
-from topodesign.plans.timing.trees import run_stages, run_trees
 from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
 from topodesign.plans.trees import Trees, relabelled
 from topodesign.plans.unroll import ranks_of, unroll, unroll_paths
@@ -73,9 +70,6 @@ class OfTrees(Kind[Trees]):
 
     def measures(self) -> Mapping[str, Fraction]:
         return tree_figures(self.plan.fabric, self.kept).claim()
-
-    def timed(self, now: Conditions) -> Run:
-        return run_trees(self.plan, self.kept, now)
 
     @property
     def adds_up(self) -> bool:
@@ -185,9 +179,6 @@ class OfPaths(Kind[Paths]):
     def measures(self) -> Mapping[str, Fraction]:
         return path_claim(self.plan.fabric, self.moved)
 
-    def timed(self, now: Conditions) -> Run:
-        return run_paths(self.plan, self.moved, now)
-
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
         """Return the way from node to node of the paths through switches."""
         switches, found = self.plan.topology.switches, dict[tuple[int, int], tuple[int, ...]]()
@@ -234,6 +225,3 @@ class OfStages(Kind[Stages]):
             "height": Fraction(self.moved.height),
             "algorithmic_bandwidth": self.plan.fabric.unit / self.moved.inverse_rate,
         }
-
-    def timed(self, now: Conditions) -> Run:
-        return run_stages(self.plan, self.moved, now)

@@ -21,9 +21,6 @@ from topodesign.plans.replay.rounds import claimed_cost, verify_rounds
 from topodesign.plans.replay.steps import replayed_routed, verify_orbit, verify_phases
 from topodesign.plans.rounds import Phases, Rounds, Routed
 from topodesign.plans.rounds_ops import allreduce, relabel
-from topodesign.plans.timing.conditions import Conditions, Run, links_of
-from topodesign.plans.timing.rounds import run_rounds
-from topodesign.plans.timing.steps import run_phases, run_routed
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -63,13 +60,6 @@ class OfOrbits(Kind[OrbitRounds]):
         free = self.moved.symmetry.is_free
         return cost_claim(cost_of(topology, self.moved.gathered(topology))) if free else super().measures()
 
-    def timed(self, now: Conditions) -> Run:
-        """Return how long it takes, without the images where the symmetry is free and links stay alike."""
-        topology, symmetry = self.plan.topology, self.moved.symmetry
-        if now.mode != "lock-step" or now.failed or links_of(self.plan, now) is not None or not symmetry.is_free:
-            return super().timed(now)
-        return run_rounds(self.plan, self.moved.gathered(topology), now, symmetry.link_orbits(topology))
-
     def then(self, other: Plan) -> Movement:
         """Return the allreduce of this reduce-scatter and an allgather after it, by the same symmetry."""
         first, second = self.moved, self.like(other)
@@ -91,9 +81,6 @@ class OfRouted(Kind[Routed]):
 
     def measures(self) -> Mapping[str, Fraction]:
         return self.moved.claim
-
-    def timed(self, now: Conditions) -> Run:
-        return run_routed(self.plan, self.moved, now)
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
         hops = self.moved.hop.tolist()
@@ -153,9 +140,6 @@ class OfPhases(Kind[Phases]):
     @property
     def changes(self) -> tuple[int, ...]:
         return tuple((self.moved.first_step[1:] - 1).tolist())
-
-    def timed(self, now: Conditions) -> Run:
-        return run_phases(self.plan, self.moved, now)
 
     def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
         moved, number = self.moved, np.full(self.moved.nodes, -1)

@@ -15,8 +15,6 @@ from topodesign.plans.replay.timed import replayed_timed, replayed_together
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed, Together
 from topodesign.plans.timed_ops import in_turn, rounds_of
-from topodesign.plans.timing.conditions import Conditions, Run
-from topodesign.plans.timing.timed import run_timed
 from topodesign.plans.transfers import Transfers, transfers_of_timed
 from topodesign.topology.topology import Topology
 
@@ -25,9 +23,6 @@ class _OfStreams(Kind[Moved]):
     """What the streams of a plan say together."""
 
     pace = "times"
-
-    def timed(self, now: Conditions) -> Run:
-        return run_timed(self.plan, self.streams, self.begins, now)
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
         self.check_parts(parts)

@@ -31,7 +31,7 @@ from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
 from topodesign.optima.throughput import throughput
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
 from topodesign.pricing.workload import as_workload
 from topodesign.report.boxes.candidates import Graph, Numbered, graphs_of, number_nics

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
-from topodesign.plans.timing.chunked import Pipeline, PipelineSimulation, best_chunks
+from topodesign.plans.time.chunked import Pipeline, PipelineSimulation, best_chunks
 from topodesign.pricing.workload import Workload
 
 GAPS_AND_HOPS = "g,h"  # title of the column that shows both, as formulas below tables call them

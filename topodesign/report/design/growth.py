@@ -10,7 +10,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
 from topodesign.finder.question import get_least_seconds
 from topodesign.optima.boxes import exchange_bound
-from topodesign.plans.timing.rounds import SimulationResult
+from topodesign.plans.time.steps import SimulationResult
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.training.timeline import step_seconds
 from topodesign.report.design.measure import measure_step, run_of

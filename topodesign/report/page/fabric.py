@@ -18,7 +18,7 @@ from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import Report, verify
-from topodesign.plans.timing.plans import Simulation, simulate
+from topodesign.plans.time.simulate import Simulation, simulate
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.boxes import cut_drawing
 from topodesign.report.charts.chart import Chart, Drawing, Series

@@ -210,8 +210,8 @@ SHAPES: dict[str, Shape | str] = {
             "collective": text("What is done."),
             "nodes": integer("Nodes, with switches."),
             "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
-            "runs": array("plans.timing.plans:Simulation", "One for each --size."),
-            "training?": declared("plans.timing.workload:TrainingStep", "With --training."),
+            "runs": array("plans.time.simulate:Simulation", "One for each --size."),
+            "training?": declared("plans.time.workload:TrainingStep", "With --training."),
         }
     ),
     "compile": either(

@@ -34,7 +34,7 @@ from topodesign.fabrics.options import GroupOptions
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Option
 from topodesign.schedulers.circuits.search import search

@@ -14,9 +14,10 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.adapters import flow_of_timed
+from topodesign.plans.time.ticks import time_ticks
 from topodesign.plans.timed import COLUMNS, Timed
 from topodesign.plans.timed_ops import reverse_timed
-from topodesign.plans.timing.timed import simulate_timed
 from topodesign.schedulers.method import Progress, Request
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
 from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Flow, Taste, copying
@@ -151,9 +152,9 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
         turned = network.having(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
-            run = simulate_timed(topology, made.timed, opens=wires.opens)  # none before the ends of its link are ready
-            start, end = (np.array(column, dtype=np.int64) for column in (run.start, run.end))
-            made = made._replace(timed=made.timed.having(start=start, end=end))
+            flow = flow_of_timed(topology, made.timed)
+            run = time_ticks([flow], opens=wires.opens)  # none before the ends of its link are ready
+            made = made._replace(timed=made.timed.having(start=run.start, end=run.end))
     else:
         made = _best(request, first)
     for one in rest:

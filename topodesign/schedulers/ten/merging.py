@@ -11,8 +11,10 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError
+from topodesign.plans.adapters import flow_of_timed
+from topodesign.plans.time.clock import list_waits
+from topodesign.plans.time.ticks import time_ticks
 from topodesign.plans.timed import Timed, journeys
-from topodesign.plans.timing.timed import simulate_timed, waits_of
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
@@ -37,9 +39,8 @@ def merged(topology: Topology, timed: Timed, opens: IntArray) -> Timed:
             fewer = _paired(topology, now, patient=patient)
             if len(fewer) == len(now):
                 break
-            run = simulate_timed(topology, fewer, opens=opens)  # whose tick is that of the plan
-            start, end = (np.array(column, dtype=np.int64) for column in (run.start, run.end))
-            now = fewer.having(start=start, end=end)
+            run = time_ticks([flow_of_timed(topology, fewer)], opens=opens)  # whose tick is that of the plan
+            now = fewer.having(start=run.start, end=run.end)
             if (now.time, len(now)) < (best.time, len(best)):
                 best = now
             if patient and now.time > best.time:
@@ -59,7 +60,7 @@ def _paired(topology: Topology, timed: Timed, *, patient: bool) -> Timed:
     for column in (timed.part, timed.block):
         alike &= column[first] == column[second]
     alike &= (timed.hi[first] == timed.lo[second]) | (timed.lo[first] == timed.hi[second])
-    consumer, producer = waits_of(topology, timed)
+    consumer, producer = list_waits(flow_of_timed(topology, timed))
     ready = np.zeros(len(timed), dtype=np.int64)
     np.maximum.at(ready, consumer, timed.end[producer])
     start = np.maximum(timed.start[first], ready[second])
@@ -177,7 +178,7 @@ def _jobs_of(topology: Topology, one: Timed, early: IntArray, base: int) -> Jobs
     way = journeys(one, topology.switches)
     if len(way.copied):
         raise InfeasibleError("what switches copy is not put in another order; take a plan that sends to one at a time")
-    consumer, producer = waits_of(topology, way.whole(one))
+    consumer, producer = list_waits(flow_of_timed(topology, way.whole(one)))
     consumer, producer = way.first[consumer], way.last[producer]
     order = np.argsort(producer, kind="stable")
     onward = np.full(len(one), -1, dtype=np.int64)

@@ -24,7 +24,7 @@ from topodesign.base.progress import Progress, each
 from topodesign.base.records import Table
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claimed
 from topodesign.schedulers.circuits.sequence import Circuits, right
 from topodesign.topology.topology import Topology

@@ -13,7 +13,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.plans import Simulation
+from topodesign.plans.time.simulate import Simulation
 
 TimelineFormat = Literal["csv", "json"]
 TIMELINE_FORMATS: tuple[TimelineFormat, ...] = get_args(TimelineFormat)
@@ -27,7 +27,7 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     Parameters
     ----------
     what
-        A plan of timed sends, or its file; or what :func:`~topodesign.plans.timing.plans.simulate` says of one: then
+        A plan of timed sends, or its file; or what :func:`~topodesign.plans.time.simulate.simulate` says of one: then
         the times are those of the simulation, with its delays.
     file_format
         ``json``: a trace of events that ``chrome://tracing`` and Perfetto show, links below their tails, times in

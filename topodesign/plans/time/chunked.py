@@ -20,7 +20,8 @@ from topodesign.base.wording import counted
 from topodesign.plans.measure import path_time
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.conditions import USE_KEYS, Conditions, Link, Loss, Run
+from topodesign.plans.time.conditions import USE_KEYS, Conditions, Run
+from topodesign.plans.time.losses import Link, Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ def simulate_paths(
 ) -> PipelineSimulation:
     """Time paths.
 
-    As :func:`~topodesign.plans.timing.trees.simulate_trees`; ``size`` are the data of a node, its own block
+    As :func:`~topodesign.plans.time.trees.simulate_trees`; ``size`` are the data of a node, its own block
     included, and ``inverse_rate`` is that of the paths where not only links limit it.
     """
     check_chunks(latency, size, unit, chunks, "what a path carries")

@@ -18,8 +18,8 @@ from tests.samples.paths import COLLECTIVES, some_paths
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.paths import Paths
-from topodesign.plans.timing.chunked import simulate_paths
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.chunked import simulate_paths
+from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 

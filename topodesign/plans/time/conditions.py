@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.options import Mode
+from topodesign.plans.time.losses import Link, Loss
+from topodesign.plans.time.options import Mode
 from topodesign.topology.link_table import LinkTable
 
-Link = tuple[int, int]
-SHOWN = 8  # lines of a critical path, and pairs of a loss, that are printed
+SHOWN = 8  # lines of a critical path that are printed
 
 
 @dataclass(frozen=True)
@@ -37,39 +37,6 @@ class Conditions:
     jitter: Fraction = Fraction(0)
     seed: int = 0
     ready: tuple[Fraction, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Loss:
-    """What failed links do to a schedule that would be right without the failure.
-
-    A send happens as a whole or not at all: not if its link failed, nor if its sender lacks any of its data. In a
-    reduction a partial sum that cannot be sent stays where it is, and other sums go on without it.
-    """
-
-    links: tuple[Link, ...]  # the failed links
-    rows: NDArray[np.int64]  # row numbers of the schedule that cannot happen, ascending
-    # shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
-    # or reduce such that the node's contribution to the block never arrives, at least in part
-    pairs: NDArray[np.int64]
-    reduces_only: bool  # whether it is a reduce-scatter
-
-    def __str__(self) -> str:
-        return self.describe(str)
-
-    def describe(self, name: Callable[[int], str]) -> str:
-        """Return the same with other names of nodes."""
-        failed = ", ".join(f"{name(u)}->{name(v)}" for u, v in self.links)
-        if not len(self.pairs):
-            return f"without {failed} the collective completes all the same; {len(self.rows)} sends do not happen"
-        count = f"{len(self.pairs)} pairs of owner and node never complete"
-        lines = [f"without {failed} {len(self.rows)} sends cannot happen; {count}:"]
-        for owner, node in self.pairs[:SHOWN].tolist():
-            what = f"the contribution of node {name(node)} to" if self.reduces_only else f"node {name(node)} never has"
-            lines.append(f"  {what} shard {name(owner)}{' is lost' if self.reduces_only else ''}")
-        if len(self.pairs) > SHOWN:
-            lines.append(f"  ... and {len(self.pairs) - SHOWN} more")
-        return "\n".join(lines)
 
 
 USE_KEYS = (
@@ -95,6 +62,9 @@ class Run(Declared, ABC):
     utilisation: NDArray[np.float64]
     # what failed links prevent, or None if none failed. The times are then those of what still carries data
     loss: Loss | None
+
+    times_of_plan: ClassVar[bool] = False
+    """Whether latencies and bandwidths are the plan's own unless others are asked for."""
 
     @property
     def sends(self) -> tuple[Sequence[int], Sequence[int], Fraction] | None:

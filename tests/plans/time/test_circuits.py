@@ -14,7 +14,7 @@ from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
-from topodesign.plans.timing.plans import simulate
+from topodesign.plans.time.simulate import simulate
 
 US = Fraction(1, 10**6)
 NOW: Any = {"size": 6000, "alpha": "1us", "bandwidth": "8Gbps"}  # 1 us for 1000 bytes over all ports

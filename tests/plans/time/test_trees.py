@@ -19,10 +19,10 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.replay.plans import verify
-from topodesign.plans.timing.chunked import PipelineSimulation
-from topodesign.plans.timing.conditions import Link
-from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.trees import simulate_trees
+from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.losses import Link
+from topodesign.plans.time.simulate import simulate
+from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 

@@ -27,9 +27,10 @@ from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.latency import Latency
 from topodesign.plans.orbit import brought_back
 from topodesign.plans.orbit_trees import OrbitTrees
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
-from topodesign.plans.timing.chunked import (
+from topodesign.plans.time.chunked import (
     Chains,
     Phase,
     Pipeline,
@@ -37,8 +38,10 @@ from topodesign.plans.timing.chunked import (
     check_chunks,
     conditions_of_pipelines,
     in_phases,
+    run_paths,
 )
-from topodesign.plans.timing.conditions import Conditions, Link, Loss
+from topodesign.plans.time.conditions import Conditions
+from topodesign.plans.time.losses import Link, Loss
 from topodesign.plans.trees import Trees
 
 _MOST_TICKS = 2**62
@@ -310,3 +313,13 @@ def run_stages(plan: Plan, stages: Stages, now: Conditions) -> PipelineSimulatio
         size=now.size,
         critical=tuple(way for one in runs for way in one.critical),
     )
+
+
+def run_chunks(plan: Plan, now: Conditions) -> PipelineSimulation:
+    """Time a plan in chunks under some conditions."""
+    moved = plan.movement
+    if isinstance(moved, Stages):
+        return run_stages(plan, moved, now)
+    if isinstance(moved, Paths):
+        return run_paths(plan, moved, now)
+    return run_trees(plan, plan.moving(Trees) if moved.folded is None else plan.moving(OrbitTrees), now)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.plans.timing.workload import Layer, backpropagation, load_workload
+from topodesign.plans.time.workload import Layer, backpropagation, load_workload
 
 ROOT = Path(__file__).parents[3]
 CONFIGS = ROOT / "configs"

@@ -21,16 +21,21 @@ from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
 from topodesign.fabrics.part import part_of
+from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timing.chunked import PipelineSimulation
-from topodesign.plans.timing.conditions import Conditions, Link, Loss, Run
-from topodesign.plans.timing.options import ConditionOptions
-from topodesign.plans.timing.rounds import SimulationResult
-from topodesign.plans.timing.timed import TimedSimulation
-from topodesign.plans.timing.workload import Layer, TrainingStep, backpropagation, load_workload
+from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.circuits import run_circuits
+from topodesign.plans.time.conditions import Conditions, Run
+from topodesign.plans.time.losses import Link, Loss
+from topodesign.plans.time.options import ConditionOptions
+from topodesign.plans.time.steps import SimulationResult, run_steps
+from topodesign.plans.time.ticks import TimedSimulation, run_ticks
+from topodesign.plans.time.trees import run_chunks
+from topodesign.plans.time.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
 _SHOWN = 3  # examples given of what a failure breaks
@@ -99,7 +104,7 @@ class Simulation(Result):
         """Return the size, the time, and what they hold for."""
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
-        if kind_of(self.plan).pace == "times":
+        if self.run.times_of_plan:
             whose = "the plan's own latencies" if now.latency is None else latency_words(now.latency, self.plan.fabric)
             return f"{what}: {format_time(self.time)}; {whose}, the plan's own bandwidths"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
@@ -180,7 +185,7 @@ def simulate(
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
         of its own; 100Gbps if None. Timed sends have bandwidths of their own.
     **options
-        As :class:`~topodesign.plans.timing.options.ConditionOptions` says.
+        As :class:`~topodesign.plans.time.options.ConditionOptions` says.
 
     Returns
     -------
@@ -193,7 +198,7 @@ def simulate(
         If a quantity is out of range, an option is not for such a plan, a link does not exist, or the plan's fabric
         has bandwidths of its own.
     ScheduleError
-        If nobody knows how to simulate such a movement.
+        If the plan sends over no link, or in an asynchronous run what a node never gets.
 
     Examples
     --------
@@ -202,8 +207,9 @@ def simulate(
     Fraction(227099, 2343750000)
     """
     plan, asked = as_plan(plan), read(ConditionOptions, options, "simulate")
-    kind = kind_of(plan)
-    if isinstance(plan.place, Fabric) and kind.pace != "pipelines":  # whose shares keep limits
+    flows = flows_of(plan)
+    model = flows[0].model
+    if isinstance(plan.place, Fabric) and model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     named = isinstance(plan.place, Fabric) and plan.place.names != tuple(map(str, range(len(plan.place.names))))
     if bandwidth is not None and named:
@@ -213,7 +219,7 @@ def simulate(
         down += _dead(plan, without)
     now = Conditions(
         as_size(size),
-        None if kind.pace == "times" and (alpha, gap, hop) == (None, None, None) else as_latency(alpha, gap, hop),
+        None if model == "clock" and (alpha, gap, hop) == (None, None, None) else as_latency(alpha, gap, hop),
         None if bandwidth is None else as_bandwidth(bandwidth),
         asked["mode"],
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -223,9 +229,18 @@ def simulate(
         asked["seed"],
         () if asked["ready"] is None else as_ready(plan.fabric, asked["ready"]),
     )
-    if (now.jitter or now.ready) and kind.pace != "times":
+    if (now.jitter or now.ready) and model != "clock":
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
-    return Simulation(plan, now, kind.timed(now))
+    return Simulation(plan, now, _run(plan, flows, now))
+
+
+def _run(plan: Plan, flows: tuple[Flow, ...], now: Conditions) -> Run:
+    """Run the clock of the timing model."""
+    if flows[0].model == "clock":
+        return run_ticks(plan, flows, now)
+    if flows[0].model == "chunks":
+        return run_chunks(plan, now)
+    return run_steps(plan, flows[0], now) if flows[0].circuits is None else run_circuits(plan, flows[0], now)
 
 
 def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:

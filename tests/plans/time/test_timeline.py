@@ -14,9 +14,9 @@ from tests.samples.uneven import uneven
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.plans.files import save_plan
+from topodesign.plans.time.simulate import simulate
+from topodesign.plans.time.timeline import timeline
 from topodesign.plans.timed import Timed
-from topodesign.plans.timing.plans import simulate
-from topodesign.plans.timing.timeline import timeline
 from topodesign.schedulers.scheduling import schedule
 
 TOPOLOGY, TABLE = uneven(5, 1)

@@ -16,9 +16,9 @@ from topodesign.base.latency import GAP
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.time.simulate import simulate, training_step
+from topodesign.plans.time.workload import Layer
 from topodesign.plans.timed import Timed
-from topodesign.plans.timing.plans import simulate, training_step
-from topodesign.plans.timing.workload import Layer
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff
 from topodesign.topology.library import build
