@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_times_are_those_of_the_simulator_of_rounds(collective: Collective, seed
     size, alpha, bandwidth = Fraction(8 * topology.nodes), Fraction(1), Fraction(64)
 
     def run(mode: Mode) -> Fraction:
-        how = {"size": size, "alpha": alpha, "bandwidth": bandwidth}
+        how: Any = {"size": size, "alpha": alpha, "bandwidth": bandwidth}
         return time_steps(flow_of_rounds(topology, rounds), **how, table=links, mode=mode).time
 
     def timed(*, lock_step: bool) -> Timed:

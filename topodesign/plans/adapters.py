@@ -128,10 +128,10 @@ def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> F
     width = np.maximum(trees.weight * scale[phase, team], 1)
     lo = earlier(trees.root + phase * topology.nodes, width)
     first = np.searchsorted(trees.tree, np.arange(len(trees) + 1))
-    place = np.arange(len(trees.tree)) - first[trees.tree]
+    turn = np.arange(len(trees.tree)) - first[trees.tree]
     out = phase[trees.tree]
-    late = (int(place.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
-    start = place + out * late
+    late = (int(turn.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
+    start = turn + out * late
     return Flow(
         collective,
         place,
