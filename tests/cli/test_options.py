@@ -52,7 +52,7 @@ def test_wherever_a_spec_is_read_its_names_are_offered() -> None:
     assert having >= {
         (name,)
         for name in ("evaluate", "compare", "links", "optimum", "fabric", "schedule", "compile", "groups", "families")
-    } | {("wire", "plan"), ("wire", "diff"), ("plot", "structure"), ("plot", "cut"), ("methods",)}
+    } | {("wire", "plan"), ("wire", "change"), ("plot", "structure"), ("plot", "cut"), ("methods",)}
 
 
 @pytest.mark.parametrize("shell", [ZshComplete, FishComplete], ids=lambda one: one.name)

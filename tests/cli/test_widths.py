@@ -52,7 +52,7 @@ SLOW = """
     wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
     wire impact plan.json --host host03
     wire check plan.json --lldp observed_testbed.csv
-    wire diff plan.json torus(3,4)
+    wire change plan.json torus(3,4)
     wire impact plan.json --top 1
 """
 

@@ -38,7 +38,7 @@ COMMANDS = (
     "simulate timed.npz --json",
     "examples inventory_testbed.yaml observed_testbed.csv",
     "wire plan circulant(12,2,3) --inventory inventory_testbed.yaml --place -o plan.json --json",
-    "wire diff plan.json circulant(12,1,5) -o diff.json --json",
+    "wire change plan.json circulant(12,1,5) -o changed --json",
     "wire check plan.json --lldp observed_testbed.csv --json",
     "wire impact plan.json --json",
     *(f"wire export plan.json --format {name} -o export.{name}" for name in FORMATS if name not in {"sonic", "scpi"}),

@@ -49,8 +49,8 @@ from topodesign.search.tasks import Stage, Task
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.exports.change import write_change
 from topodesign.wiring.exports.export import FORMATS, export_wiring
-from topodesign.wiring.exports.pages import write_change_sheets
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.plan.files import save_wiring
@@ -248,6 +248,10 @@ def _grown(path: Path, version: int) -> None:
     GROWN[version].save(path)
 
 
+def _changed(path: Path, version: int) -> None:
+    write_change(CHANGES[version], path)
+
+
 def _stages(path: Path, version: int) -> None:
     export_stages(REWIRED[version], "scpi", path)
 
@@ -273,7 +277,7 @@ WRITERS = (
     Writer(
         "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
     ),
-    Writer("wiring/exports/pages", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
+    Writer("wiring/exports/change", "c", _changed, makes_directory=True),
     Writer("wiring/plant/answer", "plans", lambda path, version: PLANTS[version].write(path), makes_directory=True),
     Writer(
         "report/design/answer", "decided", lambda path, version: DECISIONS[version].save(path), makes_directory=True

@@ -229,9 +229,12 @@ CASES = {
         wire buy trays.json --way trunks
         wire show pods.json
         wire loss testbed.json
-        wire diff testbed.json torus(3,4)
-        wire diff testbed.json torus(3,4) --no-throughput
-        wire diff testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
+        wire change testbed.json torus(3,4)
+        wire change testbed.json torus(3,4) --no-throughput
+        wire change testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
+        wire change testbed.json circulant(5,1) --downtime --no-throughput
+        wire plan circulant(11,2,3) --inventory inventory_testbed.yaml -o eleven.json
+        wire change eleven.json 12 --no-throughput
         wire check testbed.json --lldp observed_testbed.csv
         wire impact testbed.json --host host01
         wire impact testbed.json --kind cable --top 1

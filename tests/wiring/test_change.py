@@ -415,16 +415,16 @@ def test_cuts_of_fewer_links_than_a_node_has_are_found(sizes: list[int], degree:
 
 def test_command(tmp_path: Path) -> None:
     save_wiring(wired(build("circulant(12,2,3)"), 4), tmp_path / "old.json")
-    arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new.json")]
-    text = CliRunner().invoke(program, ["wire", "diff", *arguments], catch_exceptions=False)
+    arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new")]
+    text = CliRunner().invoke(program, ["wire", "change", *arguments], catch_exceptions=False)
     assert "12 moves; 36 patches of 48 stay (proven" in text.output
     assert text.output.count("move from") == 12
-    assert load_wiring(tmp_path / "new.json").topology == build("degree(biring(2,6),2)")
-    again = [str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--keep-hosts", "--json"]
-    document = json.loads(CliRunner().invoke(program, ["wire", "diff", *again], catch_exceptions=False).stdout)
+    assert load_wiring(tmp_path / "new" / "plan.json").topology == build("degree(biring(2,6),2)")
+    again = [str(tmp_path / "old.json"), str(tmp_path / "new" / "plan.json"), "--keep-hosts", "--json"]
+    document = json.loads(CliRunner().invoke(program, ["wire", "change", *again], catch_exceptions=False).stdout)
     assert document["moves"] == sum(len(stage["made"]) for stage in document["stages"]) == 12
     assert document["stages"][-1]["after"]["connectivity"] == 4
-    none = CliRunner().invoke(program, ["wire", "diff", arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
+    none = CliRunner().invoke(program, ["wire", "change", arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
     assert none.output == "nothing has to move\n"
 
 

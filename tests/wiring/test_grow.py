@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.claims.test_wiring import fewest
 from tests.floors import reached
+from tests.samples.inventories import inventory_of
 from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import wired
 from tests.wiring.test_check import heard_by, write_csv
@@ -26,10 +27,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.grow import in_room
+from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
-from topodesign.wiring.exports.pages import write_change_sheets
-from topodesign.wiring.inventory.answers import plain_inventory
+from topodesign.wiring.exports.change import to_change_page, write_change
+from topodesign.wiring.inventory.answers import extend_room, plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port, lanes_of
 from topodesign.wiring.inventory.files import inventory_text
 from topodesign.wiring.inventory.inventory import Inventory
@@ -125,7 +127,7 @@ def test_patches_of_a_switch_that_goes_are_lost_and_counted(tmp_path: Path) -> N
     assert found.moves == found.change.at_least == len(on_it)
     assert f"at panel {gone}, which goes" in str(found)
     assert {panel for one in found.work for panel, _ in one.walk.visits} >= {gone, "new"}
-    write_change_sheets(found, tmp_path / "change.html")
+    write_change(found, tmp_path / "change")
     check_growth(plan, found, other)
 
 
@@ -173,7 +175,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 
 def ask(*arguments: str) -> dict[str, Any]:
-    run = CliRunner().invoke(program, ["wire", "diff", *arguments, "--json"], catch_exceptions=False)
+    run = CliRunner().invoke(program, ["wire", "change", *arguments, "--json"], catch_exceptions=False)
     document: dict[str, Any] = json.loads(run.stdout)
     return document
 
@@ -183,12 +185,12 @@ def test_command(tmp_path: Path) -> None:
     save_wiring(plan, tmp_path / "plan.json")
     (tmp_path / "new.yaml").write_text(inventory_text(room(16, 4)))
     grown = [str(tmp_path / "plan.json"), "circulant(16,2,3)", "--inventory", str(tmp_path / "new.yaml")]
-    document = ask(*grown, "-o", str(tmp_path / "grown.json"))
+    document = ask(*grown, "-o", str(tmp_path / "grown"))
     assert len(document["cables_laid"]) == 16
     assert document["moves"] == document["bound"] == 13
     assert document["stages"][-1]["hosts"] == 16
-    assert load_wiring(tmp_path / "grown.json").topology.nodes == 16
-    text = CliRunner().invoke(program, ["wire", "diff", *grown], catch_exceptions=False).output
+    assert load_wiring(tmp_path / "grown" / "plan.json").topology.nodes == 16
+    text = CliRunner().invoke(program, ["wire", "change", *grown], catch_exceptions=False).output
     assert "lay 16 fixed cables" in text
     assert "then: 16 hosts, 64 links" in text
 
@@ -206,7 +208,7 @@ def test_what_was_observed_goes_before_the_plan(tmp_path: Path) -> None:
     asked = [str(tmp_path / "plan.json"), "circulant(12,2,3)", "--keep-hosts"]
     assert ask(*asked)["moves"] == 0
     assert ask(*asked, "--lldp", str(tmp_path / "seen.csv"))["moves"] == 2
-    run = CliRunner().invoke(program, ["wire", "diff", *asked, "--lldp", "a", "--ocs", "b"])
+    run = CliRunner().invoke(program, ["wire", "change", *asked, "--lldp", "a", "--ocs", "b"])
     assert "at most one of --lldp" in run.output
 
 
@@ -231,3 +233,47 @@ def test_fixed_cables_move_only_where_none_can_stay() -> None:
     assert f"move {len(found.cables)} fixed cables" in str(found)
     assert not found.change.fewest
     assert not rewire(before, "circulant(6,1)", inventory=room).cables
+
+
+@pytest.mark.parametrize("mode", ["duplex", "simplex"])
+def test_what_is_bought_in_addition_is_the_new_bill_less_the_old(mode: Mode) -> None:
+    """Fixed cables stay, and cords are pulled: what the two bills differ by is bought, or left over."""
+    small, large = (inventory_of(hosts, 4, (100, 60), racks=True, kind="patch panel", field="f") for hosts in (12, 20))
+    small = replace(small, panels=large.panels, racks=large.racks)
+    plan = wire("circulant(12,2,3)", small, mode=mode)
+    found = rewire(plan, "circulant(20,2,5)", inventory=large, downtime=True)
+    old, new = (
+        Counter({(item.kind, item.length): item.count for item in one.bill().items}) for one in (plan, found.after)
+    )
+    bought, left = (
+        Counter({(item.kind, item.length): item.count for item in bill.items}) for bill in (found.bill, found.left)
+    )
+    assert bought - left == new - old
+    assert left - bought == old - new
+    assert sum(count for (kind, _), count in bought.items() if kind == "MPO-12 breakout") == 8
+    page = to_change_page(found)
+    assert page.count('class="code name">F') == len(found.laid) == 32
+    for line in found.to_records():
+        assert f'<td class="code name">{line["instruction"].partition(": ")[0]}</td>' in page
+
+
+def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> None:
+    plan = wire("circulant(12,2,3)", room(12, 4))
+    found = rewire(plan, 13, inventory=room(16, 4))
+    assert found.after.topology.nodes == 13
+    assert found.moves == min(one.moves for one in grow(plan, 13, 4, bidirectional=True).topologies)
+    assert found.target.startswith("13 hosts: ")
+    assert str(found).startswith(found.target)
+    with pytest.raises(InfeasibleError, match="has 12 hosts; for 20 it needs 8 hosts like h11, 1 panel with 48 ports"):
+        rewire(plan, 20)
+
+
+def test_a_larger_room_has_what_its_words_say() -> None:
+    small = room(12, 4, 2)
+    larger = extend_room(small, 20, 4)
+    assert larger.inventory.hosts[:12] == small.hosts
+    assert len(larger.inventory.host) == 20
+    rest = sum(len(panel.ports) for panel in larger.inventory.panels)
+    assert rest >= 80 > sum(len(panel.ports) for panel in small.panels) or larger.inventory.panels == small.panels
+    wire("circulant(20,2,3)", larger.inventory)
+    assert extend_room(small, 12, 4).inventory == small

@@ -49,7 +49,7 @@ COMMANDS = {
     "wire check {} --lldp x.csv": ("a wiring plan", {"plan.json"}),
     "wire check plan.json --lldp {}": ("a list of neighbours", {"observed_testbed.csv"}),
     "wire check plan.json --netbox {}": ("a table of NetBox", {"cables.csv"}),
-    "wire diff plan.json {}": ("a fabric or a list of links", {"plan.json", "links.csv", "fabric_dgx_h100.yaml"}),
+    "wire change plan.json {}": ("a fabric or a list of links", {"plan.json", "links.csv", "fabric_dgx_h100.yaml"}),
     "wire plan 'biring(2,4)' --inventory {}": ("an inventory", {"inventory_testbed.yaml", "inventory_testbed.csv"}),
     "wire plan {} --inventory x.yaml": ("a fabric or a list of links", {"links.csv", "fabric_dgx_h100.yaml"}),
     "wire import plan.json {} --format patches": ("a list of patches", {"patches.csv"}),

@@ -128,7 +128,7 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
     export_wiring(plan, "patches", patches)
     cases: list[tuple[list[str], Any]] = [
         (["plan", SPEC, "--inventory", room, "--mode", "simplex"], plan),
-        (["diff", path, OTHER, "--max-dark", "4"], rewire(plan, OTHER, most_dark=4)),
+        (["change", path, OTHER, "--max-dark", "4"], rewire(plan, OTHER, most_dark=4)),
         (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
         (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
         (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
@@ -155,7 +155,7 @@ def test_help_names_every_format_and_command() -> None:
     said = CliRunner().invoke(program, ["wire", "export", "--help"]).output
     assert all(f"\n  {name} " in said and known.summary in said for name, known in FORMATS.items())
     top = CliRunner().invoke(program, ["wire", "--help"]).output
-    for name in ("plan", "export", "import", "diff", "check", "impact"):
+    for name in ("plan", "export", "import", "change", "check", "impact"):
         assert f"  {name} " in top
         assert CliRunner().invoke(program, ["wire", name, "--help"]).exit_code == 0
     assert set(READERS) < set(FORMATS)
@@ -178,7 +178,8 @@ def untyped(function: Any) -> Any:
         (lambda: untyped(save_wiring)(PLAN, "plan.txt"), "ending .json"),
         (lambda: untyped(export_wiring)(PLAN, "netboxx", "x"), "did you mean 'netbox'"),
         (lambda: untyped(import_wiring)(PLAN, "dot", "x"), "format 'dot' is not known"),
-        (lambda: untyped(rewire)(PLAN, 7), "a topology, a spec"),
+        (lambda: untyped(rewire)(PLAN, 7), "nodes must be at least 13"),
+        (lambda: untyped(rewire)(PLAN, 1.5), "a topology, a spec"),
         (lambda: untyped(rewire)(7, SPEC), "a wiring plan or the path"),
         (lambda: untyped(rewire)(PLAN, SPEC, seed=2**70), "seed must be from 0"),
         (lambda: untyped(rewire)(PLAN, SPEC, most_dark=0), "most_dark must be at least 1"),

@@ -18,19 +18,20 @@ from lxml import etree
 from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, read_inventory, rewire, trace_wiring, wire, write_change_sheets
+from topodesign import build, read_inventory, rewire, trace_wiring, wire, write_change
 from topodesign.base.errors import ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import plugs
+from topodesign.wiring.exports.change import to_change_page
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats import package
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
 from topodesign.wiring.exports.formats.package import drawing_of, to_package
 from topodesign.wiring.exports.formats.panels import figure_of, marks_of, panel_views, to_panels
 from topodesign.wiring.exports.formats.racks import between_racks, to_racks
-from topodesign.wiring.exports.pages import cell, table, to_change_page
+from topodesign.wiring.exports.pages import cell, table
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import PanelPort
 from topodesign.wiring.plan.cross_connects import fibres
@@ -223,8 +224,8 @@ def test_stages_leave_and_take_what_the_pictures_mark() -> None:
 
 def test_nothing_to_move_is_a_page_too(tmp_path: Path) -> None:
     plan = make_plan(build("biring(2,4)"), inventory_of(4, 2, (8,)))
-    write_change_sheets(rewire(plan, "biring(2,4)"), tmp_path / "none.html")
-    assert "nothing has to move" in (tmp_path / "none.html").read_text()
+    write_change(rewire(plan, "biring(2,4)"), tmp_path / "none")
+    assert "nothing has to move" in (tmp_path / "none" / "sheets.html").read_text()
 
 
 def test_labels_of_a_device_follow_one_another(rows: WiringPlan) -> None:
@@ -274,9 +275,9 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, ending in (("package", "package.html"), ("panels", "panels")):
         assert run(["wire", "export", str(path), "--format", name, "-o", str(tmp_path / ending)]) == 0
     assert (tmp_path / "panels" / "P0.svg").exists()
-    sheet = tmp_path / "change.html"
-    assert run(["wire", "diff", str(path), "torus(4,3)", "--no-throughput", "--sheets", str(sheet)]) == 0
-    assert "Stage 1 of" in sheet.read_text()
+    sheet = tmp_path / "change"
+    assert run(["wire", "change", str(path), "torus(4,3)", "--no-throughput", "-o", str(sheet)]) == 0
+    assert "Stage 1 of" in (sheet / "sheets.html").read_text()
     assert "moves" in capsys.readouterr().out
 
 

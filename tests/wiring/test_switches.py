@@ -108,8 +108,8 @@ def test_a_change_that_stopped_half_way_is_carried_on_from_the_answers(tmp_path:
 
 def test_diff_writes_commands(tmp_path: Path) -> None:
     save_wiring(wired(build("circulant(6,1,2)"), 4, 1, kind="ocs"), tmp_path / "plan.json")
-    words = ["wire", "diff", str(tmp_path / "plan.json"), "circulant(6,1,3)", "--downtime", "--no-throughput"]
-    result = CliRunner().invoke(program, [*words, "--commands", str(tmp_path / "c"), "--format", "sonic"])
+    words = ["wire", "change", str(tmp_path / "plan.json"), "circulant(6,1,3)", "--downtime", "--no-throughput"]
+    result = CliRunner().invoke(program, [*words, "-o", str(tmp_path / "c"), "--format", "sonic"])
     assert result.exit_code == 0, result.output
     first, remove, add = (tmp_path / "c" / "stage1-panel0.sh").read_text().splitlines()
     assert first == "#!/bin/sh -e"

@@ -132,7 +132,7 @@ def test_walking_less_needs_to_know_where_panels_stand() -> None:
 
 def test_the_command_groups_by_panel(tmp_path: Path) -> None:
     save_wiring(wire("genkautz(4,12)", hall(4, 12), mode="simplex"), tmp_path / "p.json")
-    words = ["wire", "diff", str(tmp_path / "p.json"), "circulant(12,1,5)", "--downtime", "--walk"]
+    words = ["wire", "change", str(tmp_path / "p.json"), "circulant(12,1,5)", "--downtime", "--walk"]
     words.append("--no-throughput")
     said = CliRunner().invoke(program, words).output
     record = json.loads(CliRunner().invoke(program, [*words, "--json"]).output)

@@ -17,7 +17,8 @@ COMMANDS: dict[str, str] = {
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing'.",
     "routes": "use the routing engines of the subnet manager (OpenSM) or switches; 'wire export' has routes of hosts.",
     "synthesize": "use 'pareto --no-catalog'.",
-    "wire apply": "write files with 'wire diff --commands' and check the answers with 'wire check --ocs'.",
+    "wire apply": "write files with 'wire change -o DIR --format scpi' and check the answers with 'wire check --ocs'.",
+    "wire diff": "use 'wire change', whose -o DIR writes the plan, the sheets and commands of switches.",
     "wire repairs": "compare failures one by one with 'wire impact'.",
     "wire year": "see what each failure costs with 'wire impact'.",
 }
@@ -61,6 +62,7 @@ NAMES: dict[str, str] = {
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
     "synthesize": "use 'pareto' with 'catalog=False'.",
+    "write_change_sheets": "use write_change, which writes the sheets into a directory with the new plan.",
 }
 """Successor of each retired name of the Python package."""
 

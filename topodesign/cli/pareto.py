@@ -84,7 +84,7 @@ class _Command(Command):
 @option(
     "--grow-from PLAN",
     "Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; -o DIR "
-    "writes the links of each, for 'topodesign wire diff'.",
+    "writes the links of each, for 'topodesign wire change'.",
     type=PATH,
 )
 @option("--links DIR", "The same as -o DIR with --grow-from.", hidden=True)

@@ -15,7 +15,7 @@ COMMANDS = {
     "addresses": "Show which interfaces cables join, with addresses.",
     "import": "Read an export back and compare its links with those of the plan.",
     "loss": "Hold the loss of every link against what its optics stand.",
-    "diff": "Change a wiring into another with few patches moved.",
+    "change": "Change or grow a wiring with few patches moved.",
     "check": "Hold what was wired against a plan.",
     "impact": "Say what failures cost and how to patch around them.",
 }

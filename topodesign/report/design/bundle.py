@@ -62,7 +62,7 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
     else:
         yield Made("bringup", "addresses, routes and link tests, a directory a host", _export(wiring, "bringup"))
     for one in growth:
-        about = f"links of {one.nodes} nodes, for 'topodesign wire diff wiring.json'"
+        about = f"links of {one.nodes} nodes, for 'topodesign wire change wiring.json'"
         yield Made(f"grown-{one.nodes}.json", about, write_links(one.topology, "json"))
     if lacking:
         yield Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))

@@ -247,7 +247,7 @@ SHAPES: dict[str, Shape | str] = {
     ),
     "wire addresses": "wiring.bringup.bringup:Bringup",
     "wire import": "wiring.exports.export:ReadBack",
-    "wire diff": "wiring.change.rewire:Rewiring",
+    "wire change": "wiring.change.rewire:Rewiring",
     "wire check": "wiring.check.check:WiringCheck",
     "wire impact": "wiring.failures.report:FailureReport",
 }

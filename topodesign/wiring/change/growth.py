@@ -26,6 +26,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Table
 from topodesign.base.units import format_time
+from topodesign.base.wording import counted
 from topodesign.catalog.lookup import CatalogLike, as_catalog
 from topodesign.finder import sources
 from topodesign.finder.answer import Answer
@@ -343,7 +344,7 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
     """Return the fastest of some ways to insert new nodes, with a share of their lanes joined to each other."""
     more = f", {100 * share}% of their lanes joined" if share else ""
-    name = f"{room.nodes - room.old} nodes inserted{more}"
+    name = f"{counted(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)
     found: list[Grown] = []
     for _ in range(_TRIES):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.claims import Claim
@@ -18,16 +19,21 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
+from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved
 from topodesign.wiring.change.patches import Change, as_simplex
 from topodesign.wiring.change.stages import Stage, Walk, stages, walk_of, with_less_way
 from topodesign.wiring.change.strength import Strength, is_told, strength
+from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import format_metres
+from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory, format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
-from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.net import Net, Wire
+from topodesign.wiring.plan.plan import Bill, WiringPlan, items_of
+
+Cord: TypeAlias = tuple[Wire, Fraction | None]  # a patch cord and its metres, None if unknown
 
 _ORDERS = 4  # orders of the hosts that are tried to walk less
 _MOST_ORDERED = 256  # hosts for which there is time to
@@ -84,8 +90,10 @@ class Rewiring(Result):
     laid: tuple[Fixed, ...] = ()
     drawn: tuple[Fixed, ...] = ()
     cables: tuple[tuple[Fixed, Fixed], ...] = ()
+    target: str = ""  # what was found for a number of hosts, in words; empty if a topology was given
 
     KEYS = (
+        key("target?=or_null(target)", "With a number of hosts as target: what was found for it."),
         "moves",
         key("proven_fewest=change.fewest", "Whether no order of the hosts needs fewer."),
         key("at_least=change.at_least", "What any order needs."),
@@ -113,6 +121,8 @@ class Rewiring(Result):
             kind=tuple[tuple[str, str, int, str, str, str, str], ...],
             value=lambda one: [(*old.source, *old.place, *new.place) for old, new in one.cables],
         ),
+        key("buy=bill.items", "What has to be bought in addition."),
+        key("left_over=left.items", "Patch cords that are left over."),
     )
 
     @property
@@ -135,6 +145,41 @@ class Rewiring(Result):
         """What can be done at a time."""
         told = self.strengths or ((None, None),) * len(self.stages)
         return tuple(Work(stage, walk, *two) for stage, walk, two in zip(self.stages, self.walks, told, strict=True))
+
+    @cached_property
+    def cords_after(self) -> tuple[Cord, ...]:
+        """The patch cords of the new wiring, with their metres."""
+        net = self.after.net
+        return tuple((wire, net.length(wire)) for wire in net.crosses if wire.sort is not None)
+
+    @cached_property
+    def cords_before(self) -> tuple[Cord, ...]:
+        """The patch cords of the wiring that there is, as far as its panels stay."""
+        room, before = self.after.inventory, self.change.before
+        stay = [c for c in before.connects if {c.a.place, c.b.place} <= room.panel_port.keys()]
+        net = Net(room, before.mode, [*before.fixed, *self.drawn], stay)
+        return tuple((wire, net.length(wire)) for wire in net.crosses if wire.sort is not None)
+
+    @cached_property
+    def laid_lengths(self) -> dict[tuple[str, str], Fraction | None]:
+        """Metres of the fixed cables that come, by host and port; those that exist in the new room are left out."""
+        room = self.after.inventory
+        there = {*room.cabling, *self.drawn, *(one for one in self.after.fixed if one not in set(self.laid))}
+        sockets = {one.socket for one in there}
+        come = [one for one in self.laid if one.socket not in sockets]
+        return Net(replace(room, cabling=()), self.after.mode, come).metres
+
+    @property
+    def bill(self) -> Bill:
+        """What has to be bought in addition: fixed cables, and cords that none of those pulled replaces."""
+        port = self.after.inventory.port
+        count = Counter((FIXED[port[socket].connector], metres) for socket, metres in self.laid_lengths.items())
+        return Bill(items_of(count + (_by_size(self.cords_after) - _by_size(self.cords_before))), cabled=False)
+
+    @property
+    def left(self) -> Bill:
+        """Patch cords that are left over."""
+        return Bill(items_of(_by_size(self.cords_before) - _by_size(self.cords_after)), cabled=False)
 
     @property
     def metres(self) -> Fraction | None:
@@ -170,14 +215,15 @@ class Rewiring(Result):
         return f"{counted(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def __str__(self) -> str:
-        lines = [self.heading()]
+        lines = [*filter(None, [self.target]), self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
             lines += ["", f"{words} {counted(len(cables), 'fixed cable')}"] if cables else []
-            lines += [
-                f"  {fixed.host} {fixed.port}/{fixed.lane} - {fixed.panel} {fixed.panel_port}" for fixed in cables
-            ]
+            for fixed in cables:
+                metres = self.laid_lengths.get(fixed.socket) if cables is self.laid else None
+                size = "" if metres is None else f" ({format_metres(metres)} m)"
+                lines.append(f"  {fixed.host} {fixed.port}/{fixed.lane} - {fixed.panel} {fixed.panel_port}{size}")
         if self.cables:
             count = counted(len(self.cables), "fixed cable")
             lines += ["", f"move {count}, as no way was found that leaves all in place; each when its patch is gone"]
@@ -185,6 +231,11 @@ class Rewiring(Result):
             f"  {old.host} {old.port}/{old.lane}: {old.panel} {old.panel_port} -> {new.panel} {new.panel_port}"
             for old, new in self.cables
         ]
+        try:
+            for words, bill in (("buy in addition:", self.bill), ("cords left over:", self.left)):
+                lines += ["", words, *map(str, bill.items)] if bill.items else []
+        except InfeasibleError as error:
+            lines += ["", f"buy in addition: {error}"]
         grows = len(set(self.after.hosts) - set(self.change.before.hosts)) > 0
         for number, one in enumerate(self.work, start=1):
             stage, walk = one.stage, one.walk
@@ -207,9 +258,13 @@ class Rewiring(Result):
         return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
 
 
+def _by_size(cords: Iterable[Cord]) -> Counter[tuple[CableType, Fraction | None]]:
+    return Counter((wire.sort, length) for wire, length in cords if wire.sort is not None)
+
+
 def rewire(
     plan: WiringLike,
-    wanted: TopologyLike | WiringPlan,
+    wanted: TopologyLike | WiringPlan | int,
     *,
     inventory: InventoryLike | None = None,
     most_dark: int = 1,
@@ -230,7 +285,8 @@ def rewire(
         The wiring that exists, or the path of its file.
     wanted
         The topology that it is to be: a topology, a spec, a path of a file of links or a networkx graph; or another
-        plan or the path of one, of which the topology counts.
+        plan or the path of one, of which the topology counts. Or a larger number of hosts: then the topology that moves
+        the fewest patches of those that :func:`topodesign.grow` finds.
     inventory
         The room as it will be, or the path of its file, where hosts, panels or switches come or go: fixed cables stay
         where both ends do, and hosts that have too few get more. None for the room of the plan. Where no
@@ -274,8 +330,12 @@ def rewire(
     """
     seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
-    own = _wanted_plan(wanted)
-    topology = as_topology(wanted) if own is None else own.topology
+    target, own = "", None
+    if isinstance(wanted, int):
+        target, topology = _grown(before, wanted, None if inventory is None else as_inventory(inventory))
+    else:
+        own = _wanted_plan(wanted)
+        topology = as_topology(wanted) if own is None else own.topology
     before = before if topology.is_duplex else as_simplex(before)
     own = own if own is None or topology.is_duplex else as_simplex(own)
     room = None if inventory is None else as_inventory(inventory)
@@ -302,7 +362,24 @@ def rewire(
     told, speed = None, before.speed
     if is_told(throughput, topology.nodes):
         told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
-    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved)
+    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved, target)
+
+
+def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
+    """Return the topology for a number of hosts that moves the fewest patches, and what it is in words."""
+    from topodesign.wiring.change.growth import grow  # noqa: PLC0415  the finder and the catalog
+
+    room = plan.inventory if inventory is None else inventory
+    if nodes > len(room.hosts):
+        raise InfeasibleError(str(extend_room(room, nodes, plan.topology.degree)))
+    found = grow(plan, nodes, plan.topology.degree, bidirectional=plan.mode == "duplex")
+    nearest, fastest = found.topologies[0], found.fastest
+    cost = nearest.entry.cost
+    words = f"{nodes} hosts: {nearest.name}, {counted(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
+    if fastest.spec != nearest.name:
+        other = next(one for one in found.topologies if one.entry is fastest)
+        words += f"; the fastest found, {other.name}, needs {counted(other.moves, 'move')} ('pareto --grow-from')"
+    return words, nearest.topology
 
 
 def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count, islice
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.base.wording import counted
 from topodesign.wiring.inventory import devices
-from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory
 
 SITE = "lab"
 PER_RACK = 16
@@ -138,15 +141,84 @@ def new_inventory(
     return Inventory(machines, boards, racks={site: places}, slack=SLACK, name=name)
 
 
+@dataclass(frozen=True)
+class LargerRoom:
+    """A room with more hosts, and as many more panels as their ports need.
+
+    * ``before``, ``inventory``: the room, and the larger one. New hosts and panels are like the last of the old, in
+      racks of their own, whose places are unknown.
+    * ``cables``: fixed cables of the new hosts, by type.
+    """
+
+    before: Inventory
+    inventory: Inventory
+    cables: Mapping[CableType, int]
+
+    def __str__(self) -> str:
+        old, new = self.before, self.inventory
+        hosts, panels = new.hosts[len(old.hosts) :], new.panels[len(old.panels) :]
+        ports = sum(len(panel.ports) for panel in panels)
+        words = [f"{counted(len(hosts), 'host')} like {old.hosts[-1].name}"]
+        words += [f"{counted(len(panels), 'panel')} with {ports} ports"] if panels else []
+        words += [f"{number} {kind} as fixed cables" for kind, number in self.cables.items()]
+        free = "" if panels else "; the panels have enough ports"
+        return f"the room has {len(old.hosts)} hosts; for {len(new.hosts)} it needs {', '.join(words)}{free}"
+
+
+def extend_room(inventory: Inventory, hosts: int, lanes: int) -> LargerRoom:
+    """Return a room with more hosts like its last one, of which each uses so many lanes."""
+    last, old = inventory.hosts[-1], len(inventory.hosts)
+    taken = {*inventory.host, *inventory.panel}
+    names = islice((name for name in _names_after(last.name) if name not in taken), max(hosts - old, 0))
+    racks = [f"new{number // PER_RACK + 1}" for number in range(max(hosts - old, 0))]
+    units = [2 + 2 * (number % PER_RACK) for number in range(max(hosts - old, 0))]
+    more = [
+        replace(last, name=name, rack=rack, unit=unit) for name, rack, unit in zip(names, racks, units, strict=True)
+    ]
+    model = max(inventory.panels, key=lambda panel: len(panel.ports))
+    usable = sum(len(ports) for ports in inventory.zones.values()) - sum(panel.spare for panel in inventory.panels)
+    lacking = hosts * min(lanes, last.lanes) - usable
+    each = sum(not port.blocked for port in model.ports) - model.spare
+    needed = -(-max(lacking, 0) // max(each, 1))
+    taken |= {host.name for host in more}
+    panels = [
+        replace(
+            model, name=name, rack="new", unit=_PANEL_UNIT, field=name if model.field == model.name else model.field
+        )
+        for name in islice((name for name in _names_after(model.name) if name not in taken), needed)
+    ]
+    ports = _ports_for(last, lanes)
+    cables = {FIXED[kind]: len(more) * number for kind, number in Counter(port.connector for port in ports).items()}
+    larger = replace(inventory, hosts=(*inventory.hosts, *more), panels=(*inventory.panels, *panels))
+    return LargerRoom(inventory, larger, cables if more else {})
+
+
+def _ports_for(host: devices.Host, lanes: int) -> list[devices.Port]:
+    """Return the first ports of a host that have so many lanes."""
+    found: list[devices.Port] = []
+    for port in host.ports:
+        if sum(one.lanes for one in found) < lanes:
+            found.append(port)
+    return found
+
+
+def _names_after(name: str) -> Iterator[str]:
+    """Yield names that count on from one: its last number, or a number behind it."""
+    digits = name[len(name.rstrip("0123456789")) :]
+    head = name.removesuffix(digits) if digits else f"{name}-"
+    for number in count(int(digits or 0) + 1):
+        yield f"{head}{number:0{len(digits)}}"
+
+
 def _machines(hosts: object, ports: int, connector: devices.Connector, speed: Quantity) -> tuple[devices.Host, ...]:
-    count, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
-    as_integer("lanes of all hosts", count * ports * devices.LANES[connector], 1, _MOST)
+    number, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
+    as_integer("lanes of all hosts", number * ports * devices.LANES[connector], 1, _MOST)
     rate = as_bandwidth(speed) / devices.LANES[connector]
     these = tuple(devices.Port(f"eth{number}", connector, rate) for number in range(ports))
-    racks = _names("r", -(-count // PER_RACK))
+    racks = _names("r", -(-number // PER_RACK))
     return tuple(
-        devices.Host(name, SITE, racks[number // PER_RACK], 2 + 2 * (number % PER_RACK), these)
-        for number, name in enumerate(_names("host", count))
+        devices.Host(name, SITE, racks[place // PER_RACK], 2 + 2 * (place % PER_RACK), these)
+        for place, name in enumerate(_names("host", number))
     )
 
 

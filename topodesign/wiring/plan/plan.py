@@ -35,6 +35,10 @@ class Item:
 
     KEYS = "type=kind length_m=length count"
 
+    def __str__(self) -> str:
+        size = "unknown length" if self.length is None else f"{format_metres(self.length)} m"
+        return f"  {self.count:6} x {self.kind}, {size}"
+
 
 @dataclass(frozen=True, repr=False)
 class Bill(Result):
@@ -60,10 +64,7 @@ class Bill(Result):
     def __str__(self) -> str:
         if not self.items:
             return self.heading().replace("materials", "materials: nothing", 1)
-        lines = [f"{self.heading()}:"]
-        for item in self.items:
-            size = "unknown length" if item.length is None else f"{format_metres(item.length)} m"
-            lines.append(f"  {item.count:6} x {item.kind}, {size}")
+        lines = [f"{self.heading()}:", *map(str, self.items)]
         if self.metres is not None:
             lines.append(f"  {format_metres(self.metres)} m of cable in all")
         return "\n".join(lines)
@@ -226,10 +227,7 @@ class WiringPlan(Result):
 
     @cached_property
     def _bill(self) -> Bill:
-        found = self.net.cables().items()
-        lines = sorted(found, key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
-        items = tuple(Item(kind, metres, number) for (kind, metres), number in lines)
-        return Bill(items, cabled=bool(self.inventory.cabling))
+        return Bill(items_of(self.net.cables()), cabled=bool(self.inventory.cabling))
 
     def loss_budget(self, tables: Mapping[str, TableLike] | None = None) -> LossBudget:
         """Return what every link loses, against what its optics stand, as far as the inventory says.
@@ -298,6 +296,12 @@ class WiringPlan(Result):
             )
             for panel in self.inventory.panels
         )
+
+
+def items_of(count: Mapping[tuple[CableType, Fraction | None], int]) -> tuple[Item, ...]:
+    """Return the items of a bill from numbers of cables by type and length."""
+    lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
+    return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
 
 
 def _listed(entries: Sequence[str]) -> str:

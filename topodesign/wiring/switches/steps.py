@@ -65,14 +65,20 @@ def export_stages(
     topodesign.base.errors.ParameterError: no circuit switch changes; patch panels are changed by hand
     """
     target = as_path(path)
+    files = stage_files(change, file_format, spelling)
+    write_directory(target, files)
+    return tuple(files)
+
+
+def stage_files(change: Rewiring, file_format: str, spelling: Spelling) -> dict[str, str]:
+    """Return the commands of a change by the names of their files, in the order in which they are to be run."""
     driver = driver_of(file_format, spelling)
     files = dict[str, str]()
     for number, stage in enumerate(change.stages, start=1):
         files |= commands(driver, change.after, (stage.removed, stage.made), f"stage{number}", spelling)
     if not files:
         raise ParameterError("no circuit switch changes; patch panels are changed by hand")
-    write_directory(target, files)
-    return tuple(files)
+    return files
 
 
 def driver_of(file_format: str, spelling: Spelling) -> Driver:

@@ -1,4 +1,4 @@
-"""``topodesign wire diff``."""
+"""``topodesign wire change``."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from topodesign.cli.wire.options import (
 )
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.pages import write_change_sheets
-from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.exports.change import write_change
+from topodesign.wiring.plan.files import load_wiring
 from topodesign.wiring.switches.kinds import Spelling
-from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
+from topodesign.wiring.switches.steps import STAGE_FORMATS
 
 
-@click.command(name="diff", cls=Command)
+@click.command(name="change", cls=Command)
 @click.argument("plan", type=PATH)
-@click.argument("wanted", type=SPEC)
+@click.argument("target", type=SPEC)
 @option(
     "--inventory FILE",
     "The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
@@ -41,34 +41,24 @@ from topodesign.wiring.switches.steps import STAGE_FORMATS, export_stages
 @flag("--walk", "Of changes with as few moves, take one for which less is walked.")
 @throughput_option
 @seed_option
-@option("-o --output FILE", "Write the new plan (.json).")
-@option("--sheets FILE", "Write a page to work by: moves, and panels before and after each stage (.html).")
-@option(
-    "--commands DIR", "Write the commands of every stage for circuit switches, a file for each, to a new directory."
-)
-@option("--format file_format", "Of the commands.", words=STAGE_FORMATS)
+@option("-o --output DIR", "Write the new plan, sheets to work by and the list to buy into a new directory.")
+@option("--format file_format", "With -o: commands of circuit switches in this format.", words=STAGE_FORMATS)
 @spelling_option
 @json_option
 def command(
-    plan: Path,
-    wanted: str,
-    output: Path | None,
-    sheets: Path | None,
-    commands: Path | None,
-    file_format: str | None,
-    spelling: Spelling,
-    **options: Any,
+    plan: Path, target: str, output: Path | None, file_format: str | None, spelling: Spelling, **options: Any
 ) -> None:
-    """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
+    """Change a wiring with few patches moved, in stages that keep it connected.
 
-    PLAN is the wiring that exists, WANTED a topology (a spec such as 'torus(4,4)', quoted, or a file of links) or
-    another plan. Hosts may become other nodes than before: that moves no cable. What was observed, as wire check takes
-    it, goes before what PLAN says.
+    PLAN is the wiring that exists. TARGET is a topology (a spec such as 'torus(4,4)', quoted, or a file of links),
+    another plan, or a larger number of hosts. Hosts may become other nodes than before: that moves no cable. The answer
+    lists moves, fixed cables to lay, and cables to buy in addition. Observations, as for wire check, take precedence
+    over PLAN.
 
-    Example: topodesign wire diff plan.json 'torus(3,4)' -o other.json
+    Example: topodesign wire change plan.json 16 --inventory larger.yaml -o grown
     """
-    if (commands is None) != (file_format is None):
-        raise click.UsageError("Give --commands and --format together.")
+    if file_format is not None and output is None:
+        raise click.UsageError("--format requires -o DIR.")
     sources = {name: options.pop(name) for name in SOURCES}
     interfaces = options.pop("interfaces")
     told = sum(source is not None for source in sources.values())
@@ -83,11 +73,10 @@ def command(
             click.echo(note, err=True)
         before = check.as_wired()
     with progress_bar("looking for an order of the hosts") as progress:
+        wanted = int(target) if target.isdecimal() and not Path(target).exists() else target
         found = rewire(before, wanted, progress=progress, **options)
     if output is not None:
-        save_wiring(found.after, output)
-    if sheets is not None:
-        write_change_sheets(found, sheets)
-    if commands is not None and file_format is not None:
-        export_stages(found, file_format, commands, spelling=spelling)
+        write_change(found, output, file_format=file_format, spelling=spelling)
     tell(found)
+    if output is not None:
+        click.echo(f"wrote {output}", err=True)
