@@ -26,7 +26,7 @@ from topodesign.wiring.change.patches import Change, as_simplex
 from topodesign.wiring.change.stages import Stage, Walk, stages, walk_of, with_less_way
 from topodesign.wiring.change.strength import Strength, is_told, strength
 from topodesign.wiring.inventory.answers import extend_room
-from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.devices import Fixed, interface_name
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import FIXED, CableType, Inventory, format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
@@ -220,10 +220,7 @@ class Rewiring(Result):
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
             lines += ["", f"{words} {counted(len(cables), 'fixed cable')}"] if cables else []
-            for fixed in cables:
-                metres = self.laid_lengths.get(fixed.socket) if cables is self.laid else None
-                size = "" if metres is None else f" ({format_metres(metres)} m)"
-                lines.append(f"  {fixed.host} {fixed.port}/{fixed.lane} - {fixed.panel} {fixed.panel_port}{size}")
+            lines += [f"  {self._fixed_words(fixed)}" for fixed in cables]
         if self.cables:
             count = counted(len(self.cables), "fixed cable")
             lines += ["", f"move {count}, as no way was found that leaves all in place; each when its patch is gone"]
@@ -250,6 +247,14 @@ class Rewiring(Result):
             else:
                 lines += [line for visit in walk.visits for line in self._at_panel(*visit)]
         return "\n".join(lines)
+
+    def _fixed_words(self, fixed: Fixed) -> str:
+        """Return where a fixed cable leads, with the metres of one that comes."""
+        port = self.after.inventory.port.get(fixed.socket)
+        name = f"{fixed.port}/{fixed.lane}" if port is None else interface_name(fixed.port, fixed.lane, port.lanes)
+        metres = self.laid_lengths.get(fixed.socket)
+        size = "" if metres is None else f" ({format_metres(metres)} m)"
+        return f"{fixed.host} {name} - {fixed.panel} {fixed.panel_port}{size}"
 
     def _at_panel(self, panel: str, lines: Sequence[str]) -> list[str]:
         if panel not in self.after.inventory.panel:

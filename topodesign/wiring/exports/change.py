@@ -107,7 +107,7 @@ def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
     bill = [
         f"<tr>{cell(str(item.count))}{cell(item.kind)}{cell(_metres(item.length))}</tr>" for item in change.bill.items
     ]
-    before = [*table("buy in addition", _BUY, bill), *table("lay", _CABLES, _laid(change))]
+    before = [*table("Cables to buy in addition", _BUY, bill), *table("Fixed cables to lay", _CABLES, _laid(change))]
     if before:
         yield "before", "Before the first stage", "\n".join(before)
     now, lines, cords = change.change.before, change.to_records(), _cords(change)
@@ -144,20 +144,13 @@ def _cords(change: Rewiring) -> dict[str, str]:
 
 def _laid(change: Rewiring) -> Iterator[str]:
     """Yield a row for each lane of the fixed cables to lay."""
-    net = change.after.net
+    plan, net = change.after, change.after.net
     lengths = change.laid_lengths
     for fixed in change.laid:
         wire = net.leads[fixed.place].fixed
-        ends = [
-            (
-                end.device,
-                end.port if end.lane is None else f"{end.port}/{end.lane}",
-                end.place.rack,
-                str(end.place.unit),
-            )
-            for end in (wire.a, wire.b)
-        ]
-        cells = [cell(wire.name, kind="code name"), *(cell(word) for end in ends for word in end)]
+        cells = [cell(wire.name, kind="code name")]
+        for end, port in ((wire.a, plan.interface(fixed)), (wire.b, wire.b.port)):
+            cells += map(cell, (end.device, port, end.place.rack, str(end.place.unit)))
         kind = ", ".join(filter(None, [str(wire.sort), _metres(lengths.get(fixed.socket))]))
         yield f'<tr><td class="done">&#9744;</td>{"".join(cells)}{cell(kind)}{"<td></td>" * 2}</tr>'
 
