@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from topodesign.pricing.closed_form import distances, price
 from topodesign.search import few_steps
 from topodesign.search.few_steps import best_insertions, can_be_compared, search_near
-from topodesign.search.near_kernels import bring_near, rank_insertions
-from topodesign.search.neighbours import drawn
+from topodesign.search.link_kernels import rank_insertions
+from topodesign.search.links import aim_at_steps, anneal_links, ends_of, pairs_too_far
+from topodesign.search.resized import drawn
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
@@ -31,7 +32,7 @@ def test_what_is_found_is_what_was_asked_for(target: Target, steps: int, base: s
     bases = [build(base)] if abs(build(base).nodes - target.nodes) <= 8 else []
     family = "randomregulargraph" if target.duplex else "randomregular"
     bases.append(build(f"{family}({target.nodes},{target.degree},1)"))
-    spec = search_near(target, steps, bases, 5000)
+    spec = search_near(target, steps, bases, 2 * 10**7)
     assert spec is not None
     found = build(str(spec))
     assert (found.nodes, found.degree) == (target.nodes, target.degree)
@@ -42,7 +43,7 @@ def test_what_is_found_is_what_was_asked_for(target: Target, steps: int, base: s
 
 
 def test_nothing_is_found_where_there_is_nothing() -> None:
-    assert search_near(Target(14, 3, False), 2, [build("kautz(3,2)")], 200) is None
+    assert search_near(Target(14, 3, False), 2, [build("kautz(3,2)")], 10**5) is None
 
 
 @given(st.integers(20, 70), st.integers(3, 4), st.booleans(), st.integers(0, 99), st.integers(0, 300))
@@ -50,28 +51,26 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
 def test_the_pairs_that_are_left_are_counted_right(n: int, d: int, duplex: bool, seed: int, exchanges: int) -> None:
     n += n * d % 2 * (not duplex)
     start = build(f"{'randomregulargraph' if duplex else 'randomregular'}({n},{d},{seed})")
-    out = np.repeat(start.dst, start.capacity).reshape(n, d)
-    into = np.argsort(out.ravel(), kind="stable").reshape(n, d) // d
-    state = np.array([seed + 1], np.uint64)
+    ends, state = ends_of(start, duplex=duplex), np.array([seed + 1], np.uint64)
     steps = 3
-    far = bring_near(out, into, steps, duplex, exchanges, 64, state)
-    after = type(start).from_arrays(n, np.repeat(np.arange(n), d), out.ravel())
-    assert far == sum(sum(not 0 <= x <= steps for x in distances(after, node)) for node in range(n))
+    left = anneal_links(ends, aim_at_steps(steps), exchanges * n * 20, 64, state).far
+    after = type(start).from_arrays(n, np.repeat(np.arange(n), d), ends.out.ravel())
+    assert left == far(after, steps) == pairs_too_far(after, steps)
     assert after.is_regular
     assert after.self_loops == start.self_loops
     assert after.is_duplex or not duplex
-    assert sorted(zip(np.repeat(np.arange(n), d).tolist(), out.ravel().tolist(), strict=True)) == sorted(
-        (u, v) for v in range(n) for u in into[v].tolist()
+    assert sorted(zip(np.repeat(np.arange(n), d).tolist(), ends.out.ravel().tolist(), strict=True)) == sorted(
+        (u, v) for v in range(n) for u in ends.into[v].tolist()
     )
 
 
 def test_where_few_pairs_are_left_exchanges_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     base = build("cayley(alternating(5),3,13,47)")
-    found = search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2)
+    found = search_near(Target(58, 3, duplex=True), 5, [base], 10**6, seed=2)
     assert found is not None
     assert price(build(str(found))).steps == 5
     monkeypatch.setattr(few_steps, "_NEARLY", 0)
-    assert search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2) is None
+    assert search_near(Target(58, 3, duplex=True), 5, [base], 10**6, seed=2) is None
 
 
 def far(topology: Topology, steps: int) -> int:

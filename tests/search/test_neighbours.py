@@ -23,7 +23,8 @@ from topodesign.graphs.expansions.insert import insert
 from topodesign.graphs.expansions.swap import swap
 from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
-from topodesign.search.neighbours import _deleted, _inserted, _number, compact, drawn, search_neighbours
+from topodesign.search.neighbours import compact, search_neighbours
+from topodesign.search.resized import _deleted, _inserted, _number, drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 

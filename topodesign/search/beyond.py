@@ -29,7 +29,7 @@ from topodesign.graphs.expansions.turn import turn
 from topodesign.pricing.closed_form import price_at_least
 from topodesign.search.candidate import Candidate
 from topodesign.search.close_sizes import SMOOTH
-from topodesign.search.neighbours import drawn
+from topodesign.search.resized import drawn
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target, steps_of_most, undominated
 from topodesign.search.thinned_lines import without_nodes

@@ -13,8 +13,9 @@ from typing import Any
 from topodesign.base.cost import Cost, keeps_port_free, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import runtime
-from topodesign.search.annealing import MOST_PORTS, anneal
+from topodesign.search.annealing import anneal
 from topodesign.search.candidate import Candidate
+from topodesign.search.links import MOST_PORTS
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Found, Target

@@ -24,8 +24,8 @@ from topodesign.graphs.congruential import congruential
 from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.turn import turn
 from topodesign.search import congruential_kernels as kernels
-from topodesign.search.few_steps import starts_into
-from topodesign.search.neighbours import drawn
+from topodesign.search.links import starts_into
+from topodesign.search.resized import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 

@@ -12,57 +12,70 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.search import evenness_kernels as kernels
-from topodesign.search.annealing import swaps_between
-from topodesign.search.few_steps import starts_into
+from topodesign.search.link_kernels import PART
+from topodesign.search.links import (
+    MOST_PORTS,
+    aim_at_last,
+    anneal_links,
+    ends_of,
+    new_state,
+    pairs_too_far,
+    spec_of_links,
+    swapped_spec,
+)
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
 
-MOST_LINKS = 8  # links out of a node; more have too many sets
-_TEMPERATURE = Fraction(1, 1024)
+_HOT = Fraction(1, 64)
 """Share of the energy by which it may rise at the start, with odd seeds; with even ones it always falls, which takes
 fewer exchanges."""
+_FINEST = PART // 4  # what links are above the goals by less than this is not halved
 _WINDOWS, _SHARE = 2, Fraction(1, 4)
 """For how many numbers of last steps links are evened out, from the first that carry at least such a share of all."""
 
 
-def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) -> Spec | None:
+def search_even(base: Topology, steps: int, work: int, *, seed: int = 0) -> Spec | None:
     """Search for a topology of so many steps whose links can be loaded more evenly than those of a given one.
+
+    What is aimed at is to halve by how much the fullest link is above the goals, then to halve it again and so on.
+    Nodes without such links are left alone, so that few exchanges are enough.
 
     * ``base``: regular, at most 8 links out of each node and none twice, and with a spec.
     * ``steps``: that it may have at most, as the base has.
-    * ``exchanges``: of links, that are tried.
+    * ``work``: words to look at; some 3 * 10^8 take a second.
 
     Returns: none if none is found, or the base is not of this kind.
     """
     nodes, degree = base.nodes, base.degree
     fits = base.spec is not None and base.is_regular and int(base.capacity.max(initial=0)) == 1
-    if not fits or not 2 <= degree <= MOST_LINKS or not degree < nodes or steps < 2:
+    if not fits or not 2 <= degree <= MOST_PORTS or not degree < nodes or steps < 2 or pairs_too_far(base, steps):
         return None
-    out = base.dst.reshape(nodes, degree).astype(np.int64)
-    into = starts_into(out)
+    windows, goals = _goals(nodes, degree, steps)
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
-    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    before, temperature = out.copy(), int(_TEMPERATURE * kernels.COLDNESS) if seed % 2 else 0
-    if kernels.even_out(out, into, _goals(nodes, degree, steps), exchanges, temperature, steps, state) < 0:
-        return None
-    return None if np.array_equal(before, out) else _spec(base, out)
+    ends, state, left = ends_of(base, duplex=False), new_state(rng), work
+    before = now = ends.out.copy()
+    fullest = anneal_links(ends, aim_at_last(steps, windows, goals), 0, 0, state).fullest
+    while left > 0 and (above := int((fullest - goals).max())) >= _FINEST:
+        aim = aim_at_last(steps, windows, goals + above // 2)
+        energy = anneal_links(ends, aim, 0, 0, state).energy
+        done = anneal_links(ends, aim, left, int(256 * _HOT * energy) if seed % 2 else 0, state)
+        left, fullest, now = done.left, done.fullest, ends.out.copy()
+        if done.energy:
+            break
+    return None if np.array_equal(before, now) else _spec(base, now)
 
 
-def _goals(nodes: int, degree: int, steps: int) -> IntArray:
-    """Return what a link carries in the last step, in the last two and so on, if earlier ones carry all that they can.
+def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
+    """Return for which numbers of last steps loads count, and what a link carries in these if earlier ones are full.
 
-    What few last steps carry less of than their share is left out: earlier ones do not have to be so full then. That
-    goal is LARGEST, and so are those of more steps than matter.
+    What few last steps carry less of than their share is left out: earlier ones do not have to be so full then.
     """
     every = Fraction(nodes - 1, degree)
     goals = [every - Fraction(degree ** (steps - window) - 1, degree - 1) for window in range(1, steps + 1)]
     first = next(place for place, goal in enumerate(goals) if goal >= every * _SHARE)
-    wanted = range(first, first + _WINDOWS)
-    few = [int(kernels.PART * goal) if place in wanted else LARGEST for place, goal in enumerate(goals)]
-    return np.array(few[: first + _WINDOWS])
+    wanted = range(first, min(first + _WINDOWS, steps))
+    return range(first + 1, wanted.stop + 1), np.array([int(PART * goals[place]) for place in wanted], dtype=np.int64)
 
 
 def _spec(base: Topology, out: IntArray) -> Spec | None:
@@ -70,10 +83,5 @@ def _spec(base: Topology, out: IntArray) -> Spec | None:
     inner = base
     while (spec := inner.spec) is not None and spec.name == "swap":
         inner = build(str(spec.args[0]))
-    if spec is None:
-        return None
-    swaps = swaps_between(inner, out.astype(np.int32))
-    swapped = Spec("swap", (spec, *swaps)) if swaps else spec
-    listed = Spec("successors", (out.shape[1], *np.sort(out, axis=1).ravel().tolist()))
-    made = min(swapped, listed, key=lambda one: len(str(one)))
+    made = min((one for one in (swapped_spec(inner, out), spec_of_links(out)) if one), key=lambda one: len(str(one)))
     return made if len(str(made)) <= LONGEST_SPEC else None

@@ -13,14 +13,21 @@ import numpy as np
 
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.graphs.expansions.insert import insert
-from topodesign.search import near_kernels as kernels
-from topodesign.search.annealing import swaps_between
-from topodesign.search.near_kernels import rank_insertions
-from topodesign.search.neighbours import drawn
+from topodesign.search.link_kernels import rank_insertions
+from topodesign.search.links import (
+    aim_at_steps,
+    anneal_links,
+    ends_of,
+    ends_out,
+    new_state,
+    pairs_too_far,
+    swapped_spec,
+)
+from topodesign.search.resized import drawn
 from topodesign.search.target import Target
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import Topology
 
-_TEMPERATURE = 64
+_HOT = 128  # 256 times the pairs by which it may get worse at first, on average
 _STARTS, _FEWEST_STARTS = 240, 6
 """Tries with a base that has a node more or less, and with any; between, by the square of how many it has. A try takes
 some milliseconds, and they differ: a node less made 8 to 52 pairs too far apart in a lift of 692 nodes of degree 8."""
@@ -34,13 +41,13 @@ tries get to none, from 12 half of them, from 40 hardly any."""
 _MOST_WORK = 4 * 10**9  # words that are looked at in all of them, at most: a few seconds
 
 
-def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
+def search_near(target: Target, steps: int, bases: Iterable[Topology], work: int, *, seed: int = 0) -> Spec | None:
     """Search for a topology of a size with few steps among those of close sizes with nodes more or less.
 
     * ``steps``: steps that it may have at most.
     * ``bases``: regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are
       taken as they are.
-    * ``exchanges``: of links, that are tried with each start.
+    * ``work``: words to look at in exchanges of links, with each start; some 3 * 10^8 take a second.
 
     Returns: none if none is found.
     """
@@ -51,36 +58,23 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges
         for number, start in enumerate(_starts(target, steps, base, rng)):
             if number >= _FIRST_STARTS and least > _PROMISING:
                 break
-            far = _exchanged(start, steps, 0, target.duplex, rng)[0]
+            far = pairs_too_far(start, steps)
             if far == 0 and len(str(start.spec)) <= LONGEST_SPEC:
                 return start.spec
             least = min(least, far)
             drafts.append((far, len(drafts), start))
-    most = _MOST_WORK // (target.nodes**2 * target.degree // 64 * _ANNEALED * _ROUNDS) + exchanges
+    most = _MOST_WORK // (_ANNEALED * _ROUNDS) + work
     for far, _, start in sorted(drafts)[:_ANNEALED]:
         if far > _HOPELESS * target.nodes:
             break
-        left, out = _exchanged(start, steps, exchanges, target.duplex, rng)
+        ends, state = ends_of(start, duplex=target.duplex), new_state(rng)
+        left = anneal_links(ends, aim_at_steps(steps), work, _HOT, state).far
         for turn in range(1, _ROUNDS + 1):
             if 0 < left <= _NEARLY:
-                left = _bring_near(out, steps, min(exchanges * _LONGER**turn, most), target.duplex, rng)
-        if left == 0 and start.spec is not None:
-            spec = Spec("swap", (start.spec, *swaps_between(start, out.astype(np.int32))))
-            if len(str(spec)) <= LONGEST_SPEC:
-                return spec
+                left = anneal_links(ends, aim_at_steps(steps), min(work * _LONGER**turn, most), _HOT, state).far
+        if left == 0 and (spec := swapped_spec(start, ends.out)) is not None:
+            return spec
     return None
-
-
-def pairs_too_far(topology: Topology, steps: int) -> int:
-    """Return how many pairs of nodes of a regular topology are more than some steps apart."""
-    return _exchanged(topology, steps, 0, False, np.random.default_rng(0))[0]
-
-
-def starts_into(out: IntArray) -> IntArray:
-    """Return the starts of the links into each node, ascending, from the ends of those out of each; both ``(N, d)``."""
-    nodes, degree = out.shape
-    starts: IntArray = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
-    return starts
 
 
 def _starts(target: Target, steps: int, base: Topology, rng: np.random.Generator) -> Iterator[Topology]:
@@ -91,21 +85,6 @@ def _starts(target: Target, steps: int, base: Topology, rng: np.random.Generator
     elif change:
         made = drawn(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng)
     yield from (one for one in made if one.self_loops == 0 or target.nodes * target.degree % 2)
-
-
-def _exchanged(
-    start: Topology, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator
-) -> tuple[int, IntArray]:
-    """Return how many pairs are too far apart after exchanges, and the ends of the links out of each node."""
-    out = np.repeat(start.dst, start.capacity).reshape(start.nodes, start.degree)
-    return _bring_near(out, steps, exchanges, duplex, rng), out
-
-
-def _bring_near(out: IntArray, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator) -> int:
-    """Exchange links, given by the ends of those out of each node, and return how many pairs are left too far apart."""
-    into = starts_into(out)
-    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    return int(kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state))
 
 
 _LINKS = 2  # links in whose middle a node is put
@@ -124,7 +103,7 @@ def best_insertions(base: Topology, steps: int, count: int) -> Iterator[Topology
     * ``steps``: how far nodes may be apart, at least 3.
     * ``count``: how many at most.
     """
-    out = np.repeat(base.dst, base.capacity).reshape(base.nodes, base.degree).astype(np.int64)
+    out = ends_out(base)
     first = np.array(base.representatives or range(base.nodes), dtype=np.int64)
     best = np.zeros((count, 5), dtype=np.int64)
     found = rank_insertions(out, first, steps, best)

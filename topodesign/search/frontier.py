@@ -17,8 +17,8 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 _WORK = 2**27  # links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer
-_ODD_WORK = 2**22
-"""Sources looked at and nodes changed where a node more or less is put into or taken from other topologies."""
+_ODD_WORK = 4 * 10**8
+"""Words looked at where a node more or less is put into or taken from other topologies."""
 
 
 def search_frontier(

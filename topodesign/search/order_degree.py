@@ -19,24 +19,28 @@ import numpy as np
 
 from topodesign.base.cost import keeps_port_free, least_distances
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.search import order_degree_kernels as kernels
-from topodesign.search.annealing import swaps_between
-from topodesign.search.lifted import cayley_spec, lift_spec
-from topodesign.search.neighbours import drawn
-from topodesign.search.order_degree_kernels import Ends
+from topodesign.search.links import (
+    MOST_WRITTEN,
+    aim_at_distances,
+    anneal_links,
+    ends_of,
+    mend,
+    new_state,
+    random_ends,
+    spec_of_ends,
+    swapped_spec,
+    unfolded,
+)
+from topodesign.search.resized import drawn
 from topodesign.search.target import Target, steps_of_most
-from topodesign.topology.groups import group
 from topodesign.topology.library import build
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import Topology
 
 MOST_NODES = 2048
-_MOST_WRITTEN = 1500  # links of graphs that are written out link by link
 _MOST_NUMBERS = 2400  # that say what a lift is
-_SOURCES = 64  # of so many a row is one word
 _WEIGHT = 4  # of a pair that is too far apart, in steps
 _HOT, _WARM = 128, 32
 """256 times the worsening that is let pass at first, for each step and neighbour; and where a rotation is given up."""
-_MENDING = 64  # exchanges for each end of a link, to get rid of parallel links
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,13 @@ def orders(nodes: int, degree: int, *, duplex: bool = True) -> list[int]:
     All nodes, which stands for no rotation, is among them where such a graph has a spec.
     """
     if keeps_port_free(nodes, degree, duplex=duplex):
-        return [nodes] if nodes * degree <= _MOST_WRITTEN else []
+        return [nodes] if nodes * degree <= MOST_WRITTEN else []
     return [
         orbits
         for orbits in range(1, nodes + 1)
         if nodes % orbits == 0
         and (not duplex or orbits * degree % 2 == 0 or nodes // orbits % 2 == 0)
-        and (nodes * degree <= _MOST_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MOST_NUMBERS)
+        and (nodes * degree <= MOST_WRITTEN if orbits == nodes else 2 * orbits * degree <= _MOST_NUMBERS)
     ]
 
 
@@ -87,112 +91,27 @@ def search_order_degree(
     Returns: the best one, or none if there is none or it is too long to write down.
     """
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, steps, orbits]))
-    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    ends = _random(target, orbits, rng) if start is None else _of(start, duplex=target.duplex)
-    if kernels.mend(ends, _MENDING * len(ends.head), state):
+    state = new_state(rng)
+    ends = random_ends(target, orbits, rng) if start is None else ends_of(start, duplex=target.duplex)
+    if not mend(ends, state):
         return None
-    hot = _HOT if start is None else _WARM
-    stages = [orbits, *then]
+    hot = (_HOT if start is None else _WARM) * steps * target.degree
+    stages, aim = [orbits, *then], aim_at_distances(steps, _WEIGHT)
+    least = least_distances(*target.size, target.degree - target.duplex)
     for turn, count in enumerate(stages):
         if turn:
-            base, hot = ends, _WARM
-            ends = unfolded(base, count // stages[turn - 1])
-        far, total = lower(ends, steps, work // len(stages), hot, state)
+            base, hot = spec_of_ends(ends), _WARM * steps * target.degree
+            ends = unfolded(ends, count // stages[turn - 1])
+        found = anneal_links(ends, aim, work // len(stages), hot, state, enough=count * least)
     copies = target.nodes // stages[-1]
-    specs = [_spec(ends)]
+    specs = [spec_of_ends(ends)]
     if stages[-1] == target.nodes and (start is not None or len(stages) > 1):
-        specs.append(_swapped(_spec(base) if start is None else start.spec, ends))
+        if start is None and base is not None:
+            start = build(str(base))
+        specs.append(None if start is None else swapped_spec(start, ends.out))
     spec = min((one for one in specs if one is not None), key=_length, default=None)
-    return None if spec is None or _length(spec) > LONGEST_SPEC else Ordered(spec, far * copies, total * copies)
-
-
-def lower(ends: Ends, steps: int, work: int, hot: int, state: np.typing.NDArray[np.uint64]) -> tuple[int, int]:
-    """Lower the distances of a graph in place.
-
-    Returns: pairs of one node of each orbit with others that are too far apart, and the sum of the distances, those
-    counted as one step more.
-    """
-    nodes, degree = ends.out.shape
-    left = np.zeros(2, np.int64)
-    sources = nodes // ends.order
-    enough = sources * least_distances(nodes, degree, degree - (ends.into is ends.out))
-    heat = hot * steps * degree
-    energy = int(kernels.lower_distances(ends, steps, _WEIGHT, work, heat, enough, state, left))
-    return int(left[0]), energy - _WEIGHT * int(left[0])
-
-
-def unfolded(ends: Ends, times: int) -> Ends:
-    """Return the same graph with a rotation of an order so many times smaller; node (u, i) becomes (u, i mod times)."""
-    degree, order = ends.out.shape[1], ends.order
-    residue = np.arange(times)
-    moved = (ends.turn.reshape(-1, 1, degree) + residue[:, None]) % order
-    head = (ends.head.reshape(-1, 1, degree) * times + moved % times).ravel()
-    starts = ends.out.size // order
-    port = ends.mate % degree + ends.mate // starts * starts * times  # of ends that links end at, behind the others
-    mate = head * degree + np.broadcast_to(port.reshape(-1, 1, degree), moved.shape).ravel()
-    return _written(head, (moved // times).ravel(), mate, ends.out.shape, order // times)
-
-
-def _written(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, ...], order: int) -> Ends:
-    """Return the ends of links with the neighbours, of such a shape, that they stand for."""
-    degree = shape[1]
-    sides = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + np.arange(order)[:, None]) % order
-    out, *into = (np.ascontiguousarray(side, dtype=np.int64) for side in sides.reshape(-1, *shape))
-    head, turn, mate = (np.ascontiguousarray(one, dtype=np.int64) for one in (head, turn, mate))
-    return Ends(head, turn, mate, out, into[0] if into else out, order)
-
-
-def _random(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
-    """Return a random graph with a rotation, which may have parallel links."""
-    degree = target.degree
-    order, starts = target.nodes // orbits, orbits * degree
-    if target.duplex:
-        ports = rng.permutation(starts)[starts % 2 :]
-        one, other = ports[::2], ports[1::2]
-    else:
-        one, other = np.arange(starts), starts + rng.permutation(starts)
-    mate = np.arange(starts if target.duplex else 2 * starts)
-    mate[one], mate[other] = other, one
-    turn = rng.integers(0, order, len(mate))
-    number = np.arange(len(mate))
-    turn = np.where(number < mate, turn, np.where(number > mate, -turn[mate] % order, order // 2))
-    return _written(mate % starts // degree, turn, mate, target.size, order)
-
-
-def _of(topology: Topology, *, duplex: bool) -> Ends:
-    """Return a regular topology as a graph without a rotation."""
-    src, dst = (np.repeat(one, topology.capacity).astype(np.int64) for one in (topology.src, topology.dst))
-    links = len(src)
-    mate = np.empty(links if duplex else 2 * links, np.int64)
-    if duplex:
-        mate[np.lexsort((dst, src))] = np.lexsort((src, dst))
-    else:
-        mate[links:] = np.lexsort((src, dst))
-        mate[mate[links:]] = links + np.arange(links)
-    head = mate % links // topology.degree
-    return _written(head, np.zeros_like(head), mate, (topology.nodes, topology.degree), 1)
-
-
-def _spec(ends: Ends) -> Spec | None:
-    """Return the spec of a graph; None if it is too large to be written out."""
-    nodes, degree = ends.out.shape
-    order, starts = ends.order, ends.out.size // ends.order
-    if order == 1:
-        heads = np.sort(ends.out, axis=1).ravel().tolist()
-        return Spec("successors", (degree, *heads)) if len(heads) <= _MOST_WRITTEN else None
-    if order == nodes:
-        return cayley_spec(
-            group(Spec("cyclic", (nodes,))), sorted(ends.turn[:starts].tolist()), duplex=ends.into is ends.out
-        )
-    return lift_spec(Spec("cyclic", (order,)), np.arange(starts) // degree, ends.head[:starts], ends.turn[:starts])
-
-
-def _swapped(base: Spec | None, ends: Ends) -> Spec | None:
-    """Return a graph without a rotation by how it differs from one with the same nodes."""
-    if base is None:
-        return None
-    swaps = swaps_between(build(str(base)), ends.out.astype(np.int32))
-    return Spec("swap", (base, *swaps)) if swaps else base
+    total = found.energy - _WEIGHT * found.far
+    return None if spec is None or _length(spec) > LONGEST_SPEC else Ordered(spec, found.far * copies, total * copies)
 
 
 def _length(spec: Spec) -> int:

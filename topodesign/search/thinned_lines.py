@@ -22,7 +22,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.graphs.expansions.delete import delete
 from topodesign.graphs.expansions.line import line
 from topodesign.pricing.closed_form import larger, largest_loads
-from topodesign.search.few_steps import pairs_too_far
+from topodesign.search.links import pairs_too_far
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 from topodesign.topology.library import build

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
-from topodesign.search.anneal_kernels import UNIT, _logarithm
 from topodesign.search.screening_kernels import Turns, field_of, screen
 
 Nodes = NDArray[np.int32]
@@ -21,6 +20,7 @@ MOST_STEPS = 2**14 - 1  # distances that fit beside a mask of 16 links in 31 bit
 
 _FEW = 5  # with up to so many links all sets of links are looked at
 _COOL = 16  # temperatures have so many bits after the point
+UNIT = 2**16  # fractions in which logarithms are counted
 
 
 class Base(NamedTuple):
@@ -348,6 +348,17 @@ def _start(links: _Links, base: Base, state: Masks) -> None:
     for link in range(len(links.head)):
         if links.leader[link] == link:
             _redraw(links, link, base, state)
+
+
+@compiled
+def _logarithm(number: int) -> int:
+    """Return UNIT * log2(number), exact for powers of two and linear between them."""
+    whole = 0
+    for half in (32, 16, 8, 4, 2, 1):
+        if number >> (whole + half):
+            whole += half
+    rest = number - (1 << whole)
+    return whole * UNIT + ((rest << 16) >> whole if whole < 46 else (rest >> (whole - 46)) >> 30)
 
 
 @compiled

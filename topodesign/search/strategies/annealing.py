@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from topodesign.base.cost import lower_bound
-from topodesign.search.annealing import MOST_PORTS, anneal
+from topodesign.search.annealing import anneal
+from topodesign.search.links import MOST_PORTS
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.target import Target
 
-_WORK = 10**6  # of a turn: about a third of a second
+_WORK = 10**8  # of a turn: about a third of a second
 _MOST_NODES = 500
 
 

@@ -15,7 +15,7 @@ _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
 """Digraphs that are drawn in a turn, in the first turn at a size (four times as many in the next), and how much work
 they may be: a few seconds."""
 _PROMISING = 2  # of these so many are priced
-_EVENED = 16 * 10**8  # links of a digraph times exchanges that even out their loads, of which they need many
+_EVENED = 4 * 10**9  # words that are looked at to even out the loads of links, which takes many exchanges
 _EVENED_REACH = Fraction(8, 3)  # times d^(k-1) nodes up to which digraphs of k steps can be evened out
 
 
@@ -44,8 +44,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
             if state.ratio(target) > least and row.either_way not in state.deferred:
                 gain += state.defer(row)
             if state.ratio(target) > least and steps == fewest and _can_be_evened(target):
-                exchanges = _EVENED // (target.nodes * target.degree)
-                even = search_even(row.build(), steps, exchanges, seed=draw.seed)
+                even = search_even(row.build(), steps, _EVENED, seed=draw.seed)
                 gain += 0.0 if even is None else state.keep_deferred(target, even)
     return gain
 

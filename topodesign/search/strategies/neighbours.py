@@ -5,13 +5,13 @@ from __future__ import annotations
 from topodesign.base.cost import keeps_port_free
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.search.annealing import MOST_PORTS
+from topodesign.search.links import MOST_PORTS
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
 from topodesign.search.target import Target
 
-_WORK = 10**6  # of a turn: about a third of a second
+_WORK = 10**8  # of a turn: about a third of a second
 _BASES = 8  # so many topologies of neighbouring sizes are started from
 
 

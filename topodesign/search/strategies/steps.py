@@ -8,8 +8,9 @@ import numpy as np
 
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.search.evenness import MOST_LINKS, search_even
+from topodesign.search.evenness import search_even
 from topodesign.search.few_steps import can_be_compared, search_near
+from topodesign.search.links import MOST_PORTS
 from topodesign.search.neighbours import REACH
 from topodesign.search.state import SearchState
 from topodesign.search.strategies.strategy import Draw, Strategy, gap_to_records
@@ -17,12 +18,12 @@ from topodesign.search.symmetric import orbit_counts, search_symmetric
 from topodesign.search.target import Target, scarcity
 from topodesign.topology.library import build
 
-_EXCHANGES = 4000  # of links
+_WORK = 10**8  # of exchanges of links, in words: a third of a second
 _BASES = 24  # so many topologies of neighbouring sizes are started from
 _WORK_BESIDE, _COUNTS_BESIDE, _FEWEST_BESIDE = 4 * 10**8, 4, 3
 """Fresh lifts beside a size: work with each number of orbits, how many of these are tried until one has such lifts, and
 the least of them: nodes of fewer orbits look too much alike."""
-_EVENED = 10**8  # links of what is found times exchanges that even out their loads
+_EVENED = 10**9  # words that are looked at to even out its loads
 
 
 def _orbits(target: Target) -> list[int]:
@@ -45,13 +46,12 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
     several = {row.spec: row for row in state.beside(target, REACH) if row.cost.steps <= steps}
     near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
     specs = [*_lifts_beside(target, steps, draw.seed), *(row.spec for row in [*near[:_BASES], fastest])]
-    found = search_near(target, steps, map(build, specs), _EXCHANGES, seed=draw.seed)
+    found = search_near(target, steps, map(build, specs), _WORK, seed=draw.seed)
     if found is None:
         return 0.0
     if target.duplex:
         return state.keep(target, [found])
-    exchanges = _EVENED // (target.nodes * target.degree)
-    even = search_even(build(str(found)), steps, exchanges, seed=draw.seed) if target.degree <= MOST_LINKS else None
+    even = search_even(build(str(found)), steps, _EVENED, seed=draw.seed) if target.degree <= MOST_PORTS else None
     return state.keep_deferred(target, even or found)
 
 
