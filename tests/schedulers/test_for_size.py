@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import compare_methods, schedule, simulate
+from topodesign import compare_methods, compile_fitting, schedule, simulate
 from topodesign.optima.alternatives import best_allreduce
 from topodesign.schedulers.for_size import SEARCHES
 
@@ -23,24 +23,23 @@ def test_trees_win_on_irregular_graphs_and_auto_says_so_or_takes_them() -> None:
     assert not any("forest" in note for note in schedule("torus(4,4)", "allreduce").notes)
 
 
-@pytest.mark.parametrize(
-    ("spec", "gain"), [("dgx_h100(2)", "50.0% faster for large data, 400GB/s"), ("dgx_h100(6)", "no trees are known")]
-)
-def test_auto_says_what_switches_that_add_reach(spec: str, gain: str) -> None:
-    """Trees that only forward can be compiled for all; beside them is what the engine proves of capable switches."""
-    plan = schedule(spec, "allreduce")
-    assert plan.generator["method"] == "forest"
-    (note,) = (one for one in plan.notes if one.startswith("switches copy or add here"))
-    assert gain in note
-    best = best_allreduce(plan.fabric)
-    assert note.endswith(
-        "proven: no schedule over trees of nodes and of the switches that can copy or add has more bandwidth"
-    )
-    if "faster for" in note:
-        fast = schedule(spec, "allreduce", method="in-network").claim["algorithmic_bandwidth"]
-        assert plan.claim["algorithmic_bandwidth"] < fast == best.bandwidth
+@pytest.mark.parametrize("spec", ["dgx_h100(2)", "dgx_h100(1)", "dgx_h100(6)"])
+def test_auto_takes_what_switches_that_add_reach(spec: str) -> None:
+    """By itself as much as the engine proves of capable switches; by ranks alone what every target can load."""
+    plan, ranks = schedule(spec, "allreduce"), schedule(spec, "allreduce", by_ranks=True)
+    assert ranks.generator["method"] == "forest"
+    assert plan.claim["algorithmic_bandwidth"] == best_allreduce(plan.fabric).bandwidth
+    if plan.claim["algorithmic_bandwidth"] > ranks.claim["algorithmic_bandwidth"]:
+        assert plan.generator["method"] == "in-network"
+        assert "by ranks alone (--by-ranks)" in plan.notes[-1]
     else:
-        assert plan.claim["algorithmic_bandwidth"] == best.bandwidth
+        assert "no trees are known that are faster by it" in plan.notes[-1]
+
+
+def test_compile_takes_what_its_target_can_load() -> None:
+    made = compile_fitting(lambda k: schedule("dgx_h100(2)", "allreduce", fixed_k=k))
+    assert made.plan.generator["method"] == "forest"
+    assert "no instruction of this target lets a switch copy or add" in made.notes[0]
 
 
 @pytest.mark.once

@@ -21,7 +21,8 @@ def compile_fitting(
 ) -> Compiled:
     """Make a plan that compiles: with fewer trees per root where the best has too many.
 
-    Concurrent phases of an allreduce are given up first, then the number of trees is halved again and again.
+    What switches copy or add, and concurrent phases of an allreduce, are given up first, then the number of trees is
+    halved again and again.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def compile_fitting(
 
 def _fewer(plan: Plan) -> int:
     """Return a smaller number of trees per root, 0 if there is none."""
-    if _concurrent(plan):
+    if _concurrent(plan) or len(kind_of(plan).relays):
         from topodesign.optima.alternatives import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
         from topodesign.optima.question import Question  # noqa: PLC0415
 

@@ -245,12 +245,17 @@ class _Maker:
     def _ways(self, method: str, collective: Collective) -> list[dict[str, Any]]:
         """Return the options that a method is asked with, one after the other."""
         if method not in SUMS:
-            return [{}]
+            return [{"by_ranks": True}] if self._adds(method, collective) else [{}]
         if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
             return []
         alpha = {} if self.plain else {"alpha": self._alpha}
         sizes = (SIZES[0], 2**20) if method == "two-level" else SIZES[:1]  # by which it chooses how
         return [{"by_ranks": True, "size": size, **alpha} for size in sizes]
+
+    def _adds(self, method: str, collective: Collective) -> bool:
+        """Return whether a plan may be through switches that copy or add, which ranks alone cannot run."""
+        capable = not self.plain and bool(self.fabric.multicast | self.fabric.aggregation)
+        return method == "auto" and collective.like(ALLREDUCE) and capable
 
     def _time(self, plan: Plan, size: int) -> Fraction:
         return simulate(plan, size=size, alpha=self._alpha, bandwidth=self.bandwidth if self.plain else None).time

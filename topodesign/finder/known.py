@@ -141,8 +141,11 @@ def known_topologies(
     if known[0].best.name is not None:
         version = source.version(degree)
         known = [replace(one, version=version) for one in known]
-    if single:
-        known = [replace(known[0], better=better_size(source, found[0], objective.work, duplex=bidirectional))]
+    fronts = {front[0].nodes: front for front in found}
+    known = [
+        replace(one, better=better_size(source, fronts[one.nodes], objective.work, duplex=bidirectional))
+        for one in known
+    ]
     return Known(tuple(known), single)
 
 

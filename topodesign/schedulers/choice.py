@@ -19,7 +19,7 @@ from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers import ROUNDS, SCHEDULERS
-from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees
+from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees, why_skipped
 from topodesign.schedulers.forest import MAY_BE_FASTER
 from topodesign.schedulers.method import Method, Request, cost_in, planned
 
@@ -71,13 +71,19 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
         best = _beside_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
-        best = _beside_switches(best)
+        best = _through_switches(best, request, methods["in-network"])
     return best
 
 
-def _beside_switches(best: Plan) -> Plan:
-    """Return an allreduce that says what trees through switches which copy or add reach beside it."""
+def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
+    """Return the plan through switches which copy or add, if it has more bandwidth than an allreduce of ranks alone."""
     from topodesign.optima.alternatives import best_allreduce  # noqa: PLC0415  not for rounds
+
+    if why_skipped(method, request) is None:
+        for plan in method.make(request):
+            if plan.claim["algorithmic_bandwidth"] > best.claim["algorithmic_bandwidth"]:
+                ranks = format_rate(best.claim["algorithmic_bandwidth"])
+                return plan.saying(f"by ranks alone (--by-ranks) it is {ranks}")
 
     other = best_allreduce(best.fabric)
     reached = best.claim["algorithmic_bandwidth"]

@@ -27,7 +27,7 @@ def _make(request: Request) -> list[Plan]:
     if len(collective.parts) > 1 and not fixed:
         trees, kind = allreduce_schedule(fabric.topology, names=names)
         notes.append(kind)
-        if fabric.multicast | fabric.aggregation:
+        if fabric.multicast | fabric.aggregation and not request.by_ranks:
             notes.append(MAY_BE_FASTER)
     else:
         trees = tree_schedule(fabric.topology, spanning(collective, root), request.fixed_k, shard, names)
@@ -39,7 +39,7 @@ def _make(request: Request) -> list[Plan]:
     return [tree_plan(request, trees, made, *notes)]
 
 
-OPTIONS = frozenset({"root", "fixed_k", "shards", "only", "without"})
+OPTIONS = frozenset({"root", "fixed_k", "shards", "only", "without", "by_ranks"})
 METHOD = Method("forest", OPTIONS, TREE_COLLECTIVES, _make, movement="trees", fabrics=True)
 
 

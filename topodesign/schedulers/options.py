@@ -55,7 +55,7 @@ class ShapeOptions(TypedDict, total=False):
     by_ranks: Annotated[
         bool,
         Option(
-            "Of --method one-shot and two-level: no switch copies or adds, so that ranks alone can run it.",
+            "No switch copies or adds, so that ranks alone can run it: for auto, forest, one-shot and two-level.",
             Flag(),
             default=False,
         ),
