@@ -31,16 +31,28 @@ __all__ = [
     "together",
 ]
 
-_NONE = (("msccl", None), ("msccl-executor", None), ("rccl", None))  # their parsers know no such word
+_PARSERS = ("msccl", "msccl-executor", "rccl")  # which know no scatter and no gather
 
-ALLGATHER = Collective("allgather", (Movement("each", "all"),))
-REDUCE_SCATTER = Collective("reduce-scatter", (Movement("all", "each"),), labels=(("msccl", "reduce_scatter"),))
-ALLREDUCE = Collective("allreduce", (Movement("all", "each"), Movement("each", "all")))
-BROADCAST = Collective("broadcast", (Movement("root", "all"),))
-REDUCE = Collective("reduce", (Movement("all", "root"),))
-SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_NONE)
-GATHER = Collective("gather", (Movement("each", "root"),), labels=_NONE)
-ALL_TO_ALL = Collective("all-to-all", (Movement("each", "each"),))
+
+def _called(word: str, *runtimes: str, **other: str) -> tuple[tuple[str, str], ...]:
+    """Return what runtimes call a collective: the same word in all of them but some."""
+    return tuple((dict.fromkeys(runtimes, word) | other).items())
+
+
+ALLGATHER = Collective("allgather", (Movement("each", "all"),), labels=_called("allgather", *_PARSERS, "mscclpp"))
+REDUCE_SCATTER = Collective(
+    "reduce-scatter",
+    (Movement("all", "each"),),
+    labels=_called("reducescatter", *_PARSERS, "mscclpp", msccl="reduce_scatter"),
+)
+ALLREDUCE = Collective(
+    "allreduce", (Movement("all", "each"), Movement("each", "all")), labels=_called("allreduce", *_PARSERS, "mscclpp")
+)
+BROADCAST = Collective("broadcast", (Movement("root", "all"),), labels=_called("broadcast", *_PARSERS, "mscclpp"))
+REDUCE = Collective("reduce", (Movement("all", "root"),), labels=_called("reduce", *_PARSERS, "mscclpp"))
+SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_called("scatter", "mscclpp"))
+GATHER = Collective("gather", (Movement("each", "root"),), labels=_called("gather", "mscclpp"))
+ALL_TO_ALL = Collective("all-to-all", (Movement("each", "each"),), labels=_called("alltoall", *_PARSERS, "mscclpp"))
 
 COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
     {one.name: one for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)}

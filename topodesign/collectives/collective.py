@@ -79,8 +79,8 @@ class Collective:
     root: int | None = None  # the node of a collective that has one; None for others, and as long as it is not chosen
     # the members, ascending; None for all nodes that compute. Others may pass data on
     group: tuple[int, ...] | None = None
-    # pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has none
-    labels: tuple[tuple[str, str | None], ...] = ()
+    # pairs (runtime, what it calls the collective); other runtimes do not know it
+    labels: tuple[tuple[str, str], ...] = ()
     # where several groups do the same at once, each for itself: the members of each, ascending, in the order in which
     # they were given; ``group`` are then all of them together. None for one
     groups: tuple[tuple[int, ...], ...] | None = None
@@ -394,7 +394,7 @@ class Collective:
 
     def label(self, runtime: str) -> str | None:
         """Return what a runtime calls it, None if it does not know it."""
-        return dict(self.labels).get(runtime, self.name.replace("-", ""))
+        return dict(self.labels).get(runtime)
 
     # -- files --------------------------------------------------------------------------------------------------------
 

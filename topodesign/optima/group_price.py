@@ -13,7 +13,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
@@ -24,6 +24,7 @@ from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.flow_optimum import FLOWS
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
+from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.pricing.groups import degree_of, in_turn_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
@@ -179,6 +180,9 @@ def price_groups(
     fabric = part_of(as_fabric(place), without=without)
     groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
     wanted = as_collective(collective)
+    if not wanted.like(*TREE_COLLECTIVES, *FLOWS):
+        known = ", ".join(map(str, (*TREE_COLLECTIVES, *FLOWS)))
+        raise InfeasibleError(f"{wanted} in groups has no price; {known} have")
     if wanted.rooted != (root is not None):
         what = "needs a root in each group" if wanted.rooted else "has no root; leave it out"
         raise ParameterError(f"{wanted} {what}")

@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
-from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
+from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.plans.movement import INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.topology.topology import IntArray, Topology
 
-PATH_COLLECTIVES = tuple(
-    one for one in COLLECTIVES.values() if not any("all" in {m.source, m.destination} for m in one.movements)
-)
+PATH_COLLECTIVES = (SCATTER, GATHER, ALL_TO_ALL)
 """Those that paths can do: every block goes from one node to one."""
 MAX_WEIGHT = 2**31 - 1
 

@@ -89,7 +89,9 @@ def rescale(schedule: Rounds, units: int) -> Rounds:
 
 def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
     """Return the allreduce that runs a reduce-scatter and then an allgather, with the lcm of their units per shard."""
-    whole = replace(reduce_scatter.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=())
+    whole = replace(
+        reduce_scatter.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels
+    )
     if (reduce_scatter.collective, allgather.collective) != whole.parts:
         raise ScheduleError(
             "an allreduce is made of a reduce-scatter and an allgather, "

@@ -22,16 +22,14 @@ from topodesign.base.errors import ScheduleError
 from topodesign.base.memory import VARIABLE, memory_limit
 from topodesign.base.units import rounded_size
 from topodesign.base.wording import with_article
-from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.archive import MAX_ROWS
 from topodesign.plans.movement import FLAG, FRACTION, INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.plans.rounds import reduce_steps_fit
 from topodesign.topology.topology import IntArray, Topology
 
-TREE_COLLECTIVES = tuple(
-    one for one in COLLECTIVES.values() if all("all" in {m.source, m.destination} for m in one.movements)
-)
-"""Those that spanning trees can do: everything goes from one node to all, or from all to one."""
+TREE_COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
+"""Those that spanning trees can do: everything goes from one node to all, or from all to one; an allreduce in turn."""
 MAX_WEIGHT = 2**31 - 1
 _PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
 

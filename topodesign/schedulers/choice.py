@@ -53,10 +53,12 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         request = _only(request, chosen[0])
     if request.grouped and all(one.movement == "rounds" for one in chosen):
         request, ask = request.but(collective=request.among, only=(), group=(), placement=None, root=None), among
-    # Whoever was late is there when the first part of an allreduce is over.
-    after = request if request.ready is None else request.but(ready=None)
     whole = all(request.collective.like(*one.collectives) for one in chosen)
     steps = (request.collective,) if whole else request.collective.parts
+    if request.time_limit is not None and len(steps) > 1:  # the limit is for all searches together
+        request = request.but(time_limit=request.time_limit / len(steps))
+    # Whoever was late is there when the first part of an allreduce is over.
+    after = request if request.ready is None else request.but(ready=None)
     parts = [ask((after if place else request).asking(part), chosen) for place, part in enumerate(steps)]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"

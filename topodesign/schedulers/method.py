@@ -15,7 +15,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.latency import ALPHA
 from topodesign.base.options import with_fields
 from topodesign.base.units import Quantity, as_size
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.node_values import as_ready
@@ -248,14 +248,15 @@ class Request:
         return None if self.link_table is None else self.links_there(self.topology)
 
     def given(self) -> list[str]:
-        """Return the names of the options in use."""
-        named = [name for name in (*OPTIONS, "auto_chunks") if name not in EVERYONES]
-        return [
-            name
-            for name in named
-            if not any(getattr(self, name) is nothing for nothing in (None, False, ()))
-            or (name == "symmetric" and self.symmetric is False)
-        ]
+        """Return the names of the options in use: of those that say something else than what holds without them."""
+        found = []
+        for name in (*OPTIONS, "auto_chunks"):
+            value, default = getattr(self, name), OPTIONS[name].default if name in OPTIONS else False
+            nothing = value is None or value is default or (type(value) is type(default) and value == default)
+            empty = value is False or value == () if name != "symmetric" else False
+            if name not in EVERYONES and not nothing and not empty:
+                found.append(name)
+        return found
 
     def runtime(self, cost: Cost) -> Fraction:
         """Return how long rounds of a cost take for the size, latency and bandwidth that are asked for."""
@@ -337,7 +338,9 @@ class Method:
 
 
 def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
-    return all(one.like(*known) for one in collective.parts) or collective.like(*known)
+    """Whether a collective is known; an allreduce may be made of its two parts, others of several movements not."""
+    halves = collective.like(ALLREDUCE) and all(one.like(*known) for one in collective.parts)
+    return halves or collective.like(*known)
 
 
 def planned(topology: Topology, movement: Rounds | OrbitRounds, method: str, **more: Any) -> Plan:

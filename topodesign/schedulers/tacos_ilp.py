@@ -115,7 +115,7 @@ def synthesize_sends(
         return best, "bound" if setting.ending(best) <= least else "window", length
     outcome: Outcome = "solver"
     for layers in range(max(1, -(-least // length)), -(-setting.ending(best) // length) + 1):
-        sends, status = _solve(steps, layers, setting.at_first(), seconds - watch())
+        sends, status = _solve(steps, layers, setting.at_first(), lambda: seconds - watch())
         best = min(best, lean(setting, _recovered(steps, sends)), key=setting.ending)
         if status != "some":
             outcome = "limit" if status == "stopped" else outcome
@@ -134,7 +134,7 @@ def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[S
     setting = steps.setting
     held, sends = setting.at_first(), list[Send]()
     while any(not set(one.goals) <= set(has) for one, has in zip(setting.demands, held, strict=True)):
-        new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], left(), early=True)
+        new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], left, early=True)
         if not new:
             break
         after = max((one.start for one in sends), default=-1) + 1
@@ -184,15 +184,15 @@ class _Expanded:
 
 
 def _solve(
-    steps: _Steps, layers: int, held: list[dict[int, int]], seconds: float, *, early: bool = False
+    steps: _Steps, layers: int, held: list[dict[int, int]], left: Callable[[], float], *, early: bool = False
 ) -> tuple[list[Send], Literal["all", "some", "stopped"]]:
     """Return sends within so many steps that bring as many wanted chunks as can be; and whether these are all.
 
-    ``stopped`` says that there was no time to find out. With ``early`` it counts for every step how many chunks have
-    come, and how near others are to their only goals.
+    ``stopped`` says that there was no time to find out: ``left`` tells how many seconds there are. With ``early`` it
+    counts for every step how many chunks have come, and how near others are to their only goals.
     """
     setting = steps.setting
-    if len(setting.demands) * len(steps.lasts) * layers > MOST_SENDS or seconds <= 0:
+    if len(setting.demands) * len(steps.lasts) * layers > MOST_SENDS or left() <= 0:
         return [], "stopped"
     program = Program()
     network = _Expanded([], [], [], {})
@@ -200,6 +200,8 @@ def _solve(
     for number, one in enumerate(setting.demands):
         wanted += [(number, goal) for goal in one.goals if goal not in held[number]]
         network.add_chunk(steps, number, layers, held[number], early=early)
+        if left() <= 0:
+            return [], "stopped"
     if not network.sends:
         return [], "some"
     rows = [*network.rows, *(([(name, 1) for name in names], 1) for names in network.on_port.values())]
@@ -208,7 +210,7 @@ def _solve(
     column = [name for terms, _ in rows for name, _ in terms]
     factor = [value for terms, _ in rows for _, value in terms]
     program.add_rows(len(rows), Entries(row, column, factor), upper=[most for _, most in rows])
-    status = program.solve(seconds=seconds)
+    status = program.solve(seconds=max(0.0, left()))
     if not program.solved:
         return [], "stopped"
     taken = [network.sends[name] for name in np.flatnonzero(program.values()).tolist()]
@@ -238,6 +240,8 @@ def _sound(steps: _Steps, sends: list[Send], held: list[dict[int, int]]) -> list
 
 
 def _make(request: Request) -> list[Plan]:
+    watch = Stopwatch()
+    limit = float(SECONDS if request.time_limit is None else request.time_limit)
     where, setting = setting_of(request)
     known, quick = greedy(request, setting)
     length = None
@@ -248,7 +252,7 @@ def _make(request: Request) -> list[Plan]:
         known,
         length=length,
         window=request.window,
-        seconds=float(SECONDS if request.time_limit is None else request.time_limit),
+        seconds=limit - watch(),  # what is known may take all of it, and is the plan then
     )
     timed = written(setting, sends)
     unit = setting.tick

@@ -24,6 +24,8 @@ from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
+from topodesign.plans.paths import PATH_COLLECTIVES
+from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.topology.topology import IntArray
 
 MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
@@ -77,6 +79,9 @@ def problem_of(
     ``costs`` are those of a unit of data on links of each class, nothing if they do not matter; ``mirrored`` says
     whether what automorphisms exchange is solved once.
     """
+    if not collective.like(*TREE_COLLECTIVES, *PATH_COLLECTIVES):
+        known = ", ".join(map(str, (*TREE_COLLECTIVES, *PATH_COLLECTIVES)))
+        raise InfeasibleError(f"no fluid program of {collective} is known; there are those of {known}")
     if not mirrored and len(fabric.compute) > MOST_APART:
         raise ParameterError(f"node by node it is solved for {MOST_APART} nodes at most; leave --standard out")
     root = collective.root

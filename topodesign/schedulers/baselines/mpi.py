@@ -22,7 +22,6 @@ from topodesign.collectives import (
     ALLGATHER,
     ALLREDUCE,
     BROADCAST,
-    COLLECTIVES,
     GATHER,
     REDUCE,
     REDUCE_SCATTER,
@@ -180,9 +179,9 @@ def scatter_allgather(topology: Topology, collective: Collective) -> Made:
     return in_rounds(topology, collective, parts, steps, volume, units=nodes)
 
 
-_ALL = tuple(COLLECTIVES.values())
 _OF_ALL = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
 _ROOTED = (BROADCAST, REDUCE, SCATTER, GATHER)
+_ALL = (*_OF_ALL, *_ROOTED, ALL_TO_ALL)
 METHODS = {
     one.name: one
     for one in (
