@@ -22,10 +22,12 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.fluid.fluid_optimum import fluid_optimum
+from topodesign.optima.fluid.network import network_of
+from topodesign.optima.fluid.symmetry import find_symmetry as find_automorphisms
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import throughput
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
-from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.symmetry import Symmetry, orbits_under
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
@@ -110,7 +112,8 @@ def single_failures(
     collective
         Allgather, reduce-scatter or allreduce.
     method
-        ``auto`` or ``forest``, with switches that only forward; ``fluid`` where they copy and add as the fabric says.
+        ``forest``, with switches that only forward; ``fluid`` where they copy and add as the fabric says, and links
+        share limits; ``auto``: ``forest``, but where links share limits.
     progress
         Called with the share that is done.
 
@@ -129,7 +132,7 @@ def single_failures(
     as_choice("method", method, ("auto", "forest", "fluid"))
 
     def best(where: Fabric) -> Fraction:
-        if method == "fluid":
+        if method == "fluid" or (method == "auto" and where.shared):
             return fluid_optimum(Question(where, kind)).bandwidth
         return throughput(where, kind).bandwidth
 
@@ -199,9 +202,13 @@ def _failing(fabric: Fabric) -> dict[str, Links]:
 
 
 def _symmetry(fabric: Fabric) -> Symmetry:
-    """Return the symmetry of a fabric that also keeps what switches can do."""
+    """Return the symmetry of a fabric that also keeps what switches can do, and limits that links share."""
     here = fabric.topology
     check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
+    if fabric.shared:
+        generators = find_automorphisms(network_of(fabric)).generators
+        first = orbits_under(here.nodes, generators)
+        return Symmetry(here.nodes, tuple(np.unique(first).tolist()), lambda: generators)
     plain = Topology.from_arrays(here.nodes, here.src, here.dst, here.capacity)
     able = (here.switches, fabric.multicast, fabric.aggregation, fabric.memory)
     colours = [sum((node in some) << bit for bit, some in enumerate(able)) for node in range(here.nodes)]

@@ -21,11 +21,11 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.flow_optimum import FLOWS
+from topodesign.optima.flow_optimum import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.plans.trees import TREE_COLLECTIVES
-from topodesign.pricing.groups import degree_of, in_turn_of
+from topodesign.pricing.groups import degree_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 
@@ -188,8 +188,6 @@ def price_groups(
         raise ParameterError(f"{wanted} {what}")
     done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
     done.members(fabric.topology.nodes, fabric.topology.switches)
-    if wanted.like(*FLOWS):
-        fabric.check_unshared(f"the price of {wanted} in groups")
     return _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
 
 
@@ -223,10 +221,22 @@ def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Frac
 def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
     """Return what a collective of one phase takes, with switches that only forward."""
     if collective.like(*FLOWS):
-        price = in_turn_of(fabric.topology, collective, others)
+        price = degree_of(fabric.topology) * _routed(fabric, collective, others)
         return _Solved(price, price, range(len(collective.single)))
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     return _solved(plain, collective, others)
+
+
+def _routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
+    """Return the time of a collective that is neither copied nor added up, the whole data being one."""
+    inside = others == "vanish"
+    if inside and not fabric.topology.switches and not fabric.shared:  # the links of groups have none in common
+        times = [
+            best_flow(fabric, one, {}, inside=True).time / one.shards(len(one.group or ())) for one in collective.single
+        ]
+        return max(times)
+    shards = collective.shards(len(collective.members(fabric.topology.nodes, fabric.topology.switches)))
+    return best_flow(fabric, collective, {}, inside=inside).time / shards
 
 
 def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction:

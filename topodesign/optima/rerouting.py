@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.flow_optimum import fabric_limits
 from topodesign.optima.forest.repair import remaining
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.topology.topology import IntArray
@@ -35,7 +36,7 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
     collective, named = remaining(paths.collective, known), _renamed(paths, known, topology.nodes)
     scale = _ROUNDS if paths.units * _ROUNDS <= MAX_WEIGHT and int(paths.weight.max()) * _ROUNDS <= MAX_WEIGHT else 1
     links = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
-    load, kept = np.zeros(len(links)), list[tuple[int, int, tuple[int, ...]]]()
+    load, kept = _Loads(left), list[tuple[int, int, tuple[int, ...]]]()
     torn: dict[int, dict[tuple[int, int], int]] = defaultdict(lambda: defaultdict(int))  # by source: block, goal
     hops, starts = known[paths.hop].tolist(), paths.hop_start.tolist()
     for block, weight, (start, end) in zip(paths.block.tolist(), paths.weight.tolist(), pairwise(starts), strict=True):
@@ -47,7 +48,7 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
         stays = int(weight * scale * share)
         if stays:
             kept.append((int(named[block]), stays, tuple(way)))
-            load[over] += stays
+            load.add(over, stays)
         if stays < weight * scale:
             torn[way[0]][int(named[block]), way[-1]] += weight * scale - stays
     for turn in range(_ROUNDS):
@@ -57,7 +58,7 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
             for (block, goal), part in parts.items():
                 if part:
                     way = _way(left, above, source, goal)
-                    load[[links[pair] for pair in pairwise(way)]] += part
+                    load.add([links[pair] for pair in pairwise(way)], part)
                     kept.append((block, part, way))
     if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
         raise TooLargeError("the paths need more than 31 bits of weight")
@@ -84,13 +85,33 @@ def _amounts(paths: Paths, known: IntArray) -> tuple[int, ...] | None:
     return tuple(amounts)
 
 
-def _cheapest(left: Fabric, load: NDArray[np.float64], source: int, weight: int) -> IntArray:
+class _Loads:
+    """What links carry so far, and what those carry together that share limits."""
+
+    def __init__(self, left: Fabric) -> None:
+        self.of_links = np.zeros(len(left.topology.src))
+        self.limits = [(list(limit.links), float(limit.room)) for limit in fabric_limits(left)]
+        self.capacity = left.topology.capacity
+
+    def add(self, links: Sequence[int], weight: int) -> None:
+        """Add a weight to some links."""
+        self.of_links[list(links)] += weight
+
+    def with_more(self, weight: int) -> NDArray[np.float64]:
+        """Return how full every link, or the fullest limit that it shares, would be with so much more on it."""
+        full: NDArray[np.float64] = (self.of_links + weight) / self.capacity
+        for links, room in self.limits:
+            full[links] = np.maximum(full[links], (self.of_links[links].sum() + weight) / room)
+        return full
+
+
+def _cheapest(left: Fabric, load: _Loads, source: int, weight: int) -> IntArray:
     """Return the vertex before each on the cheapest ways from a source, below 0 where there is none."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
     topology = left.topology
-    full = (load + weight) / topology.capacity
+    full = load.with_more(weight)
     price = (full / full.max()) ** _STEEP + 1e-9
     graph = csr_array((price, (topology.src, topology.dst)), shape=(topology.nodes, topology.nodes))
     above: IntArray = dijkstra(graph, indices=source, return_predecessors=True)[1]

@@ -18,7 +18,7 @@ from topodesign.base.units import Quantity, as_size, format_time
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.optima.flow_optimum import best_flow, traffic_on
+from topodesign.optima.flow_optimum import best_flow, fabric_limits, traffic_on
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
 from topodesign.solve.flows.paths import path_flow, taken_apart
@@ -169,7 +169,6 @@ def price_uneven(
     """
     known = as_place(place)
     fabric = as_fabric(known, None if bandwidth is None or isinstance(known, Fabric) else bandwidth)
-    fabric.check_unshared("the price of uneven traffic")
     if bandwidth is not None and known is fabric:
         raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
@@ -203,6 +202,8 @@ def _over_even_paths(place: Topology | Fabric, demand: IntArray) -> tuple[Fracti
                 for pair in itertools.pairwise(path):
                     loads[number[pair]] += amount * part
     kept = max(load / room for load, room in zip(loads, rooms, strict=True))
+    for limit in () if isinstance(place, Topology) else fabric_limits(place):
+        kept = max(kept, sum((loads[link] for link in limit.links), Fraction(0)) / limit.room)
     return Fraction(int(demand.sum()), nodes * (nodes - 1)) * even, kept
 
 

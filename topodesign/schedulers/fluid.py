@@ -21,7 +21,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
-from topodesign.optima.flow_optimum import FLOWS, best_flow
+from topodesign.optima.flow_optimum import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
@@ -55,11 +55,10 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     """Return the plan of an all-to-all whose blocks differ in size."""
     if not collective.like(ALL_TO_ALL) or collective.groups is not None or request.grouped or request.chunks:
         raise ParameterError("--shards is for an all-to-all of all nodes, without --group and --chunks, and for trees")
-    fabric.check_unshared("a plan of uneven traffic")
     demand = as_demand(request.shards, fabric).amounts
     sources = np.flatnonzero(demand.any(axis=1))
     try:
-        flow = demand_flow(fabric.topology, sources, demand[sources])
+        flow = demand_flow(fabric.topology, sources, demand[sources], limits=fabric_limits(fabric))
     except UnreachableError as error:
         ends = fabric.names[error.source], fabric.names[error.goal]
         raise InfeasibleError(f"no collective exists: there is no way from {ends[0]} to {ends[1]}") from None

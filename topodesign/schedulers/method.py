@@ -253,7 +253,7 @@ class Request:
         for name in (*OPTIONS, "auto_chunks"):
             value, default = getattr(self, name), OPTIONS[name].default if name in OPTIONS else False
             nothing = value is None or value is default or (type(value) is type(default) and value == default)
-            empty = value is False or value == () if name != "symmetric" else False
+            empty = name != "symmetric" and (value is False or (isinstance(value, tuple) and not value))
             if name not in EVERYONES and not nothing and not empty:
                 found.append(name)
         return found

@@ -15,6 +15,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import format_rate
 from topodesign.base.wording import counted, listed
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.part import listed as as_list
 from topodesign.optima.forest.repair import repaired
@@ -115,7 +116,6 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
             f"{' '.join(f'--without {shlex.quote(one)}' for one in gone)}"
         )
     fabric = plan.fabric
-    fabric.check_unshared(f"a repair of {plan.kind}")
     left = part_of(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
@@ -128,8 +128,19 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     if isinstance(moved, Paths):
         paths = rerouted(moved, left, order, slower)
         return _told(plan, Plan(left, paths, path_claim(left, paths)), gone, begun)
-    trees = repaired(moved, left.topology, order, (left.aggregation, left.multicast), slower)
+    trees = within_limits(left, repaired(moved, left.topology, order, (left.aggregation, left.multicast), slower))
     return _told(plan, Plan(left, trees, tree_figures(left, trees).claim()), gone, begun)
+
+
+def within_limits(fabric: Fabric, trees: Trees) -> Trees:
+    """Return trees at a rate that also keeps limits that links share."""
+    phases = trees.link_loads.sum(axis=0, keepdims=True) if trees.concurrent else trees.link_loads
+    rates = [
+        limit.bandwidth / fabric.unit / most
+        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
+        if (most := max(sum(phase[list(links)].tolist()) for phase in phases))
+    ]
+    return replace(trees, rate=min([trees.rate, *rates])) if rates else trees
 
 
 def _told(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:

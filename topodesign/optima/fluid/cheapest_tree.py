@@ -149,8 +149,16 @@ class Ways:
         return arcs[::-1]
 
     def between(self, ends: list[int]) -> NDArray[Any]:
-        """Return the weights of the cheapest paths between some of the ends."""
-        return self.distance[np.ix_([self._row[vertex] for vertex in ends], ends)]
+        """Return what the cheapest paths between some ends weigh; where there is none, more than any tree."""
+        between = self.distance[np.ix_([self._row[vertex] for vertex in ends], ends)]
+        missing = between >= self.far
+        if not missing.any():
+            return between
+        most = self.far * (self.network.vertices + 1)
+        if most * (len(ends) + 1) >= _LARGEST:
+            between = between.astype(object)
+        between[missing] = most
+        return between
 
     def proven(self) -> bool:
         """Whether no arc would shorten a path: so no path is cheaper than is said."""
@@ -181,7 +189,8 @@ def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple
     """Return weight and parents of the cheapest tree over the nodes and these relays, less relays that lead nowhere."""
     ends = list(dict.fromkeys([root, *ways.network.nodes.tolist(), *relays]))
     prices = ways.between(ends)
-    prices[0] += single * ways.far * len(ends)  # so dear that one edge is cheaper than two
+    dear = single * ways.far * (ways.network.vertices + 1)  # so that one edge is cheaper than two
+    prices[0] += dear
     found = cheapest_arborescence(prices, 0)
     if proven_price(found, prices, 0) != found.price:
         raise RuntimeError("the cheapest arborescence is not proven")
@@ -191,7 +200,7 @@ def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple
             del parent[relay]
     row = {vertex: at for at, vertex in enumerate(ends)}
     weight = sum(int(prices[row[above], row[vertex]]) for vertex, above in parent.items())
-    return weight - single * ways.far * len(ends), parent
+    return weight - dear, parent
 
 
 def _outwards(parent: dict[int, int], root: int) -> list[int]:

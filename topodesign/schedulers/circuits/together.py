@@ -1,17 +1,19 @@
 """Groups that run at once, whose circuits change together: what each does by itself, put side by side phase by phase.
 
 What copies begins together, and what adds ends together. A group that has fewer topologies than others keeps its last
-(of what adds: has its first before its time), and one that has fewer steps in a phase waits there. So y of a step is
-that of the group with the fullest port, and no group is slower than the slowest of what was chosen.
+(of what adds: has its first before its time) and spreads over all those phases what it sends in it, where that takes
+less time; one that has fewer steps in a phase waits there. So y of a step is that of the group with the fullest port,
+and no group is slower than the slowest of what was chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate, product, zip_longest
+from itertools import accumulate, pairwise, product, zip_longest
 
 import numpy as np
 
@@ -20,12 +22,14 @@ from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases, Rounds
+from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.circuits.bounds import Room, Work
 from topodesign.schedulers.circuits.published import Half, Option, in_turn, published
 from topodesign.schedulers.circuits.sequence import right
 from topodesign.topology.topology import IntArray
 
 _MOST_WAYS = 4096  # to choose a plan for each size that are tried
+_MOST_PARTS = 24  # of a unit, that is spread over phases
 
 
 def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Option]:
@@ -48,11 +52,7 @@ def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Opti
     """
 
     def time(chosen: Sequence[Option]) -> Fraction:
-        steps, factor, changes = 0, Fraction(0), 0
-        for half in range(2):
-            counts, levels = common([one.halves[half] for one in chosen])
-            steps, factor, changes = steps + sum(counts), factor + sum(levels), changes + max(0, len(counts) - 1)
-        return work.time(steps, factor, changes)
+        return _time(chosen, work)
 
     def fastest(among: Sequence[Sequence[Option]]) -> list[tuple[Option, ...]]:
         most = max(1, int(_MOST_WAYS ** (1 / len(among))))
@@ -62,7 +62,79 @@ def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Opti
     found = fastest(options) + fastest([[one for one in some if not one.moved.changes] for some in options])
     by_name = [{one.name: one for one in some} for some in options]
     found += [tuple(some[name] for some in by_name) for name in by_name[0] if all(name in some for some in by_name)]
-    return list({tuple(map(id, one)): one for one in found}.values())
+    every = {tuple(map(id, one)): one for one in found}.values()
+    return [_spread_over_phases(one, work) for one in every]
+
+
+def _time(chosen: Sequence[Option], work: Work) -> Fraction:
+    """Return how long groups take that do these at once."""
+    steps, factor, changes = 0, Fraction(0), 0
+    for half in range(2):
+        counts, levels = common([one.halves[half] for one in chosen])
+        steps, factor, changes = steps + sum(counts), factor + sum(levels), changes + max(0, len(counts) - 1)
+    return work.time(steps, factor, changes)
+
+
+def _spread_over_phases(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]:
+    """Return the same, where groups that are done early send a part in each step or phase of the others, if faster."""
+    for half in range(2):
+        for at, one in enumerate(chosen):
+            others = [other.halves[half] for other in (*chosen[:at], *chosen[at + 1 :])]
+            own = one.halves[half]
+            counts, levels = common(others)
+            if not own or len(counts) < len(own):
+                continue
+            begins = list(accumulate(counts, initial=0))[len(own) - 1 :]
+            there = [levels[lo:hi] for lo, hi in pairwise(begins)]
+            if len(own[-1]) > 1:  # several steps are spread over phases alone
+                there = [[sum(some, Fraction(0))] for some in there]
+            slots, total = sum(map(len, there)), sum(map(sum, there), Fraction(0))
+            if slots < 2 or not total:
+                continue
+            shares = [[part / total for part in some] for some in there]
+            if math.lcm(*(share.denominator for some in shares for share in some)) > _MOST_PARTS:
+                shares = [[Fraction(1, slots)] * len(some) for some in there]
+            other = (*chosen[:at], _spread(one, half, shares), *chosen[at + 1 :])
+            if _time(other, work) < _time(chosen, work):
+                chosen = other
+    return chosen
+
+
+def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Option:
+    """Return the plan whose outermost topology of a half stays, and whose last steps there are done several times.
+
+    ``shares``: of every unit, what is sent each time: for the phases of one topology, outwards, those of its turns.
+    """
+    each = [share for some in shares for share in some]
+    moved, parts = one.moved, math.lcm(*(share.denominator for share in each))
+    outer = moved.changes if half else 0
+    begin = max(int(moved.first_step[outer]), moved.reduce_steps + 1 if half else 1)
+    last = moved.steps if half else min([moved.reduce_steps, *(int(first) - 1 for first in moved.first_step[1:2])])
+    length, more = last + 1 - begin, len(each) - 1
+    mine = (moved.step >= begin) & (moved.step <= last)
+    later = 0 if half else more * length  # by which all others move back
+    whole = (moved.step[~mine] + later, moved.lo[~mine] * parts, moved.hi[~mine] * parts)
+    rows = [(whole[0], moved.src[~mine], moved.dst[~mine], moved.block[~mine], *whole[1:])]
+    count = (moved.hi - moved.lo)[mine]
+    unit = np.concatenate([np.arange(lo, hi) for lo, hi in zip(moved.lo[mine], moved.hi[mine], strict=True)])
+    cuts = [int(cut * parts) for cut in accumulate(each, initial=Fraction(0))]
+    for turn, (lo, hi) in enumerate(pairwise(cuts)):
+        step = np.repeat(moved.step[mine] + later + (turn if half else -turn) * length, count)
+        ends = (np.repeat(column[mine], count) for column in (moved.src, moved.dst, moved.block))
+        rows.append((step, *ends, unit * parts + lo, unit * parts + hi))
+    made = assemble(moved.collective, moved.nodes, moved.units * parts, moved.steps + more * length, rows)
+    made = made.having(reduce_steps=moved.reduce_steps + later)
+    circuits = [moved.circuits_of(phase) for phase in range(moved.changes + 1)]
+    again = [moved.circuits_of(outer)] * (len(shares) - 1)
+    turns = length * np.cumsum([len(some) for some in shares])  # steps up to the end of each phase, outwards
+    if half:
+        circuits, first = circuits + again, np.append(moved.first_step, begin + turns[:-1])
+    else:
+        new = 1 + int(turns[-1]) - turns[::-1]  # first steps, the outermost first
+        circuits, first = again + circuits, np.append(new, moved.first_step[1:] + later)
+    movement = Phases.of(made, circuits, first, ports=moved.ports, duplex=moved.duplex)
+    plan = replace(one.plan, movement=movement)
+    return Option(one.name, one.source, right(replace(plan, claim=dict(kind_of(plan).measures()))))
 
 
 def all_in_groups(

@@ -1,0 +1,180 @@
+"""Limits that links share, whatever is asked of a fabric that has them: held against other linear programs."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.solve.flows.test_program import by_pairs
+from topodesign.base.errors import InfeasibleError, TopologyError
+from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
+from topodesign.fabrics.part import part_of
+from topodesign.optima.failures import single_failures
+from topodesign.optima.flow_optimum import fabric_limits
+from topodesign.optima.group_price import price_groups
+from topodesign.optima.uneven import price_uneven
+from topodesign.plans.paths import Paths
+from topodesign.plans.replay.plans import verify
+from topodesign.pricing.groups import degree_of
+from topodesign.report.comparison.methods import compare_methods
+from topodesign.schedulers.failure_plans import replan
+from topodesign.schedulers.scheduling import schedule
+
+EVERY = [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.thorough) for seed in range(60)]
+
+
+def drawn(seed: int, nodes: int = 4) -> Fabric:
+    """Nodes in a circle both ways and across, with or without a switch in their midst, and one or two shared limits."""
+    rng = np.random.default_rng(seed)
+    names, switches = [f"n{at}" for at in range(nodes)], ["s"] * int(rng.integers(0, 2))
+    pairs = {(a, b): int(rng.integers(1, 6)) for a, b in zip(names, [*names[1:], names[0]], strict=True)}
+    for a, b in itertools.combinations(names, 2):
+        if (a, b) not in pairs and (b, a) not in pairs and rng.random() < 0.4:
+            pairs[a, b] = int(rng.integers(1, 6))
+    for a in names if switches else ():
+        pairs[a, "s"] = int(rng.integers(1, 6))
+    every = [(*ends, rate) for (a, b), rate in pairs.items() for ends in ((a, b), (b, a))]
+    shared = []
+    for at in range(int(rng.integers(1, 3))):
+        some = rng.permutation(len(every))[: int(rng.integers(2, 5))]
+        most = sum(every[one][2] for one in some)
+        room = Fraction(int(rng.integers(1, 2 * most)), 2)
+        shared.append(Shared(f"limit{at}", room, tuple(every[one][:2] for one in some)))
+    links = [FabricLink(a, b, Fraction(rate)) for a, b, rate in every]
+    return Fabric.from_links("drawn", names, switches, links, shared=shared)
+
+
+def spanning_time(fabric: Fabric) -> float:
+    """Seconds of an allgather of a byte a node over trees: parts of links that let a flow from all into every node."""
+    from scipy.optimize import linprog
+
+    topology, nodes = fabric.topology, fabric.compute
+    links, sinks = len(topology.src), len(nodes)
+    count = links * (sinks + 1) + 1  # a part of every link, a flow to every node within it, and the time
+    equal, wanted, most = list[NDArray[np.float64]](), list[float](), list[NDArray[np.float64]]()
+    for at, sink in enumerate(nodes):
+        for vertex in range(topology.nodes):
+            if vertex != sink:
+                row = np.zeros(count)
+                row[links * (at + 1) : links * (at + 2)] = 1.0 * (topology.src == vertex) - (topology.dst == vertex)
+                equal.append(row)
+                wanted.append(float(vertex in nodes))
+        for link in range(links):
+            row = np.zeros(count)
+            row[links * (at + 1) + link], row[link] = 1, -1
+            most.append(row)
+    for switch in topology.switches:
+        row = np.zeros(count)
+        row[:links] = 1.0 * (topology.src == switch) - (topology.dst == switch)
+        equal.append(row)
+        wanted.append(0)
+    rooms = [*(((link,), room) for link, room in enumerate(topology.capacity.tolist())), *fabric_limits(fabric)]
+    for some, room in rooms:
+        row = np.zeros(count)
+        row[list(some)], row[-1] = 1, -float(room)
+        most.append(row)
+    cost = np.zeros(count)
+    cost[-1] = 1
+    found = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=np.array(equal), b_eq=wanted)
+    return float(found.fun) / float(fabric.unit) if found.status == 0 else np.inf
+
+
+def matrix(fabric: Fabric, seed: int) -> NDArray[np.int64]:
+    rng, nodes = np.random.default_rng(seed), len(fabric.compute)
+    demand = rng.integers(0, 6, (nodes, nodes))
+    demand[0, 1] += 1
+    np.fill_diagonal(demand, 0)
+    return demand
+
+
+def over_all(fabric: Fabric, demand: NDArray[np.int64]) -> NDArray[np.int64]:
+    whole = np.zeros((fabric.topology.nodes,) * 2, dtype=np.int64)
+    whole[np.ix_(fabric.compute, fabric.compute)] = demand
+    return whole
+
+
+@pytest.mark.parametrize("seed", EVERY)
+def test_uneven_traffic(seed: int) -> None:
+    fabric = drawn(seed)
+    demand = matrix(fabric, seed)
+    least = by_pairs(
+        fabric.topology, over_all(fabric, demand), [0] * len(fabric.topology.src), limits=fabric_limits(fabric)
+    )
+    found = price_uneven(fabric, demand, piece=1)
+    assert float(found.seconds) == pytest.approx(least / float(fabric.unit), rel=1e-7)
+    assert found.regret is not None
+    assert found.regret >= 1
+    plan = schedule(fabric, "all-to-all", method="fluid", shards=demand)
+    assert verify(plan).ok
+    assert "proven" in plan.notes[0]
+    assert isinstance(plan.movement, Paths)
+    loads = [Fraction(load, plan.movement.units) for load in plan.movement.loads.tolist()]
+    rooms = [*(((link,), room) for link, room in enumerate(fabric.topology.capacity.tolist())), *fabric_limits(fabric)]
+    assert max(sum(loads[link] for link in some) / room for some, room in rooms) == found.flow.time
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+@pytest.mark.parametrize("seed", EVERY)
+def test_groups(seed: int, collective: str) -> None:
+    """Two groups of two, over all that is there."""
+    fabric = drawn(seed)
+    groups, demand = [("n0", "n2"), ("n1", "n3")], np.zeros((4, 4), dtype=np.int64)
+    ends = {"all-to-all": [(0, 2), (2, 0), (1, 3), (3, 1)], "scatter": [(0, 2), (1, 3)], "gather": [(2, 0), (3, 1)]}
+    demand[tuple(np.array(ends[collective]).T)] = 1
+    least = by_pairs(
+        fabric.topology, over_all(fabric, demand), [0] * len(fabric.topology.src), limits=fabric_limits(fabric)
+    )
+    root = None if collective == "all-to-all" else "first"
+    found = price_groups(fabric, collective, groups, root=root)
+    shards = 2  # blocks that a root, or a node with its own, has
+    assert float(found.bandwidth) == pytest.approx(degree_of(fabric.topology) * least / shards, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", EVERY)
+def test_failures(seed: int) -> None:
+    """Every failure by itself, and those that are said to be alike cost the same."""
+    fabric = drawn(seed)
+    found = single_failures(fabric, "allgather")
+    assert float(found.bandwidth) == pytest.approx(len(fabric.compute) / spanning_time(fabric), rel=1e-7)
+    for one in found.parts:
+        try:
+            left = part_of(fabric, without=one.first)
+            rate = len(left.compute) / spanning_time(left)
+        except (InfeasibleError, TopologyError):
+            rate = 0.0
+        assert float(one.bandwidth or 0) == pytest.approx(rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", EVERY)
+def test_methods(seed: int) -> None:
+    """The bound is that of the program, and the plan of the fluid method reaches it."""
+    fabric = drawn(seed)
+    found = compare_methods(fabric, "allgather", methods=["fluid"])
+    rate = 8 * len(fabric.compute) / spanning_time(fabric)
+    assert float(found.bandwidth / found.factor) == pytest.approx(rate, rel=1e-7)
+    (fluid,) = found.methods
+    assert fluid.verified
+    assert fluid.bandwidth == found.factor
+
+
+@pytest.mark.parametrize("seed", EVERY)
+def test_repairs(seed: int, tmp_path: Path) -> None:
+    """A plan of what is left keeps the limits, and is no faster than the program says."""
+    fabric = drawn(seed)
+    for collective in ("allgather", "all-to-all"):
+        plan = schedule(fabric, collective)
+        repaired = replan(plan, without="n0-n1")
+        assert verify(repaired.plan).ok
+        left = repaired.plan.fabric
+        if collective == "allgather":
+            most = len(left.compute) / spanning_time(left)
+        else:
+            everyone = over_all(left, 1 - np.eye(len(left.compute), dtype=np.int64))
+            time = by_pairs(left.topology, everyone, [0] * len(left.topology.src), limits=fabric_limits(left))
+            most = len(left.compute) * float(left.unit) / time
+        assert 0 < float(repaired.bandwidth) <= most * (1 + 1e-7) <= float(repaired.bound) * (1 + 2e-7)
