@@ -22,7 +22,7 @@ from topodesign.plans.group_ops import alongside, carried_over
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Phases, Rounds
-from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.rounds_ops import Part, assemble
 from topodesign.schedulers.circuits.bounds import Room, Work
 from topodesign.schedulers.circuits.published import Half, Option, in_turn, published
 from topodesign.schedulers.circuits.sequence import right
@@ -113,15 +113,15 @@ def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Opt
     length, more = last + 1 - begin, len(each) - 1
     mine = (moved.step >= begin) & (moved.step <= last)
     later = 0 if half else more * length  # by which all others move back
-    whole = (moved.step[~mine] + later, moved.lo[~mine] * parts, moved.hi[~mine] * parts)
-    rows = [(whole[0], moved.src[~mine], moved.dst[~mine], moved.block[~mine], *whole[1:])]
+    old = moved.rounds.rows(~mine)
+    rows: list[Part] = [(old.step + later, old.src, old.dst, old.block, old.lo * parts, old.hi * parts)]
     count = (moved.hi - moved.lo)[mine]
     unit = np.concatenate([np.arange(lo, hi) for lo, hi in zip(moved.lo[mine], moved.hi[mine], strict=True)])
     cuts = [int(cut * parts) for cut in accumulate(each, initial=Fraction(0))]
     for turn, (lo, hi) in enumerate(pairwise(cuts)):
         step = np.repeat(moved.step[mine] + later + (turn if half else -turn) * length, count)
-        ends = (np.repeat(column[mine], count) for column in (moved.src, moved.dst, moved.block))
-        rows.append((step, *ends, unit * parts + lo, unit * parts + hi))
+        src, dst, block = (np.repeat(column[mine], count) for column in (moved.src, moved.dst, moved.block))
+        rows.append((step, src, dst, block, unit * parts + lo, unit * parts + hi))
     made = assemble(moved.collective, moved.nodes, moved.units * parts, moved.steps + more * length, rows)
     made = made.having(reduce_steps=moved.reduce_steps + later)
     circuits = [moved.circuits_of(phase) for phase in range(moved.changes + 1)]
