@@ -84,6 +84,7 @@ from topodesign.report.first_use import warm as warm
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot
 from topodesign.report.schemas.documents import json_schema as json_schema
+from topodesign.runtime.calls import check_call as check_call
 from topodesign.runtime.chakra.check import check_traces as check_traces
 from topodesign.runtime.check import check_file as check_file
 from topodesign.runtime.doctor import doctor as doctor

@@ -46,11 +46,11 @@ from topodesign.pricing.mix import read_mix
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.pricing.training.model import as_model
 from topodesign.report.design.reading import read_request
+from topodesign.runtime.calls import about_program
 from topodesign.runtime.chakra.check import expected_time
 from topodesign.runtime.chakra.network import read_network
 from topodesign.runtime.chakra.traces import read_trace
 from topodesign.runtime.check import check_file
-from topodesign.runtime.doctor import about_program
 from topodesign.runtime.jax.check import check_module_file
 from topodesign.runtime.manifest import MANIFEST, read_manifest
 from topodesign.runtime.msccl.parse import parse_xml
@@ -311,7 +311,7 @@ READERS = (
     Reader("runtime/manifest", MANIFEST, by_phase, read_manifest),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/chakra/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
-    Reader("runtime/doctor", "p.json", PLAN.encode, about_program),
+    Reader("runtime/calls", "p.json", PLAN.encode, about_program),
     Reader("runtime/chakra/network", "n.yml", lambda: traces()["network.yml"], read_network),
     Reader("runtime/chakra/check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),

@@ -21,8 +21,9 @@ from tests.samples import logs
 from tests.samples.logs import call, info, plus, trace, warn
 from topodesign.base.errors import FileFormatError
 from topodesign.compiler.compilation import compile_plan
-from topodesign.runtime.diagnosis import About, Diagnosis
-from topodesign.runtime.doctor import LONGEST_LINE, about_program, diagnose, doctor
+from topodesign.runtime.calls import About, about_program
+from topodesign.runtime.diagnosis import Diagnosis
+from topodesign.runtime.doctor import LONGEST_LINE, diagnose, doctor
 from topodesign.runtime.rules import SIGNS
 from topodesign.schedulers.scheduling import schedule
 
@@ -146,7 +147,7 @@ REASONS: dict[str, dict[str, Any]] = {
     "it is for calls in place": {"recv": 0x7F0000100000},
     "it is for 1024 bytes and more": {"count": 12},
     "it is for at most 67108864 bytes": {"count": 12 * 2**21},
-    "the bytes are no multiple of its 12 chunks": {"count": 2**18 + 1},
+    "its 262145 elements are no multiple of the 12 chunks of the program": {"count": 2**18 + 1},
     "programs add, multiply, or take the smaller or larger": {"op": 4, "count": THREE},
     "it is an allreduce": {"name": "Broadcast", "count": THREE},
 }

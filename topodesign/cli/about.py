@@ -12,24 +12,45 @@ from topodesign.cli.answers import Command, json_option, print_answer, show, tel
 from topodesign.cli.options import FOLDER, PATH, jobs_option, option
 from topodesign.cli.progress import progress_bar
 
+RUNTIMES = ("msccl", "msccl-executor", "msccl-executor-256", "rccl")
+
 
 @click.command(name="doctor", cls=Command)
-@click.argument("log", type=PATH)
+@click.argument("log", type=PATH, required=False)
 @option(
     "--program",
     "The program that should have run, MSCCL XML or an MSCCL++ plan: each kind of calls is held against it.",
     type=PATH,
 )
+@option(
+    "--call calls COLLECTIVE:SIZE:TYPE...",
+    "Before a run, in place of LOG: whether the runtime will use --program for such a call, such as "
+    "allreduce:64MiB:bf16, or allreduce:64MiB:bf16:in-place. SIZE is that of the collective's whole data. May be "
+    "repeated.",
+)
+@option("--runtime NAME", "Of --call: whose rule holds for MSCCL XML.", words=RUNTIMES)
 @json_option
-def doctor(log: Path, program: Path | None) -> int:
+def doctor(log: Path | None, program: Path | None, calls: tuple[str, ...], runtime: str | None) -> int:
     """Read the log of a run: was a program loaded, which calls did it run, and if none, why not.
 
     LOG is what NCCL, RCCL, msccl or MSCCL++ wrote, with lines of others in between. Run with NCCL_DEBUG=INFO and
     NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING, or with MSCCLPP_LOG_LEVEL=INFO for MSCCL++. Exit status 1 unless the program
-    ran all calls that it is for.
+    ran all calls that it is for. With --call nothing has to run: the rule of the runtime decides whether it uses the
+    program, and the nearest sizes that it serves are named; exit status 1 unless it serves all of them.
 
     Example: topodesign doctor run.log --program ar.xml
     """
+    if calls:
+        if log is not None or program is None:
+            raise click.UsageError("--call asks about a program before a run: give --program, and no LOG.")
+        checked = [topodesign.check_call(program, call, runtime) for call in calls]
+        records = [one.record() for one in checked]
+        print_answer("\n".join(map(str, checked)), {"calls": records}, lambda: records)
+        return 0 if all(one.ok for one in checked) else 1
+    if log is None:
+        raise click.UsageError("Give the LOG of a run, or --program and --call to ask before one.")
+    if runtime is not None:
+        raise click.UsageError("--runtime is for --call; a log tells by itself whose it is.")
     with progress_bar("reading"):
         found = topodesign.doctor(log, program)
     tell(found)

@@ -210,7 +210,7 @@ def _of_program(
         end = entry.to_bytes
         longer = end is not None and (calls.largest is None or calls.largest >= end)
         if longer or calls.smallest < entry.from_bytes:
-            yield f"it is for calls {calls.sizes}, and the index has it for fewer"
+            yield f"{str(calls).partition(';')[0]}, and the index has it for fewer"
     strangers = sorted(pairs - linked)
     if topology is not None and strangers:
         source, target = strangers[0]

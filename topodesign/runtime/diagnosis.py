@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from topodesign.base.declared import Declared
-from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
-
-
-@dataclass(frozen=True, slots=True)
-class About(Declared):
-    """What a program is for, as far as its file says."""
-
-    name: str  # what it calls itself
-    collective: str  # what it does, in small letters without hyphens
-    ranks: int | None  # for how many; null where it is not said
-    chunks: int | None  # a call has a multiple of them; null where it is not said
-    inplace: bool  # whether it serves calls in place
-    outofplace: bool  # whether it serves calls out of place
-    smallest: int = 0  # bytes of the whole data of the smallest call
-    largest: int | None = None  # bytes of the largest; null without a limit
-
-    KEYS = "name collective ranks chunks inplace outofplace smallest largest"
-
-
-def about_plan(document: Any) -> About:
-    """Return what an MSCCL++ plan is for."""
-    if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
-        raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
-    name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))
-    if not isinstance(name, str) or not isinstance(collective, str):
-        raise FileFormatError("a plan of MSCCL++ has a name and a collective")
-    least, most = (document.get(key) for key in ("min_message_size", "max_message_size"))
-    return About(
-        name,
-        collective.lower().replace("-", "").replace("_", ""),
-        len(document["gpus"]),
-        None,
-        bool(inplace),
-        not inplace,
-        least if isinstance(least, int) else 0,
-        most if isinstance(most, int) and 0 < most < 2**63 - 1 else None,
-    )
-
+from topodesign.runtime.calls import About
 
 Verdict = Literal[
     "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "failed", "not loaded", "no log"
 ]
 """What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
 some ranks could not be joined, so that nothing ran; ``failed`` is any other end."""
-Kind = tuple[str, int | None, int | None, bool | None]
-"""Of a call: collective, bytes of the whole data, ranks, and whether it is in place."""
+Kind = tuple[str, int | None, int | None, bool | None, int | None]
+"""Of a call: collective, bytes of the whole data, ranks, whether it is in place, and bytes of an element."""
 
 _SHOWN = 12
 _BY = {"program": "the program", "built-in": "a built-in algorithm"}
@@ -67,11 +30,12 @@ class Call(Declared):
     size: int | None  # bytes of the whole data; null where they are not said
     ranks: int | None  # of the communicator; null where it is not said
     inplace: bool | None  # whether input and output share memory; null where it is not said
+    width: int | None  # bytes of an element; null where its type is not said
     by: str  # `program`, `another program`, `built-in`, or nothing where the log does not say what ran it
     count: int  # how many calls, of all processes
     why: str = ""  # why the program cannot have run them; nothing where it could
 
-    KEYS = "collective size ranks inplace by count why"
+    KEYS = "collective size ranks inplace width by count why"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from topodesign.base.arguments import as_path
-from topodesign.base.strict_json import parse_json
-from topodesign.base.text_files import naming, open_input, read_bytes
-from topodesign.base.wording import with_article
-from topodesign.runtime.diagnosis import About, Call, Cause, Diagnosis, Kind, Symptom, Verdict, about_plan
-from topodesign.runtime.msccl.parse import parse_xml, read_text
-from topodesign.runtime.msccl.profiles import get_profile
+from topodesign.base.text_files import naming, open_input
+from topodesign.runtime.calls import About, about_program
+from topodesign.runtime.calls import Call as Asked
+from topodesign.runtime.diagnosis import Call, Cause, Diagnosis, Kind, Symptom, Verdict
 from topodesign.runtime.rules import SIGNS, Sign
 
 LONGEST_LINE = 4096  # bytes of a line that are looked at; loggers cut at 1024
@@ -30,7 +28,6 @@ MOST_FINDINGS, MOST_CALLS = 40, 2000
 
 _OURS = re.compile(r"NCCL (INFO|WARN|TRACE) ?|MSCCLPP \d+ [A-Z]+ [A-Z]+ \S+ |MSCCLPP (INFO|WARN) |msccl-scheduler: ")
 _PROCESS = re.compile(r"(?P<host>[^\s:]{1,100}):(?P<pid>\d{1,9}):\d{1,9} |MSCCLPP (?P<other>\d{1,9}) ")
-_LARGEST_PROGRAM = 2**27
 _BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
 _WORDS = re.compile(
     r"MSCCL|XML|Attribute|[Pp]lan\b|Bytes -> Algo|opCount|set by environment|context cache|fallback|FallBack|sendbuff|"
@@ -87,25 +84,6 @@ def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
     path = as_path(log)
     with naming(path), open_input(path, LARGEST_LOG) as stream:
         return diagnose(_lines(stream), about)
-
-
-def about_program(path: Path) -> About:
-    """Return what a program is for."""
-    with naming(path):
-        content = read_bytes(path, _LARGEST_PROGRAM)
-        if content.lstrip().startswith(b"{"):
-            return about_plan(parse_json(content))
-        program = parse_xml(read_text(path), get_profile("msccl-executor-256"))  # whose words most files have
-        return About(
-            program.name,
-            program.collective.name.replace("-", ""),
-            len(program.gpus),
-            program.nchunksperloop,
-            program.inplace,
-            program.outofplace,
-            program.min_bytes,
-            program.max_bytes,
-        )
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
@@ -311,7 +289,7 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     runtime = reading.runtime
     counted_calls = sorted(reading.calls.items(), key=lambda item: (-item[1], str((*item[0][0], item[0][1]))))
     calls = tuple(
-        Call(*kind, by, count, "" if about is None else next(_reasons(about, *kind), ""))
+        Call(*kind, by, count, "" if about is None else next(about.reasons(Asked(*kind)), ""))
         for (kind, by), count in counted_calls
     )
     verdict = _verdict(reading, runtime, calls)
@@ -335,12 +313,12 @@ _TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransport
 
 
 def _kind_of_call(groups: dict[str, str]) -> Kind:
-    """Return collective, bytes of the whole data, ranks, and whether it is in place."""
+    """Return collective, bytes of the whole data, ranks, whether it is in place, and bytes of an element."""
     name = groups.get("name", "").rstrip(": ").lower()
     ranks = int(groups["ranks"]) if groups.get("ranks") else None
     if not groups.get("count"):
         partial = name not in _WHOLE and not groups.get("algorithm", "").isdigit()
-        return name, int(groups["bytes"]) if groups.get("bytes") and not partial else None, ranks, None
+        return name, int(groups["bytes"]) if groups.get("bytes") and not partial else None, ranks, None, None
     wide = _BYTES.get(int(groups.get("datatype") or 7))
     part = None if wide is None else int(groups["count"]) * wide
     if part is not None and int(groups.get("op") or 0) >= _SUMS:
@@ -348,7 +326,7 @@ def _kind_of_call(groups: dict[str, str]) -> Kind:
     whole = part
     if name in {"allgather", "reducescatter", "alltoall"}:
         whole = None if part is None or ranks is None else part * ranks
-    return name, whole, ranks, _in_place(name, groups, part, ranks)
+    return name, whole, ranks, _in_place(name, groups, part, ranks), wide if groups.get("datatype") else None
 
 
 def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | None) -> bool | None:
@@ -363,26 +341,6 @@ def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | 
     if not part or ranks is None:
         return None
     return between % part == 0 and 0 <= between // part < ranks
-
-
-def _reasons(about: About, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> Iterator[str]:
-    """Yield why a program cannot run a call, the plainest first."""
-    collective, _, more = name.partition(" ")
-    if collective and collective != about.collective:
-        yield f"it is {with_article(about.collective)}"
-    if more:
-        yield "programs add, multiply, or take the smaller or larger"
-    if ranks is not None and about.ranks is not None and ranks != about.ranks:
-        yield f"it is for {about.ranks} ranks, and these are {ranks}"
-    if inplace is not None and not (about.inplace if inplace else about.outofplace):
-        yield f"it is for calls {'out of' if inplace else 'in'} place"
-    if size is not None:
-        if size < about.smallest:
-            yield f"it is for {about.smallest} bytes and more"
-        if about.largest and size > about.largest:
-            yield f"it is for at most {about.largest} bytes"
-        if about.chunks and size % about.chunks:
-            yield f"the bytes are no multiple of its {about.chunks} chunks"
 
 
 def _verdict(  # noqa: PLR0911  a sign after the other

@@ -49,21 +49,31 @@ class Finding(Declared):
         return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
 
 
+def sizes_in_words(smallest: int, largest: int | None, elements: int = 1, multiple: int = 1) -> str:
+    """Return which calls a runtime uses a program for: a range of bytes, and a multiple of elements, or of bytes.
+
+    Examples
+    --------
+    >>> sizes_in_words(1, None, 384)
+    'of any size in multiples of 384 elements (1536 bytes of float32, 768 of bfloat16)'
+    """
+    if largest is None:
+        text = "of any size" if smallest <= 1 else f"from {smallest} bytes on"
+    else:
+        text = f"from {max(1, smallest)} to {largest} bytes"
+    if elements > 1:
+        text += f" in multiples of {elements} elements ({4 * elements} bytes of float32, {2 * elements} of bfloat16)"
+    return text if multiple == 1 else f"{text} in multiples of {multiple} bytes"
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """The calls that a program serves."""
+    """The calls that a program serves; a call is a multiple of some elements or bytes."""
 
     smallest: int  # bytes of the smallest
     largest: int | None  # bytes of the largest; null without a limit
 
     KEYS: ClassVar[Keys] = ("smallest largest",)
-
-    @property
-    def sizes(self) -> str:
-        """The range in words."""
-        if self.largest is None:
-            return "of any size" if self.smallest == 1 else f"from {self.smallest} bytes on"
-        return f"{self.smallest} to {self.largest} bytes"
 
 
 @dataclass(frozen=True)

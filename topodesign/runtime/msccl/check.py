@@ -18,7 +18,7 @@ from topodesign.runtime.msccl.legal import limits, links, mismatches, out_of_bou
 from topodesign.runtime.msccl.operations import Table, is_one_of, load
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import SCRATCH_COMFORT, RuntimeProfile
-from topodesign.runtime.report import Finding, ProgramReport, Sizes, first, first_wrong, require_run
+from topodesign.runtime.report import Finding, ProgramReport, Sizes, first, first_wrong, require_run, sizes_in_words
 
 LL_COMFORT = 2**20
 """Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
@@ -56,6 +56,7 @@ class Calls(Sizes):
       will be.
     """
 
+    elements: int  # a call has a multiple of so many elements: the chunks of the program
     scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
     scratch_bytes: int | None
     scratch_at_start: bool  # whether it is taken when the communicator starts, and not by the first call that needs it
@@ -63,17 +64,19 @@ class Calls(Sizes):
 
     KEYS = (
         *Sizes.KEYS,
+        "elements",
         key("scratch_share", kind=Fraction),
         "scratch_bytes scratch_at_start",
         key("copied_share", kind=Fraction),
     )
 
     def __str__(self) -> str:
+        sizes = sizes_in_words(self.smallest, self.largest, self.elements)
         if self.scratch_share == "0":
-            return f"calls: {self.sizes}; no scratch memory"
+            return f"calls: {sizes}; no scratch memory"
         when = "taken when the communicator starts" if self.scratch_at_start else "taken by the first call of that size"
         most = f"{self.scratch_share} of a call" if self.scratch_bytes is None else f"{self.scratch_bytes} bytes"
-        return f"calls: {self.sizes}; scratch memory of a rank: {most}, {when}"
+        return f"calls: {sizes}; scratch memory of a rank: {most}, {when}"
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,7 @@ def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
     return Calls(
         smallest=max(1, program.min_bytes),
         largest=profile.largest_call(program.max_bytes),
+        elements=chunks,
         scratch_share=str(Fraction(most, chunks)),
         scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
         scratch_at_start=profile.scratch_at_start,

@@ -20,7 +20,16 @@ from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.prove import prove
 from topodesign.runtime.mscclpp.steps import Program, lower
-from topodesign.runtime.report import MAX_FINDINGS, Finding, ProgramReport, Sizes, first, first_wrong, require_run
+from topodesign.runtime.report import (
+    MAX_FINDINGS,
+    Finding,
+    ProgramReport,
+    Sizes,
+    first,
+    first_wrong,
+    require_run,
+    sizes_in_words,
+)
 
 _Memory = TypeVar("_Memory", bound=Memory)
 
@@ -56,7 +65,8 @@ class PlanCalls(Sizes):
 
     def __str__(self) -> str:
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
-        said = f"calls: {self.sizes}, in multiples of {self.multiple}; {scratch}"
+        sizes = sizes_in_words(self.smallest, self.largest, multiple=self.multiple)
+        said = f"calls: {sizes}; {scratch}"
         return f"{said}; inputs lie in allocations {self.allocations}" if self.allocations else said
 
 
