@@ -158,6 +158,10 @@ CASES = {
         run wrong_rounds.npz --no-verify --size 1KiB --iterations 1
         run together.npz --size 1KiB --iterations 1
         compile circulant(12,2,3) --inplace -o program.xml
+        compile torus(2,3) --size 1MiB -o served.xml
+        compile torus(2,3) --size 1MiB --target mscclpp -o served.json
+        doctor --program served.xml --call allreduce:1MiB:bf16 --call allreduce:100B
+        doctor --program served.json --call allreduce:1MiB
         compile star.yaml --collective allgather -o trees.xml
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
         compile biring(2,3) --collective broadcast --all-roots -o roots

@@ -284,4 +284,6 @@ def _print(made: Compiled, output: Path) -> None:
         about["allreduce"] = best[0] if best else None
     if "threadblocks" in made.backend.takes:
         about["threadblocks"] = asdict(made.sharing)
+    if "dtype" in made.backend.takes:
+        about["cut"] = None if made.cut is None else made.cut.record()
     print_json({**about, "notes": list(made.notes), "file": str(output)})

@@ -13,7 +13,7 @@ import numpy as np
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.doors import BACKENDS
-from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
@@ -21,10 +21,12 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import exchange, rounds
+from topodesign.compiler.frontends.grain import Grain, choices
 from topodesign.compiler.frontends.permutations import check_right, sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
+from topodesign.compiler.serving import Cut, shares_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
@@ -44,10 +46,15 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of a plan: which collectives it can do, and the function that does it."""
+    """What makes instructions of a plan: which collectives it can do, and the functions that do it.
+
+    * ``program``: makes a program, of so many chunks or, with None, of as few as lose nothing.
+    * ``grain``: says what other numbers of chunks cost.
+    """
 
     collectives: tuple[Collective, ...]
-    program: Callable[[Kind[Any], Options, Limits], Program]
+    program: Callable[[Kind[Any], Options, Limits, int | None], Program]
+    grain: Callable[[Kind[Any], Options, Limits], Grain]
 
 
 def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) -> tuple[Topology, Rounds]:
@@ -66,7 +73,7 @@ def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) 
     return topology, movement
 
 
-def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+def _of_rounds(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
     uneven = limits.uneven and kind.amounts is not None
     topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
     program = rounds.program_of_rounds(
@@ -78,13 +85,22 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Program:
         threadblocks=options.threadblocks,
         limits=limits,
         partly=uneven,
+        chunks=chunks,
     )
     return replace(program, sent=sent_of(kind, program.shard))
 
 
-def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+def _grain_of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Grain:
+    uneven = limits.uneven and kind.amounts is not None
+    if uneven:
+        raise InfeasibleError("blocks of unequal sizes are no calls of one size; leave --size out, or --shards")
+    topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
+    return rounds.grain_of_rounds(topology, movement, channels=options.channels)
+
+
+def _of_trees(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
     if kind.adds_up and not (len(kind.relays) and limits.switches):
-        return _of_sums(kind, options, limits)
+        return _of_sums(kind, options, limits, chunks)
     from topodesign.compiler.frontends.trees import program_of_trees  # noqa: PLC0415  rounds do without
 
     return program_of_trees(
@@ -95,23 +111,42 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Program:
         protocol=options.protocol,
         threadblocks=options.threadblocks,
         limits=limits,
+        chunks=chunks,
     )
 
 
-def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Program:
+def _grain_of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Grain:
+    if kind.adds_up and not (len(kind.relays) and limits.switches):
+        return _grain_of_sums(kind, options, limits)
+    if len(kind.relays):
+        raise InfeasibleError("what a switch copies or adds is cut as the schedule is; leave --size out")
+    from topodesign.compiler.frontends.trees import grain_of_trees  # noqa: PLC0415  rounds do without
+
+    return grain_of_trees(kind.moved, parts=options.parts)
+
+
+def _grain_of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Grain:  # noqa: ARG001
+    from topodesign.compiler.frontends.added import grain_of_sums  # noqa: PLC0415  rounds do without
+
+    check_right(kind.plan)
+    (transfers,) = kind.transfers(options.parts)
+    return grain_of_sums(transfers, channels=options.channels)
+
+
+def _of_sums(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
     from topodesign.compiler.frontends.added import program_of_sums  # noqa: PLC0415  rounds do without
 
     check_right(kind.plan)
     (transfers,) = kind.transfers(options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    return program_of_sums(transfers, limits=limits, **asked)
+    return program_of_sums(transfers, limits=limits, chunks=chunks, **asked)
 
 
 FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
     {
-        "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds),
-        "trees": FrontEnd((ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE), _of_trees),
-        "stages": FrontEnd((ALLREDUCE,), _of_sums),
+        "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds, _grain_of_rounds),
+        "trees": FrontEnd((ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE), _of_trees, _grain_of_trees),
+        "stages": FrontEnd((ALLREDUCE,), _of_sums, _grain_of_sums),
     }
 )
 """The front ends by what kinds of movement are compiled as."""
@@ -150,6 +185,7 @@ class Compiled(Result):
     report: Checked | None = None  # what an independent reading of the files found; None if it was not asked for
     notes: tuple[str, ...] = ()  # what there is to say about how it came about, and of what its runtime wants beside it
     fewer_trees: str | None = None
+    cut: Cut | None = None  # of a program for given calls: into how many chunks these are cut, and what that costs
 
     @property
     def text(self) -> str:
@@ -251,17 +287,48 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     backend, kind, settled = settle(plan, target, options)
     front_end = FRONT_ENDS[kind.program]
     program = backend.lower(plan, settled)
-    if program is None:
+    cut = None
+    if program is not None:
+        files = backend.emit(program, settled)
+    else:
         limits = backend.limits(settled)
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
-        program = front_end.program(kind, settled, limits)
-    files = backend.emit(program, settled)
+        if settled.size:
+            program, files, cut = _for_calls(kind, backend, settled, limits)
+        else:
+            program = front_end.program(kind, settled, limits, None)
+            files = backend.emit(program, settled)
     notes = tuple(backend.notes(plan, settled, files))
+    if cut is not None:
+        notes = (str(cut), *notes)
     if kind.changes and target != "jax":
         times = counted(len(kind.changes), "time")
         said = f"circuits change {times}, and this one program does not wait for them; compile_phases makes one for "
         notes = (*notes, f"{said}each phase (compile: name a directory with -o)")
-    return Compiled(plan, program, backend, settled, files, notes=notes)
+    return Compiled(plan, program, backend, settled, files, notes=notes, cut=cut)
+
+
+def _for_calls(kind: Kind[Any], backend: Backend, settled: Options, limits: Limits) -> tuple[Program, Files, Cut]:
+    """Compile for given calls: with as many chunks as divide them with the least loss, and as the target allows."""
+    front_end, plan = FRONT_ENDS[kind.program], kind.plan
+    ranks = plan.topology.nodes - len(plan.topology.switches)
+    grain = front_end.grain(kind, settled, limits)
+    common = backend.common(plan.collective, ranks, settled)
+    why: InfeasibleError | TooLargeError | None = None
+    for chunks, loss in choices(grain, common, shares_of(plan.collective, ranks)):
+        try:
+            program = front_end.program(kind, settled, limits, None if chunks == grain.natural else chunks)
+            files = backend.emit(program, settled)
+        except (InfeasibleError, TooLargeError) as error:
+            why = why or error
+        else:
+            return program, files, Cut(tuple(map(int, settled.size)), program.chunks, grain.natural, loss)
+    if why is not None:
+        raise why
+    raise InfeasibleError(
+        f"no number of chunks divides all of these calls, which have {common} as their common divisor; the schedule "
+        f"has {grain.natural} chunks: use other sizes, or a schedule with fewer --chunks"
+    )
 
 
 def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
@@ -279,6 +346,8 @@ def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], O
     kind = kind_of(plan)
     _require_front_end(kind)
     said["runtime"] = runtime or backend.runtimes[0]
+    if said["inplace"] is None:
+        said["inplace"] = backend.inplace and plan.collective.like(ALLREDUCE, BROADCAST, REDUCE)
     if said["name"] is None:
         said["name"] = _title(kind)
     settled = Options(place=plan.place, **said)

@@ -6,11 +6,13 @@ flag of ``topodesign compile`` follow.
 """
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from topodesign.base.options import Amount, Choice, Flag, Option, PathOf, Whole, declared
+from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
 from topodesign.fabrics.options import LEFT, GroupOptions
@@ -26,6 +28,16 @@ def _smallest(size: Any) -> int:
 
 def _largest(size: Any) -> int:
     return math.floor(as_size(size))
+
+
+class _Sizes(Kind):
+    """Sizes of calls, one or several: whole numbers of bytes."""
+
+    def read(self, name: str, value: Any) -> tuple[Fraction, ...]:
+        """Return the sizes."""
+        del name
+        some = () if value is None else value if isinstance(value, list | tuple) else (value,)
+        return tuple(as_size(one) for one in some)
 
 
 class ProgramOptions(TypedDict, total=False):
@@ -44,7 +56,14 @@ class ProgramOptions(TypedDict, total=False):
         Protocol,
         Option("Wire protocol: Simple for large messages, LL and LL128 for small ones.", Choice(PROTOCOLS), "Simple"),
     ]
-    inplace: Annotated[bool, Option("Which calls the program is for.", Flag(other="out-of-place"), default=False)]
+    inplace: Annotated[
+        bool | None,
+        Option(
+            "Which calls the program is for. Without it those that frameworks make: in place of allreduce, broadcast "
+            "and reduce, as torch.distributed does, out of place of all others.",
+            Flag(other="out-of-place"),
+        ),
+    ]
     channels: Annotated[
         int,
         Option("Split every chunk over so many channels; of trees, share them out among so many.", Whole(1), 1, "N"),
@@ -58,6 +77,20 @@ class ProgramOptions(TypedDict, total=False):
 
 class CallOptions(TypedDict, total=False):
     """For which calls, and how, of runtimes that choose programs by size."""
+
+    size: Annotated[
+        "Quantity | Sequence[Quantity] | None",
+        Option(
+            "A call that the program is for, such as 64MiB of the collective's whole data; may be repeated. A runtime "
+            "uses a program for multiples of its chunks alone: with --size there are as many chunks as divide all of "
+            "these calls with the least loss, and it is said how much that costs. Of --target chakra the one call that "
+            "traces are for, 1MiB without it.",
+            _Sizes(),
+            default=(),
+            metavar="SIZE",
+            many=True,
+        ),
+    ]
 
     threadblocks: Annotated[
         Threadblocks,
@@ -78,6 +111,15 @@ class CallOptions(TypedDict, total=False):
             "SIZE",
         ),
     ]
+    dtype: Annotated[
+        str,
+        Option(
+            "Type of the elements of --size: float32, bfloat16, float64, int8 and so on. What serves one type serves "
+            "all narrower ones.",
+            default="float32",
+            metavar="NAME",
+        ),
+    ]
     max_size: Annotated[
         Quantity | None,
         Option(
@@ -94,14 +136,6 @@ class CallOptions(TypedDict, total=False):
 class ChakraOptions(TypedDict, total=False):
     """Of the traces of one call in a simulator."""
 
-    size: Annotated[
-        Quantity | None,
-        Option(
-            "The call that traces are for, such as 16MiB of the collective's whole data; 1MiB without it.",
-            Amount(as_size),
-            metavar="SIZE",
-        ),
-    ]
     alpha: Annotated[
         Quantity | None,
         Option(

@@ -128,8 +128,9 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     if target not in TARGETS:
         raise ParameterError(f"programs by phase are for {', '.join(TARGETS)}; a module for jax has stages of its own")
     backend, kind, settled = settle(plan, target, options)
-    if settled.min_size or settled.max_size is not None:
-        raise ParameterError("programs by phase are called one by one, of any size; leave min-size and max-size out")
+    serves = settled.size and "min_size" in backend.takes
+    if serves or settled.min_size or settled.max_size is not None:
+        raise ParameterError("programs by phase are called one by one, of any size; leave all sizes out")
     topology, rounds = rounds_to_compile(kind, settled.parts)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)

@@ -197,8 +197,8 @@ def test_what_traces_cannot_say() -> None:
     plan = schedule("circulant(5,1,2)", "allgather")
     with pytest.raises(ParameterError, match="chakra has no channels"):
         compile_plan(plan, "chakra", channels=2)
-    with pytest.raises(ParameterError, match="msccl has no size"):
-        compile_plan(plan, size="1MiB")
+    with pytest.raises(ParameterError, match="give one size"):
+        compile_plan(plan, "chakra", size=["1MiB", "2MiB"])
     with pytest.raises(ParameterError, match="has bandwidths of its own"):
         compile_plan(schedule("dgx_a100(1)", "allgather", fixed_k=1), "chakra", bandwidth="1Gbps")
     with pytest.raises(UnitError, match="must be above zero"):

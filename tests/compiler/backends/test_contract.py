@@ -159,7 +159,7 @@ def foreign(target: str) -> Iterator[dict[str, Any]]:
     for name, option in known.items():
         if name not in EVERYONES | backend.takes:
             plain = "1us" if name == "alpha" else 1
-            yield {name: plain if option.default is None else "1MiB" if option.default == 0 else "other"}
+            yield {name: plain if option.default is None else "1MiB" if option.default in {0, ()} else "other"}
 
 
 @pytest.mark.parametrize("target", BACKENDS)

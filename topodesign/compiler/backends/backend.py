@@ -18,6 +18,7 @@ from topodesign.runtime.msccl.profiles import RuntimeProfile
 ORDERS = 3  # random orders in which a program is executed before it is written
 
 if TYPE_CHECKING:
+    from topodesign.collectives import Collective
     from topodesign.fabrics.fabric import Fabric
     from topodesign.plans.plan import Plan
     from topodesign.plans.rounds import Rounds
@@ -81,6 +82,10 @@ class Backend(ABC):
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
         """Return what a front end has to keep to; nothing, by default."""
         return NO_LIMITS
+
+    def common(self, collective: Collective, ranks: int, options: Options) -> int:  # noqa: ARG002
+        """Return the largest number of chunks of all data that divides the calls of ``options.size``."""
+        raise ParameterError(f"{self.name} has no size; leave that out")
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
         """Return the program of a plan, for targets that run something else than instructions; None for others."""

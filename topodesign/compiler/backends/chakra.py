@@ -90,6 +90,8 @@ class Chakra(Backend):
         """Refuse channels, which messages do not have."""
         if options.channels > 1:
             raise ParameterError("chakra has no channels: a message of a trace is one message; leave them out")
+        if len(options.size) > 1:
+            raise ParameterError("traces are of one call; give one size")
 
     def lower(self, plan: Plan, options: Options) -> Program:
         """Return the messages of the plan."""
@@ -204,7 +206,7 @@ def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
 
 def _size(program: Messages, options: Options) -> Fraction:
     unsaid = USUAL_SIZE if program.own is None else program.own.size
-    size: Fraction = unsaid if options.size is None else options.size
+    size: Fraction = options.size[0] if options.size else unsaid
     return size
 
 

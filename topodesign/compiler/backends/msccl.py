@@ -9,11 +9,14 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits, over
+from topodesign.compiler.serving import require_whole
+from topodesign.runtime.calls import width_of
 from topodesign.runtime.msccl.parse import Program as Parsed
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import LARGEST_SIZE, PROFILES, get_profile
 
 if TYPE_CHECKING:
+    from topodesign.collectives import Collective
     from topodesign.plans.plan import Plan
     from topodesign.runtime.msccl.check import CheckReport
 
@@ -24,7 +27,7 @@ class Msccl(Backend):
     name = "msccl"
     ending = ".xml"
     runtimes = tuple(PROFILES)
-    takes = frozenset({"min_size", "max_size", "threadblocks"})
+    takes = frozenset({"size", "dtype", "min_size", "max_size", "threadblocks"})
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
@@ -33,6 +36,11 @@ class Msccl(Backend):
         profile.coll(plan.collective)
         for broken in over(f"the runtime {profile.name}", "channels", profile.channels, options.channels):
             raise InfeasibleError(broken)
+
+    def common(self, collective: Collective, ranks: int, options: Options) -> int:
+        """Return the elements that all calls are a multiple of: a program is used for multiples of its chunks."""
+        width = width_of(options.dtype)
+        return require_whole(collective, ranks, options.size, width) // width
 
     def limits(self, options: Options) -> Limits:
         """Return what the runtime's profile says of a program that a front end makes."""

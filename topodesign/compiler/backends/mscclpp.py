@@ -13,10 +13,13 @@ from topodesign.base.memory import uncollected
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Program
 from topodesign.compiler.limits import HELP, Limits
+from topodesign.compiler.serving import require_whole
+from topodesign.runtime.calls import width_of
 from topodesign.runtime.mscclpp.limits import EXECUTOR, PACKET
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 
 if TYPE_CHECKING:
+    from topodesign.collectives import Collective
     from topodesign.compiler.onesided.blocks import Link, OneSided, Operand, Operation, RankPlan
     from topodesign.plans.plan import Plan
     from topodesign.runtime.mscclpp.check import PlanReport
@@ -33,7 +36,7 @@ class Mscclpp(Backend):
     ending = ".json"
     runtimes = ("mscclpp",)
     protocols = ("Simple", "LL")
-    takes = frozenset({"min_size", "max_size", "box"})
+    takes = frozenset({"size", "dtype", "min_size", "max_size", "box"})
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
@@ -43,6 +46,13 @@ class Mscclpp(Backend):
         ranks = plan.topology.nodes - len(plan.topology.switches)
         if options.box is not None and (options.box < 1 or ranks % options.box):
             raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
+
+    def common(self, collective: Collective, ranks: int, options: Options) -> int:
+        """Return the aligned pieces of which all calls are a multiple: the executor throws at others."""
+        divisor = require_whole(collective, ranks, options.size, width_of(options.dtype))
+        if divisor % _ALIGNMENT:
+            raise InfeasibleError(f"MSCCL++ takes multiples of {_ALIGNMENT} bytes, and these calls are none")
+        return divisor // _ALIGNMENT
 
     def limits(self, options: Options) -> Limits:
         """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others.

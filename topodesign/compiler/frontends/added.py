@@ -10,8 +10,13 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
 
 from topodesign.base.arguments import require_at_least
+from topodesign.compiler.frontends.grain import Grain, steps_cost
 from topodesign.compiler.frontends.operations import IN, OUT, Emitter, Part, Place, cut, emitters, operations_of
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.trees import check_length
@@ -24,10 +29,21 @@ _Link = tuple[int, int, int]  # step, sender, receiver
 
 
 def program_of_sums(
-    transfers: Transfers, *, inplace: bool, channels: int, protocol: Protocol, limits: Limits = NO_LIMITS
+    transfers: Transfers,
+    *,
+    inplace: bool,
+    channels: int,
+    protocol: Protocol,
+    limits: Limits = NO_LIMITS,
+    chunks: int | None = None,
 ) -> Program:
-    """Return the program of every rank, ``channels`` threadblocks for each neighbour."""
+    """Return the program of every rank, ``channels`` threadblocks for each neighbour.
+
+    ``chunks``: into how many the data are cut, a multiple of the channels; as few as lose nothing without it.
+    """
     require_at_least("channels", channels, 1)
+    if chunks is not None:
+        transfers = cut_anew(transfers, chunks // channels)
     assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
     names = ("end", "src", "dst", "block", "lo", "hi")
     rows = list(zip(*(getattr(transfers, name).tolist() for name in names), strict=True))
@@ -37,15 +53,37 @@ def program_of_sums(
     sums: list[list[tuple[int, ...]]] = [[] for _ in range(transfers.ranks)]
     for step, rank, *row in transfers.sums.T.tolist():
         sums[rank].append((step, *row))
-    last, chunks = int(transfers.sums[2].max()), transfers.units * channels
+    last, total = int(transfers.sums[2].max()), transfers.units * channels
     made = emitters(senders, channels, limits.chunks_per_instruction)
     for rank, emitter in enumerate(made):
-        sizes = chunks, channels, limits.chunks_per_instruction
+        sizes = total, channels, limits.chunks_per_instruction
         _Rank(rank, emitter, sizes, last, inplace=inplace).do([row for row in rows if rank in row[1:3]], sums[rank])
     operations = operations_of([emitter.operations() for emitter in made])
     check_length(operations, limits)
-    programs, used = assemble(operations, 0, limits, chunks=chunks, mode="separate")  # no sum is of no use later
-    return Program(transfers.collective, inplace, protocol, chunks, used, programs)
+    programs, used = assemble(operations, 0, limits, chunks=total, mode="separate")  # no sum is of no use later
+    return Program(transfers.collective, inplace, protocol, total, used, programs)
+
+
+def cut_anew(transfers: Transfers, units: int) -> Transfers:
+    """Return the same with other units, as evenly as can be; what is shorter than one may vanish."""
+    assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
+    low, high = (at * units // transfers.units for at in (transfers.lo, transfers.hi))
+    some = low < high
+    columns = {name: getattr(transfers, name)[some] for name in ("start", "end", "part", "src", "dst", "block")}
+    sums = transfers.sums.copy()
+    sums[-2:] = sums[-2:] * units // transfers.units
+    return replace(transfers, units=units, lo=low[some], hi=high[some], sums=sums[:, sums[-2] < sums[-1]], **columns)
+
+
+def grain_of_sums(transfers: Transfers, *, channels: int) -> Grain:
+    """Return what is known of the chunks; arguments are as for :func:`program_of_sums`."""
+
+    def cost(chunks: int | None) -> Fraction:
+        now = transfers if chunks is None else cut_anew(transfers, chunks // channels)
+        link = now.src * now.ranks + now.dst
+        return steps_cost(now.end, link, now.hi - now.lo, np.ones(now.ranks**2, dtype=np.int64), now.units)
+
+    return Grain(transfers.units * channels, cost, channels)
 
 
 class _Rank:

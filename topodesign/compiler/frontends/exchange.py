@@ -100,6 +100,20 @@ def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     return Journey(units // chunk * split, blocks[of[one]], begin, size, *ways)
 
 
+def cut_anew(way: Journey, chunks: int, split: int) -> Journey:
+    """Return the same ways of blocks of another number of chunks, times ``split``, as evenly as can be.
+
+    Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours.
+    """
+    begin, end = (at * chunks // way.chunks * split for at in (way.begin, way.begin + way.size))
+    some = np.flatnonzero(end > begin)
+    length = np.diff(way.first)
+    hops = np.repeat(end > begin, length)
+    columns = (column[hops] for column in (way.step, way.src, way.dst, way.tail))
+    first = np.append(0, np.cumsum(length[some]))
+    return Journey(chunks * split, way.block[some], begin[some], (end - begin)[some], first, *columns)
+
+
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
     """Raise TooLargeError if blocks of so many chunks or more, which go over so many links, would take minutes."""
     if hops > MOST_HOPS:

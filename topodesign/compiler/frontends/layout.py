@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
     """
 
-    shard: int  # chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``
+    start: Ints  # the first chunk of every owner's shard, and at last how many chunks there are
     step: Ints  # of every message, ordered by step, sender and receiver
     src: Ints
     dst: Ints
@@ -42,6 +42,21 @@ class Layout(NamedTuple):
     def message(self) -> Ints:
         """The message of each of ``chunks``."""
         return np.repeat(np.arange(len(self.step)), np.diff(self.first))
+
+    @property
+    def total(self) -> int:
+        """How many chunks there are."""
+        return int(self.start[-1])
+
+    @property
+    def shard(self) -> int:
+        """Chunks per shard, where all have as many."""
+        return int(self.start[1])
+
+    @property
+    def owner(self) -> Ints:
+        """The owner of each chunk."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 def layout(schedule: Rounds, split: int) -> Layout:
@@ -74,7 +89,8 @@ def layout(schedule: Rounds, split: int) -> Layout:
     carried = [sorted(x for piece in pieces for x in start[piece]) for pieces in messages.values()]
     keys = np.array(list(messages), dtype=np.int64).reshape(-1, 3).T
     first = np.cumsum([0, *map(len, carried)])
-    return Layout(shard, keys[0], keys[1], keys[2], first, np.array(list(itertools.chain(*carried)), dtype=np.int64))
+    start_of = np.arange(schedule.nodes + 1) * shard
+    return Layout(start_of, keys[0], keys[1], keys[2], first, np.array(list(itertools.chain(*carried)), dtype=np.int64))
 
 
 def _of_intervals(schedule: Rounds, split: int) -> Layout:
@@ -90,7 +106,28 @@ def _of_intervals(schedule: Rounds, split: int) -> Layout:
     ends = np.cumsum(end - begin)
     chunks = np.repeat(end - ends, end - begin) + np.arange(ends[-1] if len(ends) else 0)
     first = np.append(0, ends)[np.append(heads, len(ends))]
-    return Layout(shard, step[heads], src[heads], dst[heads], first, chunks)
+    return Layout(np.arange(schedule.nodes + 1) * shard, step[heads], src[heads], dst[heads], first, chunks)
+
+
+def cut_anew(plan: Layout, chunks: int, split: int) -> Layout:
+    """Lay the same units out in another number of chunks, times ``split``, as evenly as can be.
+
+    Every unit is as many chunks as fall between its ends, which may be one more or less than another, or none; what a
+    message carries stays contiguous where it was. Shards differ by one chunk where their number does not divide.
+    """
+    nodes, shard = len(plan.start) - 1, plan.shard
+    start = np.arange(nodes + 1) * chunks // nodes
+    owner, unit = np.divmod(np.arange(plan.total), shard)
+    edge = np.append(start[owner] + unit * np.diff(start)[owner] // shard, chunks) * split
+    begin, size = edge[plan.chunks], np.diff(edge)[plan.chunks]
+    ends = np.cumsum(size)
+    carried = np.repeat(begin + size - ends, size) + np.arange(ends[-1] if len(ends) else 0)
+    first = np.append(0, ends)[plan.first]
+    some = np.diff(first) > 0
+    check_size(nodes, -(-chunks * split // nodes))
+    return Layout(
+        start * split, plan.step[some], plan.src[some], plan.dst[some], np.append(first[:-1][some], first[-1]), carried
+    )
 
 
 def check_size(nodes: int, shard: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.columns import NUMBER
 from topodesign.compiler.frontends import exchange
-from topodesign.compiler.frontends.layout import Layout, layout
+from topodesign.compiler.frontends.grain import Grain, steps_cost
+from topodesign.compiler.frontends.layout import Layout, cut_anew, layout
 from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Operations, emitters, operations_of
 from topodesign.compiler.frontends.rounds_kernels import added
 from topodesign.compiler.frontends.sums import Sums
@@ -50,8 +52,11 @@ def program_of_rounds(
     threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
     partly: bool = False,
+    chunks: int | None = None,
 ) -> Program:
     """Turn a schedule into the program of every rank; ``partly``: only what is sent of a block must arrive.
+
+    ``chunks``: into how many the data are cut, a multiple of the channels; as few as lose nothing without it.
 
     What a link carries in a step is a send for each run of chunks that lies together at both ends: an allgather sends
     from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
@@ -71,24 +76,27 @@ def program_of_rounds(
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
-    made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits, partly=partly)
-    collective, nodes, chunks = schedule.collective, schedule.nodes, made.chunks
-    put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=chunks * nodes, mode=threadblocks)
+    made = made_of_rounds(
+        topology, schedule, inplace=inplace, channels=channels, limits=limits, partly=partly, chunks=chunks
+    )
+    collective, total = schedule.collective, made.total
+    put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=total, mode=threadblocks)
     ranks, used = put(made.operations)
     if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
-        most = chunks * nodes // _SCRATCH
-        for room in (chunks * nodes, most, 0) if ranks.scratch > most else ():
+        most = total // _SCRATCH
+        for room in (total, most, 0) if ranks.scratch > most else ():
             again = put(made.again(room))
             ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch)
             if ranks.scratch <= most:
                 break
-    return Program(collective, inplace, protocol, chunks * nodes, used, ranks)
+    return Program(collective, inplace, protocol, total, used, ranks)
 
 
 class Made(NamedTuple):
-    """What all ranks do, chunks of a block, and how sums are laid out again with less room for them."""
+    """What all ranks do, chunks of all data and of a block, and how sums are laid out again with less room for them."""
 
     operations: Operations
+    total: int
     chunks: int
     again: Callable[[int], Operations]
 
@@ -101,21 +109,51 @@ def made_of_rounds(
     channels: int,
     limits: Limits = NO_LIMITS,
     partly: bool = False,
+    chunks: int | None = None,
 ) -> Made:
     """Return what all ranks do in order, as :func:`program_of_rounds` shares it out among threadblocks."""
     require_at_least("channels", channels, 1)
     _check_links(topology, schedule)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
-        journey = exchange.journeys(schedule, channels, partly=partly)
+        if chunks is None:
+            journey = exchange.journeys(schedule, channels, partly=partly)
+        else:
+            journey = exchange.journeys(schedule, 1, partly=partly)
+            journey = exchange.cut_anew(journey, chunks // nodes // channels, channels)
         _check_steps(journey.step, journey.src, journey.dst, limits)
         operations = exchange.Writer(collective, nodes, journey, inplace, channels, longest).operations()
-        return Made(operations, journey.chunks, lambda _: operations)
+        return Made(operations, journey.chunks * nodes, journey.chunks, lambda _: operations)
     if schedule.steps > limits.instructions_per_block and is_lean(schedule):
         _check_steps(schedule.step, schedule.src, schedule.dst, limits)
-    plan = layout(schedule, channels)
+    plan = layout(schedule, channels if chunks is None else 1)
+    if chunks is not None:
+        plan = cut_anew(plan, chunks // channels, channels)
     again = partial(_operations, schedule, plan, inplace=inplace, channels=channels, longest=longest)
-    return Made(again(), plan.shard, lambda room: again(room=room))
+    return Made(again(), plan.total, plan.shard, lambda room: again(room=room))
+
+
+def grain_of_rounds(topology: Topology, schedule: Rounds, *, channels: int, partly: bool = False) -> Grain:
+    """Return what is known of the chunks of a schedule; arguments are as for :func:`program_of_rounds`."""
+    nodes = schedule.nodes
+    if schedule.collective.like(*exchange.COLLECTIVES):
+        way = exchange.journeys(schedule, 1, partly=partly)
+
+        def cost(chunks: int | None) -> Fraction:
+            now = way if chunks is None else exchange.cut_anew(way, chunks // nodes // channels, 1)
+            link = topology.link_index(now.src, now.dst)
+            size = np.repeat(now.size, np.diff(now.first))
+            return steps_cost(now.step, link, size, topology.capacity, now.chunks * nodes)
+
+        return Grain(way.chunks * nodes * channels, cost, nodes * channels)
+    plan = layout(schedule, 1)
+
+    def cost_of(chunks: int | None) -> Fraction:
+        now = plan if chunks is None else cut_anew(plan, chunks // channels, 1)
+        link = topology.link_index(now.src, now.dst)
+        return steps_cost(now.step, link, np.diff(now.first), topology.capacity, now.total)
+
+    return Grain(plan.total * channels, cost_of, channels)
 
 
 def _check_links(topology: Topology, schedule: Rounds) -> None:
@@ -148,23 +186,23 @@ def _operations(
     With ``room``, partial sums are in the output, too, until results are there, and copies are made in the step before
     that which needs them, as long as no more chunks are in scratch at once than that.
     """
-    collective, nodes, shard = schedule.collective, schedule.nodes, plan.shard
+    collective, nodes, shard, total = schedule.collective, schedule.nodes, plan.shard, plan.total
     message = np.repeat(np.arange(len(plan.step)), channels)
     share = np.diff(plan.first)[message] // channels  # a message is split evenly over the channels
     first = np.append(0, np.cumsum(share))
     step, src, dst = plan.step[message], plan.src[message], plan.dst[message]
     adding = int(np.searchsorted(step, schedule.reduce_steps, side="right"))
-    sums, brought = np.full((2, nodes, nodes * shard), -1)
+    sums, brought = np.full((2, nodes, total), -1)
     when = np.zeros_like(sums)
     starts: list[list[_Copy]] = []
     rows = [_copied(plan.chunks, first, src, adding, 0 if collective.reduces or inplace else shard)]
     if adding:
         copies = collective.copies
-        last, mixed = (np.full(nodes * shard, -1), np.zeros(nodes, dtype=bool)) if copies else _kept(plan, nodes)
+        last, mixed = (np.full(total, -1), np.zeros(nodes, dtype=bool)) if copies else _kept(plan, nodes)
         given, apart = OUT if inplace and copies else IN, not inplace
         homes = (-1, OUT if copies else IN, 0) if copies or inplace else (ACCUMULATOR, OUT, shard)
         parts = src[:adding], dst[:adding], first[: adding + 1], plan.chunks, message[:adding]
-        most = nodes * shard // _COPIES
+        most = total // _COPIES
         spared, held = np.full(nodes, -1), np.zeros((nodes, schedule.reduce_steps + 2), dtype=np.int64)
         if room is not None:
             live = Sums(plan, mixed)
@@ -172,7 +210,7 @@ def _operations(
             held = live.held(spared)
         taken = held, step[:adding], ANY if room is None else room
         found = sums, brought, when
-        rows.insert(0, added(*parts, last, mixed, spared, *found, given, homes, (apart, most), *taken))
+        rows.insert(0, added(*parts, plan.owner, last, mixed, spared, *found, given, homes, (apart, most), *taken))
         when *= room is not None
         starts = [_starts(given, *row) for row in zip(brought, when, strict=True)]
     elif not inplace:
@@ -201,9 +239,9 @@ def _operations(
 
 def _kept(plan: Layout, nodes: int) -> tuple[Ints, np.ndarray]:
     """Return the last message of each chunk to its owner, and ranks that get some to keep and some to send on."""
-    last, mixed = np.full(nodes * plan.shard, -1), np.zeros(nodes, dtype=bool)
+    last, mixed = np.full(plan.total, -1), np.zeros(nodes, dtype=bool)
     of = plan.message
-    mine = plan.chunks // plan.shard == plan.dst[of]
+    mine = plan.owner[plan.chunks] == plan.dst[of]
     last[plan.chunks[mine]] = of[mine]
     kept = np.bincount(of[mine], minlength=len(plan.step))
     mixed[plan.dst[(kept > 0) & (kept < np.diff(plan.first))]] = True

@@ -76,6 +76,7 @@ def added(
     first: Ints,
     chunks: Ints,
     message: Ints,
+    owners: Ints,
     last: Ints,
     mixed: NDArray[np.bool_],
     spared: Ints,
@@ -92,7 +93,8 @@ def added(
     """Add up part after part; return pieces: the part of each, its first row, and where it is and goes.
 
     Part p has ``chunks[first[p] : first[p + 1]]``, and is of step ``times[p]``. ``sums`` has for every rank and chunk
-    where its partial sum is, or -1 where it is still ``given``, its own contribution; ``last`` the message that
+    where its partial sum is, or -1 where it is still ``given``, its own contribution; ``owners`` has the rank that each
+    chunk is of, ``last`` the message that
     completes a chunk at its owner.
     ``home`` are the beginnings of where a rank adds up what is not its own and what is, less the latter's shard where
     this is as long as a shard (0 where it is not); ``apart`` says whether sums are elsewhere than what is added up,
@@ -101,7 +103,6 @@ def added(
     how many chunks of scratch a rank needs in each step, and gets those of copies, which make it no more than ``most``.
     """
     elsewhere, result, shard = home
-    own = len(last) // len(mixed)
     piece = np.empty((5, len(chunks)), dtype=np.int64)
     number = 0
     longest = 0
@@ -120,7 +121,7 @@ def added(
             x = mine[at]
             for end in range(2):
                 rank = ends[end]
-                owner = x // own
+                owner = owners[x]
                 there = result + x - owner * shard
                 away = (owner != rank or mixed[rank]) and elsewhere >= 0 and owner != spared[rank]
                 homes[end, at] = elsewhere + x if away else there

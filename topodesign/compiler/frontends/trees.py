@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.compiler.columns import columns_of
+from topodesign.compiler.frontends.grain import Grain
 from topodesign.compiler.frontends.operations import (
     ACCUMULATOR,
     IN,
@@ -56,6 +58,7 @@ def program_of_trees(
     protocol: Protocol = "Simple",
     threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
+    chunks: int | None = None,
 ) -> Program:
     """Turn a tree schedule into the program of every rank.
 
@@ -83,7 +86,7 @@ def program_of_trees(
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
     if collective.rooted:
         collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))  # a program counts ranks
-    start = _layout(schedule, collective, parts)
+    start = _layout(schedule, collective, parts) if chunks is None else cut_anew(schedule, collective, chunks)
     unequal = len({end - begin for begin, end in itertools.pairwise(start)}) > 1
     if unequal and "each" in {collective.movements[0].source, collective.movements[-1].destination}:
         raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
@@ -128,10 +131,7 @@ def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
 def _layout(schedule: Trees, collective: Collective, parts: int) -> list[int]:
     """Return the first chunk of every rank's shard, and at last the number of chunks: as few as the weights allow."""
     ranks = len(schedule.compute_nodes)
-    if collective.rooted:
-        share = [int(rank == collective.root) for rank in range(ranks)]
-    else:
-        share = list(schedule.shard or [1] * ranks)
+    share = _shares(schedule, collective)
     divisor = math.gcd(*share)
     share = [size // divisor for size in share]
     chunk = 1
@@ -143,6 +143,60 @@ def _layout(schedule: Trees, collective: Collective, parts: int) -> list[int]:
     start = list(itertools.accumulate((size * chunk * parts for size in share), initial=0))
     check_moves(ranks, start[-1], len(collective.movements))
     return start
+
+
+def cut_anew(schedule: Trees, collective: Collective, chunks: int) -> list[int]:
+    """Return the same for so many chunks in all, shared out as evenly as can be."""
+    ranks = len(schedule.compute_nodes)
+    check_moves(ranks, chunks, len(collective.movements))
+    total = list(itertools.accumulate(_shares(schedule, collective), initial=0))
+    return [chunks * end // total[-1] for end in total]
+
+
+def _shares(schedule: Trees, collective: Collective) -> list[int]:
+    """Return the relative sizes of the ranks' shards."""
+    ranks = len(schedule.compute_nodes)
+    if collective.rooted:
+        return [int(rank == collective.root) for rank in range(ranks)]
+    return list(schedule.shard or [1] * ranks)
+
+
+def grain_of_trees(schedule: Trees, *, parts: int) -> Grain:
+    """Return what is known of the chunks of a schedule; arguments are as for :func:`program_of_trees`."""
+    collective = schedule.collective
+    if collective.rooted:
+        collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))
+    route, link = schedule.hop_links()
+    tree = schedule.tree[schedule.route_edge]
+    inward = (tree < schedule.reduce_trees)[route]
+    weights, capacity = schedule.weight[tree].tolist(), schedule.topology.capacity.tolist()
+    whole, unit = math.lcm(*weights), math.lcm(*capacity)
+    share = [one * (whole // weight) for one, weight in zip(schedule.route_weight.tolist(), weights, strict=True)]
+    at = [(int(inward[hop]), int(route[hop]), int(link[hop])) for hop in range(len(link))]
+
+    def cost(chunks: int | None) -> Fraction:
+        start = _layout(schedule, collective, 1) if chunks is None else cut_anew(schedule, collective, chunks)
+        sizes = dict(_sizes(schedule, start))
+        load: tuple[Counter[int], Counter[int]] = (Counter(), Counter())  # exact: weights may be large
+        for phase, way, over in at:
+            load[phase][over] += share[way] * sizes[int(tree[way])] * (unit // capacity[over])
+        if schedule.concurrent:
+            most = max((load[0] + load[1]).values(), default=0)
+        else:
+            most = sum(max(one.values(), default=0) for one in load)
+        return Fraction(most, whole * unit * start[-1])
+
+    return Grain(_layout(schedule, collective, parts)[-1], cost)
+
+
+def _sizes(schedule: Trees, start: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield every tree with how many chunks it carries."""
+    rank = {node: at for at, node in enumerate(schedule.compute_nodes.tolist())}
+    for (_, node), trees in _by_root(schedule).items():
+        length = start[rank[node] + 1] - start[rank[node]]
+        ends = [0, *itertools.accumulate(schedule.weight[trees].tolist())]
+        for tree, (low, high) in zip(trees, itertools.pairwise(ends), strict=True):
+            yield tree, length * high // ends[-1] - length * low // ends[-1]
 
 
 def check_moves(ranks: int, chunks: int, halves: int) -> None:
@@ -168,10 +222,9 @@ def _streams(schedule: Trees, start: list[int], parts: int) -> Iterator[_Stream]
     rows = np.searchsorted(schedule.tree, np.arange(len(schedule) + 1)).tolist()
     for (reduces, node), trees in _by_root(schedule).items():
         root = rank[node]
-        length = (start[root + 1] - start[root]) // parts
+        cuts = [(start[root + 1] - start[root]) * part // parts for part in range(parts + 1)]
         ends = [0, *itertools.accumulate(schedule.weight[trees].tolist())]
         for tree, (low, high) in zip(trees, itertools.pairwise(ends), strict=True):
-            first, last = length * low // ends[-1], length * high // ends[-1]
             arrived: Counter[int] = Counter()  # level of the last arrival at each rank
             edges = []
             for row in range(rows[tree], rows[tree + 1]):
@@ -179,8 +232,10 @@ def _streams(schedule: Trees, start: list[int], parts: int) -> Iterator[_Stream]
                 edges.append((arrived[src] + 1, src, dst))
                 arrived[dst] = max(arrived[dst], arrived[src] + 1)
             for part in range(parts):
-                begin = start[root] + part * length
-                chunks = range(begin + first, begin + last)
+                begin, length = start[root] + cuts[part], cuts[part + 1] - cuts[part]
+                chunks = range(begin + length * low // ends[-1], begin + length * high // ends[-1])
+                if not chunks:
+                    continue
                 yield _Stream(reduces, root, chunks, [(level + part, src, dst) for level, src, dst in edges])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
-from topodesign.report.boxes.frontier import BoxDesign, find_rails
+from topodesign.report.boxes.frontier import BoxDesign, BoxFrontier, pareto_boxes
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
@@ -33,9 +34,15 @@ MOST_PLANNED = 128  # accelerators up to which a decision has plans; of more the
 _SECONDS = 120.0  # for the plan of a collective
 
 
-def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
+@cache
+def frontier_of(box: Box, boxes: int, degree: int, *, duplex: bool) -> BoxFrontier:
+    """Return the wirings of so many boxes that are worth it."""
+    return pareto_boxes(box, boxes, degree, bidirectional=duplex)
+
+
+def rails_of(box: Box, boxes: int, degree: int) -> tuple[BoxDesign, Topology]:
     """Return the same boxes with switches between their NICs, and what is wired then, each box one node."""
-    found = find_rails(box, boxes)
+    found = frontier_of(box, boxes, degree, duplex=False).rivals
     if not found:
         raise InfeasibleError(f"{box.name} is no preset, so that its rails are not known")
     names = found[0].fabric.names

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
 from topodesign.base.deadline import OutOfTime, deadline
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.tables import write_csv
-from topodesign.compiler.compilation import compile_plan
+from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import PRICED
@@ -36,7 +37,7 @@ class Made(NamedTuple):
 def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterator[Made]:
     """Yield the files and directories of a recommendation."""
     lacking = []
-    for place, (what, plan) in enumerate(_plans(best), start=1):
+    for place, (what, plan, size) in enumerate(_plans(best), start=1):
         name = f"{place}-{what}"
         if plan is None:
             lacking.append(f"{name}.npz: no plan of it is known, or was made in time")
@@ -44,11 +45,11 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
         yield Made(f"{name}.npz", f"schedule of {what}, for 'topodesign verify' and 'simulate'", _schedule(plan))
         try:
             with deadline(_SECONDS):
-                program = compile_plan(plan, _TARGET)
+                program, calls = _program(plan, size)
         except (OutOfTime, TopodesignError) as error:
             lacking.append(f"{name}.xml: {error}")
         else:
-            yield Made(f"{name}.xml", f"program of {what} for {_TARGET}", program.save)
+            yield Made(f"{name}.xml", f"program of {what} for {_TARGET}{calls}", program.save)
     yield Made("links.json", "links of the recommendation", write_links(best.topology, "json"))
     yield Made("wiring.json", "wiring plan, for 'topodesign wire'", plan_text(wiring))
     items = [(one.kind, "" if one.length is None else float(one.length), one.count) for one in wiring.bill().items]
@@ -68,12 +69,24 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
         yield Made("not-made.txt", "what could not be made, and why", "\n".join([*lacking, ""]))
 
 
-def _plans(best: Offer) -> list[tuple[str, Plan | None]]:
-    """Return the plans of all collectives; of a step of a model those that all nodes do together."""
+def _plans(best: Offer) -> list[tuple[str, Plan | None, tuple[Fraction, ...]]]:
+    """Return the plans of all collectives with the sizes of their calls; of a step those that all nodes do together."""
     if best.step is None:
-        return [(part.share.collective, part.plan) for part in best.parts]
-    whole = (one.sent.collective for one in best.step.sent if one.groups == 1 and one.sent.collective in PRICED)
-    return [(what, schedule(best.place, what)) for what in dict.fromkeys(whole)]
+        return [(part.share.collective, part.plan, (part.share.size,)) for part in best.parts]
+    sizes: dict[str, list[Fraction]] = {}
+    for one in best.step.sent:
+        if one.groups == 1 and one.sent.collective in PRICED:
+            sizes.setdefault(one.sent.collective, []).append(one.sent.size)
+    return [(what, schedule(best.place, what), tuple(some)) for what, some in sizes.items()]
+
+
+def _program(plan: Plan, sizes: tuple[Fraction, ...]) -> tuple[Compiled, str]:
+    """Return a program for calls of these sizes, and what there is to say of its calls."""
+    try:
+        made = compile_plan(plan, _TARGET, size=list(sizes))
+    except InfeasibleError as error:
+        return compile_plan(plan, _TARGET), f"; not for just the calls of the request: {error}"
+    return made, f", {made.cut}"
 
 
 def _schedule(plan: Plan) -> Callable[[Path], object]:

@@ -80,6 +80,7 @@ _MADE = {
     "notes": texts("How it came about, and what its runtime wants beside it."),
     "file": text("What was written; of traces the directory."),
 }
+_CUT = {"cut": nullable(declared("compiler.serving:Cut", "With --size: the chunks of its calls; else null."))}
 _SHARING = declared("compiler.compilation:Sharing", "How sends and receives share threadblocks.")
 _PROGRAM = {
     "program": text("A line about it."),
@@ -106,8 +107,7 @@ _FOUND = {
     "in timed sends": "plans.replay.timed:TimedReport",
     "in timed sends of several collectives": "plans.replay.timed:TogetherFound",
 }
-_OTHER_PROGRAMS = {
-    "runtime.mscclpp.check:PlanReport": "an execution plan",
+_UNSIZED_PROGRAMS = {
     "runtime.jax.check:ModuleReport": "a module for JAX",
     "runtime.chakra.check:TraceReport": "traces",
 }
@@ -202,7 +202,8 @@ SHAPES: dict[str, Shape | str] = {
         *(declared(_REPORT, f"a plan {how}", more=declared(found)) for how, found in _FOUND.items()),
         declared(_REPORT, "a plan over trees or paths that is wrong", more=_WRONG_TREES),
         declared("runtime.msccl.check:CheckReport", "a program"),
-        *variants(_OTHER_PROGRAMS),
+        declared("runtime.mscclpp.check:PlanReport", "an execution plan"),
+        *variants(_UNSIZED_PROGRAMS),
         declared("runtime.phases:PhasesReport", "programs by phase"),
     ),
     "simulate": record(
@@ -215,15 +216,19 @@ SHAPES: dict[str, Shape | str] = {
         }
     ),
     "compile": either(
-        declared("runtime.msccl.check:CheckReport", "one program", more=_MADE | {"threadblocks": _SHARING}),
-        *variants(_OTHER_PROGRAMS, more=_MADE),
+        declared("runtime.msccl.check:CheckReport", "one program", more=_MADE | _CUT | {"threadblocks": _SHARING}),
+        declared("runtime.mscclpp.check:PlanReport", "an execution plan", more=_MADE | _CUT),
+        *variants(_UNSIZED_PROGRAMS, more=_MADE),
         record(
             {"programs": array(record(_PROGRAM), "One for each group, each phase, or each root.")}, "several programs"
         ),
     ),
     "compile-set": declared("compiler.sets:CompiledSet", more={"directory": text("What was written.")}),
     "runtimes": "runtime.rules:Rules",
-    "doctor": "runtime.diagnosis:Diagnosis",
+    "doctor": either(
+        declared("runtime.diagnosis:Diagnosis", "of a log"),
+        record({"calls": array("runtime.calls:CallCheck", "One for each --call.")}, "with --call"),
+    ),
     "run": "execution.result:RunResult",
     **dict.fromkeys((f"plot {name}" for name in ("frontier", "times", "sizes", "winners")), _CHART),
     **dict.fromkeys((f"plot {name}" for name in ("structure", "orbits", "boxes")), _DRAWING),

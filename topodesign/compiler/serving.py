@@ -1,0 +1,58 @@
+"""Programs for given calls: into how many chunks their data are cut, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from topodesign.base.declared import Declared, key
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import listed
+from topodesign.collectives import Collective
+from topodesign.runtime.calls import About, Call
+
+
+@dataclass(frozen=True)
+class Cut(Declared):
+    """Into how many chunks the calls of a program are cut."""
+
+    sizes: tuple[int, ...]  # bytes of the whole data of the calls that it is for
+    chunks: int  # how many chunks there are
+    natural: int  # as few as the schedule can do with
+    loss: Fraction  # by what share the bandwidth factor grows, ``p/q``
+
+    KEYS = ("sizes chunks natural", key("loss", kind=Fraction))
+
+    def __str__(self) -> str:
+        sizes = listed([f"{size} bytes" for size in self.sizes])
+        if self.chunks == self.natural:
+            return f"for calls of {sizes}: cut into {self.chunks} chunks, as the schedule is; nothing is lost"
+        cost = "nothing is lost" if not self.loss else f"the bandwidth factor grows by {float(self.loss):.2%}"
+        return f"for calls of {sizes}: cut into {self.chunks} chunks in place of {self.natural}; {cost}"
+
+
+def shares_of(collective: Collective, ranks: int) -> int:
+    """Return the equal parts of the data that ranks have for themselves: 1 where every rank has all of it."""
+    ends = {collective.movements[0].source, collective.movements[-1].destination}
+    return ranks if "each" in ends else 1
+
+
+def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction], width: int) -> int:
+    """Return the greatest common divisor of the bytes of some calls.
+
+    Raises
+    ------
+    InfeasibleError
+        If a call is no whole number of elements of ``width`` bytes, of each rank where each has a part of its own.
+    """
+    about = About("", collective.name.replace("-", ""), ranks, 1, inplace=True, outofplace=True)
+    for size in sizes:
+        if size.denominator != 1 or size < 1:
+            raise ParameterError(f"a call of {size} bytes is no whole number of bytes above 0")
+        call = Call(about.collective, int(size), ranks, None, width)
+        for reason in about.reasons(call):
+            near = " or ".join(f"{one}" for one in about.nearest(call) if one is not None)
+            raise InfeasibleError(f"there is no such call: {reason}; the nearest sizes are {near} bytes")
+    return math.gcd(*map(int, sizes))
