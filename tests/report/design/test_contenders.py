@@ -1,6 +1,7 @@
 """What is not in the table is no better than a contender, and its plans are no faster than its bounds."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_topologies_that_are_not_shown_are_dominated(prices: dict[str, int] | No
 
 def test_a_limit_of_time_says_what_it_was_too_short_for() -> None:
     step = {"collectives": [{"collective": "all-to-all", "size": "2MiB"}, {"collective": "allreduce", "size": "2MiB"}]}
-    fields = {"nodes": 8, "degree": 3, "bandwidth": "300Gbps", "workload": step, "grow": [12]}
+    fields: dict[str, Any] = {"nodes": 8, "degree": 3, "bandwidth": "300Gbps", "workload": step, "grow": [12]}
     request, budget = request_of(fields), Budget(seconds=10**-9)
     with pytest.raises(InfeasibleError, match="no time for contenders"):
         gather_offers(request, budget, None)
