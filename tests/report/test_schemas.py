@@ -66,6 +66,7 @@ CASES = {
         step workload_moe.yaml --on torus(4,2)
         design asked.yaml -o decided
         design boxed.yaml
+        design crowded.yaml
         design trained.yaml
         uneven torus(3,3) --matrix zipf:1 --tokens 90
         uneven fat_tree(2,2,2) --matrix dirichlet:0.5 --tokens 90
@@ -257,6 +258,8 @@ NOT_OF_THE_CATALOG = ("frontier.candidates", "catalog show for one N.candidates"
 """Keys that ``pareto`` writes, and that the same answer has no need of where it is of the catalog alone."""
 FILES_MADE = {
     "five.yaml": FIVE_HOSTS,
+    "crowded.yaml": "degree: 2\nbandwidth: 100Gbps\nroom: other.yaml\nrivals: []\ngrow: [5]\n"
+    "workload: {collectives: [{collective: allreduce, size: 1MiB}]}\n",
     "asked.yaml": "nodes: 6\ndegree: 2\nbandwidth: 100Gbps\nrivals: [slimfly]\ngrow: [7]\n"
     "workload: {collectives: [{collective: allreduce, size: 8KiB}]}\nprices: {cable: 3}\nwatts: {port: 2}\n",
     "boxed.yaml": "boxes: 2\nbox: dgx_h100\nworkload: {collectives: [{collective: allgather, size: 1MiB}]}\n",
@@ -328,7 +331,8 @@ def document(line: str) -> tuple[str, Json]:
     words = shlex.split(line)
     for word in words:
         if word in FILES_MADE:
-            Path(word).write_text(FILES_MADE[word])
+            for name in (word, *(name for name in FILES_MADE if name in FILES_MADE[word])):
+                Path(name).write_text(FILES_MADE[name])
         elif not Path(word).exists():
             _mistaken(word)
     out, err = io.StringIO(), io.StringIO()

@@ -6,6 +6,7 @@ import importlib
 import itertools
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import request_of
 from topodesign.report.design.request import Request
 from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.answers import new_inventory
 
 STEP = {
     "collectives": [
@@ -190,6 +192,20 @@ def test_growth_is_by_moves_that_a_change_of_the_plan_makes(found: Decision) -> 
     assert stage.nodes == stage.topology.nodes == 16
     assert stage.at_least <= stage.moves
     assert stage.seconds == step_of(stage.topology, found.request)
+
+
+def test_growth_beyond_the_hosts_of_a_room_says_what_it_needs() -> None:
+    """Four hosts more, as many fixed cables, and panel ports; what there is does not change."""
+    room = replace(new_inventory(8, connector="LC", ports=3, speed="100Gbps"), racks={})
+    asked = FIELDS | {"nodes": 8, "degree": 3, "rivals": [], "bandwidth": "300Gbps", "room": room}
+    found, alone = design(**asked | {"grow": [12]}), design(**asked | {"grow": []})
+    (stage,) = found.growth
+    assert stage.needs == (
+        "the room has 8 hosts; for 12 it needs 4 hosts like host08, 1 panel with 24 ports, 12 LC duplex as fixed cables"
+    )
+    assert sum(item.count for item in stage.buy) == 12 + (12 * 3 - 8 * 3) // 2
+    assert f"{stage.needs}; to buy: " in " ".join(str(found).split())
+    assert found.wiring == alone.wiring
 
 
 def known(nodes: int, degree: int, *, duplex: bool) -> list[Topology]:

@@ -20,7 +20,7 @@ from topodesign.report.design.bundle import files_of
 from topodesign.report.design.parts import FAR, File, Limit, Loss, Offer, Stage, Turn, loss_words, over
 from topodesign.report.design.request import Request
 from topodesign.wiring.inventory.inventory import format_metres
-from topodesign.wiring.plan.plan import Bill, WiringPlan
+from topodesign.wiring.plan.plan import Bill, WiringPlan, items_words
 
 NOT_WORKED_OUT = "here it matters which NIC of a box has which cable, so that failures are not worked out"
 _LEAST_NAME = 16  # letters of a name that tables show at least
@@ -154,6 +154,7 @@ def _text(found: Decision) -> str:
         f"{format_time(one.seconds)}: {_short(one.name, 60)}"
         for one in found.growth
     ]
+    rest += [f"{one.needs}; to buy: {items_words(one.buy)}" for one in found.growth if one.needs]
     rest += list(_bill(found))
     rest += [f"{str(claim)[:1].upper()}{str(claim)[1:]}." for claim in found.claims]
     rest += found.absent

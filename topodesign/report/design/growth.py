@@ -18,6 +18,7 @@ from topodesign.report.design.parts import Limit, Part, Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.plan.plan import WiringPlan
 
 SLOWER = Fraction(1, 20)  # how much more than with the other a step may take for fewer moves
@@ -34,10 +35,20 @@ def stages_of(request: Request, wiring: WiringPlan, progress: Progress | None) -
     stages: list[Stage] = []
     now = wiring
     for place, nodes in enumerate(request.grow):
-        if place:
-            now = rewire(now, stages[-1].topology, inventory=request.room, downtime=True, throughput=False).after
         share = part(progress, place / len(request.grow), (place + 1) / len(request.grow))
-        stages.append(_stage(request, now, nodes, share))
+        stage = _stage(request, now, nodes, share)
+        room, needs = request.room, ""
+        if room is not None and nodes > len(room.hosts):
+            larger = extend_room(room, nodes, request.degree)
+            room, needs = larger.inventory, str(larger)
+        if needs or place + 1 < len(request.grow):
+            try:
+                change = rewire(now, stage.topology, inventory=room, downtime=True, throughput=False)
+            except InfeasibleError as error:
+                raise InfeasibleError(f"grow to {nodes}: {error}{f' ({needs})' if needs else ''}") from None
+            now = change.after
+            stage = replace(stage, needs=needs, buy=change.bill.items if needs else ())
+        stages.append(stage)
     return tuple(stages)
 
 

@@ -16,7 +16,7 @@ from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.topology import Topology
-from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.plan import Item, WiringPlan
 
 ALL_SIZES = "all sizes"  # what a turn is about that is about no collective
 PRICED = "price of flows"  # the method of a part that has a price, and no plan that it is of
@@ -184,8 +184,14 @@ class Stage(Declared):
     moves: int  # patches to move from the stage before
     at_least: int  # what any change to it moves
     seconds: Fraction  # seconds of a step then
+    needs: str = ""  # what the room has to get before that, in words; empty if it has hosts for it
+    buy: tuple[Item, ...] = ()  # cables to buy before that, where the room has to get hosts
 
-    KEYS = "nodes name moves bound=at_least time_s=float(seconds)"
+    KEYS = (
+        "nodes name moves bound=at_least time_s=float(seconds)",
+        key("needs?=or_null(needs)", "What the room has to get before that; not there if it has enough hosts."),
+        key("buy?=or_null(buy)", "Cables to buy then, where the room has to get hosts."),
+    )
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def _request(document: Located, folder: Path | None, name: str) -> Request:
     grow = _growth(fields, nodes)
     if room is None and "room" in fields:
         room = _planned(fields, max((nodes, *grow)), degree)
-    _check_room(fields, room, nodes, degree, grow)
+    _check_room(fields, room, nodes, degree)
     survive = fields.whole("survive") if "survive" in fields else 0
     least = degree - keeps_port_free(nodes, degree, duplex=cabling == "duplex")
     if survive >= max(least, 1):
@@ -261,7 +261,7 @@ def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
         fields.wrong("room", str(error))
 
 
-def _check_room(fields: Fields, room: Inventory | None, nodes: int, degree: int, grow: tuple[int, ...]) -> None:
+def _check_room(fields: Fields, room: Inventory | None, nodes: int, degree: int) -> None:
     if room is None:
         return
     if nodes > len(room.hosts):
@@ -269,8 +269,6 @@ def _check_room(fields: Fields, room: Inventory | None, nodes: int, degree: int,
     most = max(one.lanes for one in room.hosts)
     if degree > most:
         fields.wrong("degree", f"hosts of the room have {most} lanes, not {degree}")
-    if grow and grow[-1] > len(room.hosts):
-        fields.wrong("grow", f"the room has {len(room.hosts)} hosts, not {grow[-1]}")
 
 
 def _growth(fields: Fields, nodes: int) -> tuple[int, ...]:

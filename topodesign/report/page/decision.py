@@ -26,6 +26,7 @@ from topodesign.report.page.parts import (
 )
 from topodesign.report.page.topology import drawn_of
 from topodesign.wiring.inventory.inventory import format_metres
+from topodesign.wiring.plan.plan import items_words
 
 
 def decision_document(found: Decision) -> Document:
@@ -185,7 +186,8 @@ def _growth(found: Decision) -> Listing:
         for one in found.growth
     ]
     columns = ("nodes", "moves", "no way has below", "a step takes", "what is wired then")
-    return Listing(Table("", columns, tuple(rows), frozenset(("what is wired then",))))
+    needs = "; ".join(f"{one.needs}; to buy: {items_words(one.buy)}" for one in found.growth if one.needs)
+    return Listing(Table("", columns, tuple(rows), frozenset(("what is wired then",)), footnote=needs))
 
 
 def _bill(found: Decision) -> Listing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -302,6 +302,11 @@ def items_of(count: Mapping[tuple[CableType, Fraction | None], int]) -> tuple[It
     """Return the items of a bill from numbers of cables by type and length."""
     lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
     return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
+
+
+def items_words(items: Iterable[Item]) -> str:
+    """Return the items of a bill in one line."""
+    return ", ".join(" ".join(str(item).split()) for item in items) or "nothing"
 
 
 def _listed(entries: Sequence[str]) -> str:

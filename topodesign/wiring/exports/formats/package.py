@@ -246,7 +246,10 @@ MOST_NODES = 160
 _SIZE = 900
 _RADIUS = 7
 _ACROSS, _DOWN = 6, 18
-_SHADES = [value for name, value in COLOURS.items() if name != "white"]
+_FULL = [value for name, value in COLOURS.items() if name != "white"]
+_PALE = ["".join(f"{(int(shade[i : i + 2], 16) + 2 * 255) // 3:02x}" for i in (0, 2, 4)) for shade in _FULL]
+_SHADES = [*_FULL, *_PALE]  # of racks; pale ones where there are more than full ones
+_CROWDED = 64  # hosts from which on circles and names are smaller
 
 
 def drawing_of(plan: WiringPlan) -> str | None:
@@ -263,14 +266,17 @@ def drawing_of(plan: WiringPlan) -> str | None:
     if not 1 < len(set(racks)) <= len(_SHADES):
         shade = {}
     pairs = dict.fromkeys((min(u, v), max(u, v)) for u, v, _ in topology.links() if u != v)
+    radius, size = (_RADIUS, 11) if topology.nodes < _CROWDED else (5, 8)
     lines = [
         f'<path d="M{places[u][0]} {places[u][1]}L{places[v][0]} {places[v][1]}" stroke="#808080" stroke-width="0.8"/>'
         for u, v in pairs
     ]
     for (x, y), host, rack in zip(places, plan.hosts, racks, strict=True):
+        fill = shade.get(rack, _SHADES[0])
         lines.append(
-            f'<circle cx="{x}" cy="{y}" r="{_RADIUS}" fill="#{shade.get(rack, _SHADES[0])}">'
-            f'<title>{escape(host)}</title></circle><text x="{x}" y="{y - _RADIUS - 3}" text-anchor="middle">'
+            f'<circle cx="{x}" cy="{y}" r="{radius}" fill="#{fill}" stroke="#000" stroke-width="0.5">'
+            f'<title>{escape(host)}</title></circle><text x="{x}" y="{y - radius - 3}" text-anchor="middle" '
+            f'font-size="{size}" paint-order="stroke" stroke="#fff" stroke-width="2.5">'
             f"{escape(host)}</text>"
         )
     above = _DOWN * -(-len(shade) // _ACROSS)  # the legend, in columns
