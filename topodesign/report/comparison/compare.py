@@ -69,6 +69,20 @@ class Threshold(Declared):
         return turning_words(f"{self.side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
 
 
+def find_change(
+    same: Fraction, changed: Fraction, fastest: Callable[[Fraction], str], halvings: int
+) -> tuple[Fraction, str]:
+    """Return from which value on, between two, another one is the fastest, and which; the span is halved so often."""
+    now, then = fastest(same), fastest(changed)
+    for _ in range(halvings):
+        middle = (same + changed) / 2
+        if (name := fastest(middle)) == now:
+            same = middle
+        else:
+            changed, then = middle, name
+    return changed, then
+
+
 def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Threshold]:
     """Return values of a latency below and above its own, if there are any, with another contender the fastest."""
 
@@ -83,13 +97,7 @@ def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Work
         then = fastest(far)
         if then == now:
             continue
-        same, changed = own, far
-        for _ in range(_HALVINGS):
-            middle = (same + changed) / 2
-            if (other := fastest(middle)) == now:
-                same = middle
-            else:
-                changed, then = middle, other
+        changed, then = find_change(own, far, fastest, _HALVINGS)
         found.append(Threshold(parameter, changed, far > own, now, then))
     return found
 

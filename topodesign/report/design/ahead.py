@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from topodesign.base.dominance import is_beaten
+from topodesign.report.comparison.compare import find_change
 from topodesign.report.design.measure import step_at
 from topodesign.report.design.parts import ALL_SIZES, FAR, Offer, Turn
 from topodesign.report.design.request import Request
@@ -84,7 +85,7 @@ def _turn(what: str, above: bool, able: Sequence[Offer], request: Request) -> Tu
     for _ in range(_FARTHEST):
         other = same * 4 if above else same / 4
         if first(other) != now:
-            factor, then = _between(same, other, now, first)
+            factor, then = find_change(same, other, first, _HALVINGS)
             if what == ALL_SIZES:
                 at = () if request.step else tuple(factor * share.size for share in request.mix.shares)
             else:
@@ -92,15 +93,3 @@ def _turn(what: str, above: bool, able: Sequence[Offer], request: Request) -> Tu
             return Turn(what, factor, above, at, now, then)
         same = other
     return None
-
-
-def _between(same: Fraction, other: Fraction, now: str, first: Callable[[Fraction], str]) -> tuple[Fraction, str]:
-    """Return from which factor on, between two, another one is ahead, and which."""
-    then = first(other)
-    for _ in range(_HALVINGS):
-        middle = (same + other) / 2
-        if (name := first(middle)) == now:
-            same = middle
-        else:
-            other, then = middle, name
-    return other, then

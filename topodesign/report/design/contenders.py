@@ -100,11 +100,12 @@ def gather_offers(request: Request, budget: Budget, progress: Progress | None) -
         If there is no contender, or none was priced in time.
     """
     found = Gathered(whole=_is_whole(request) and request.room is None)
-    for kind, make in KINDS.items():  # a request has contenders of one kind, and rivals
+    own = "plant" if request.room is not None else "direct" if request.box is None else "boxes"
+    for kind in (own, "rival") if request.rivals else (own,):
         share = part(progress, 0.7, 0.8) if kind == "rival" else part(progress, 0, 0.7)
         try:
             with deadline(budget.left):
-                for one in make(request, found, share):
+                for one in KINDS[kind](request, found, share):
                     same = next((other.name for other in found.offers if other.topology == one.topology), None)
                     if kind == "rival" and same is not None:
                         found.note(one.name, f"it is {same}, which is compared")
@@ -194,8 +195,6 @@ def _from_entry(request: Request, kind: OfferKind, name: str, entry: Entry, **mo
 
 def _direct(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
     """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
-    if request.room is not None or request.box is not None:
-        return
     for degree, share in _degrees(request, progress):
         try:
             entries = list(_find_entries(request, degree, share))
@@ -267,7 +266,7 @@ def _group_products(request: Request) -> Iterator[str]:
 def _boxes(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
     """Yield the graphs of boxes that are worth it, likewise."""
     box = request.box
-    if request.room is not None or box is None:
+    if box is None:
         return
     for degree, share in _degrees(request, progress):
         try:

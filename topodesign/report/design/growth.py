@@ -62,7 +62,8 @@ def _stage(request: Request, now: WiringPlan, nodes: int, progress: Progress | N
         raise InfeasibleError(f"nothing is known for {nodes} nodes of degree {request.degree} with duplex cables")
     stages: list[Stage] = []
     for one in able:
-        seconds = measure_step(one.topology, larger).seconds
+        costs = one.entry.cost, one.entry.allgather
+        seconds = measure_step(one.topology, larger, costs=costs).seconds
         stages.append(Stage(nodes, one.name, one.topology, one.moves, one.at_least, seconds))
     most = (1 + SLOWER) * min(one.seconds for one in stages)
     return min((one for one in stages if one.seconds <= most), key=lambda one: (one.moves, one.seconds))

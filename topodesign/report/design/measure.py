@@ -60,11 +60,16 @@ class Measured(NamedTuple):
 
 
 def measure_step(
-    place: Topology | Fabric, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
+    place: Topology | Fabric,
+    request: Request,
+    *,
+    placement: Placement | None = None,
+    costs: tuple[Cost, Cost] | None = None,
 ) -> Measured:
     """Return what a step takes on what is left of a wiring, or on one for other sizes.
 
-    Up to 32 nodes have plans, more the price of the finder. Boxes are given as their graph, or as the fabric of all.
+    Up to 32 nodes have plans, more the price of the finder, where ``costs`` are those of reduce-scatter and allgather
+    if known. Boxes are given as their graph, or as the fabric of all.
 
     Raises
     ------
@@ -72,13 +77,13 @@ def measure_step(
         If there is no plan of a collective, or no price.
     """
     if request.box is not None and isinstance(place, Topology):
-        return measure_boxes(Boxed(request.box, place), request, placement=placement, without=without)
+        return measure_boxes(Boxed(request.box, place), request, placement=placement)
     if request.step is not None:
         used = 1 if isinstance(place, Fabric) else Fraction(place.degree, request.degree)
         wires = Wires.of(place, request.work.latency, request.work.bandwidth * used)
         return Measured((), price_on(request.step, wires, placement=placement))
     if request.nodes > MOST_PLANNED_BESIDE and isinstance(place, Topology):
-        return Measured(parts_of(price_nodes(place, request), request))
+        return Measured(parts_of(price_nodes(place, request, costs), request))
     return Measured(plan_parts(place, request))
 
 
@@ -100,7 +105,7 @@ def ask_for(request: Request, degree: int) -> Question:
     return Question(request.nodes, degree, request.cabling == "duplex", objective, as_catalog(True))
 
 
-def price_nodes(topology: Topology, request: Request) -> Entry:
+def price_nodes(topology: Topology, request: Request, costs: tuple[Cost, Cost] | None = None) -> Entry:
     """Return the price of nodes that are wired directly, of an all-to-all within 5% of its bound.
 
     Raises
@@ -115,7 +120,7 @@ def price_nodes(topology: Topology, request: Request) -> Entry:
         if found.upper is None or found.upper > (1 + _GAP) * found.lower:
             found = all_to_all(topology, effort="approximate", gap=_GAP)
         exchange = Bounds(found.lower, found.upper or found.lower)
-    entry = measure(Candidate("a topology", "own", topology, all_to_all=exchange), asked)
+    entry = measure(Candidate("a topology", "own", topology, costs, exchange), asked)
     if entry is None:
         raise InfeasibleError("not all nodes reach each other")
     return entry

@@ -224,10 +224,12 @@ def _details(found: Decision) -> Iterator[Fact]:
         proof = "computation, and prices of flows in groups of ranks"
     elif best.fabric is not None:
         proof = "prices of flows among the boxes and inside them"
+    elif any(one.plan is None for one in best.parts):
+        proof = "prices of the best plans known and of flows, where no plan was made"
     yield Fact("A step", f"{best.time} s", format_time(best.time), proof)
     for part in best.parts:
         what = f"{part.share.collective} of {format_size(part.share.size)}"
-        proof = part.method if best.fabric is not None else f"its plan, by {part.method}"
+        proof = part.method if part.plan is None or best.fabric is not None else f"its plan, by {part.method}"
         yield Fact(what, f"{part.seconds} s", format_time(part.seconds), proof)
     for name, seconds in () if best.step is None else best.step.shares:
         if seconds:
