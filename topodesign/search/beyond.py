@@ -184,6 +184,17 @@ def few_away(
             yield from itertools.islice(((spec, one) for spec, one in made if spec is not None), times)
 
 
+def one_less(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec, Topology]]:
+    """Yield a topology with a node more without some node, its neighbours joined, for a few nodes drawn at random."""
+    work = target.nodes**2 * target.degree
+    if work > MOST_PRICED:
+        return
+    rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
+    for made in drawn(build(base.spec), target, max(1, _WORK_PRICING // work), rng):
+        if made.spec is not None:
+            yield made.spec, made
+
+
 def _thinned(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:

@@ -8,11 +8,14 @@ what, to the end.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+
+import numpy as np
 
 from topodesign.base.cost import Basis, Cost, lower_bound, spare_factor
 from topodesign.base.declared import Declared, key
@@ -30,6 +33,8 @@ from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.all_to_all_state import ExchangeState, expanded, lines
 from topodesign.search.candidate import line_spec
+from topodesign.search.links import pairs_too_far
+from topodesign.search.resized import drawn
 from topodesign.search.state import SearchState, by_spff, deferred_row
 from topodesign.search.target import Target
 
@@ -39,6 +44,7 @@ WORTH_KEEPING = Fraction(1, 1000)
 """The same for what is kept: below that a row is not worth its spec."""
 _MOST_WORK = 2**32  # steps times receivers times links of a deferred schedule that is looked for: half a minute
 _MOST_PARALLEL = 8
+_DRAWS, _PRICED = 128, 6  # nodes without which a topology is looked at, and of how many of these it is priced
 _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
 
@@ -227,7 +233,7 @@ def close(
 
     * ``save``: called now and then.
     """
-    start, tried, count = time.monotonic(), set[str](), _with_free_ports(state)
+    start, tried, less, count = time.monotonic(), set[str](), set[str](), _with_free_ports(state)
     while True:
         waiting = [
             offer
@@ -246,9 +252,48 @@ def close(
                 came += keep(state, offer)
                 if save is not None:
                     save()
+        came += _all_without_a_node(state, None if seconds is None else start + seconds, less)
         count += came + _with_free_ports(state)
         if not came:
             return count
+
+
+def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) -> int:
+    """Keep the best of a node more without one wherever that is faster; return for how many sizes.
+
+    * ``end``: time after which no further size is looked at.
+    * ``tried``: topologies that nodes were taken out of already.
+    """
+    count = 0
+    for nodes, degree in sorted(state.rows, reverse=True):
+        for target in (Target(nodes, degree, duplex) for duplex in (False, True)):
+            base = state.fastest(replace(target, nodes=nodes + 1))
+            if base is None or f"{target} {base.spec}" in tried or (end is not None and time.monotonic() > end):
+                continue
+            tried.add(f"{target} {base.spec}")
+            count += without_a_node(state, target) > 0
+    return count
+
+
+def without_a_node(state: SearchState, target: Target) -> float:
+    """Keep the fastest topology of a node more without one, its neighbours joined, if that is faster; return the gain.
+
+    A few nodes are drawn at random, always the same.
+    """
+    own, base = state.fastest(target), state.fastest(replace(target, nodes=target.nodes + 1))
+    if own is None or base is None or runtime(base.mean) * (1 + WORTH_KEEPING) > runtime(own.mean):
+        return 0.0
+    optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
+    steps = own.cost.steps
+    while runtime(Cost(steps, optimum)) >= runtime(own.mean):
+        steps -= 1
+    gain, rng = 0.0, np.random.Generator(np.random.PCG64([*target.size, target.duplex]))
+    fit = (made for made in drawn(base.build(), target, _DRAWS, rng) if not pairs_too_far(made, steps))
+    for made in itertools.islice(fit, _PRICED):
+        spec = made.spec
+        if spec is not None and len(str(spec)) <= LONGEST_SPEC and not why_not(made, steps, _MOST_WORK):
+            gain += state.keep_deferred(target, spec)
+    return gain
 
 
 def better(state: SearchState, size: tuple[int, int], tolerance: Fraction, *, lifted: bool = False) -> Iterator[Offer]:

@@ -30,7 +30,7 @@ from topodesign.graphs.genkautz import orbits
 from topodesign.pricing.closed_form import distances, price_unless
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
-from topodesign.search.beyond import cyclic_covers, few_away, is_poor, search_beyond, with_digits
+from topodesign.search.beyond import cyclic_covers, few_away, is_poor, one_less, search_beyond, with_digits
 from topodesign.search.candidate import (
     Candidate,
     candidate_of,
@@ -82,6 +82,10 @@ def composed(
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
         shelf.put_priced(spec, topology)
+    if seconds != 0 and keeps_port_free(*target.size, duplex=target.duplex):  # which no size with a node more does
+        more = composed(replace(target, nodes=target.nodes + 1), catalog, seed=seed, seconds=seconds)
+        for spec, topology in one_less(target, min(more, key=lambda one: runtime(one.mean)), seed) if more else ():
+            shelf.put_priced(spec, topology)
     if keeps_port_free(*target.size, duplex=target.duplex) and is_poor(target, shelf.front):
         for one in composed(replace(target, degree=target.degree - 1), catalog, seed=seed, seconds=seconds):
             shelf.price(with_idle_ports(one.spec))
