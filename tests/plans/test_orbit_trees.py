@@ -24,7 +24,7 @@ from topodesign.optima.forest import schedule as made
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunked import OwnLinks, PipelineSimulation
 from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
@@ -112,7 +112,7 @@ def test_latencies_of_links_are_asked_for_by_orbits() -> None:
     orbit, own = orbit_of(plan), [Fraction(1, 10**6)] * len(plan.topology.src)
     own[0] = Fraction(1, 10**3)
     both = [
-        simulate_trees(trees, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), of_links=own)
+        simulate_trees(trees, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), own=OwnLinks.late(own))
         for trees in (orbit, orbit.unfold())
     ]
     assert both[0].time == both[1].time

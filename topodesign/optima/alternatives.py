@@ -21,6 +21,7 @@ from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Question
 from topodesign.plans.measure import tree_figures
+from topodesign.plans.time.chunked import OwnLinks
 from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 
@@ -144,9 +145,9 @@ def _with_trees(question: Question, k: int) -> Trees:
 
 def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> Limited:
     reached = tree_figures(fabric, schedule)
-    own = fabric.link_latencies() if latency.alpha is None else None
+    own = OwnLinks.late(fabric.link_latencies()) if latency.alpha is None else None
     times = tuple(
-        simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit, of_links=own).time for size in sizes
+        simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit, own=own).time for size in sizes
     )
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 

@@ -18,7 +18,7 @@ from tests.samples.paths import COLLECTIVES, some_paths
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.paths import Paths
-from topodesign.plans.time.chunked import simulate_paths
+from topodesign.plans.time.chunked import OwnLinks, simulate_paths
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -115,14 +115,21 @@ def sends(paths: Paths) -> tuple[int, int]:
     return max(map(len, receivers.values()), default=1), between
 
 
-def by_events(paths: Paths, busy: Fraction, chunks: int, latency: dict[tuple[int, int], Fraction]) -> Fraction:
+def by_events(
+    paths: Paths,
+    busy: Fraction,
+    chunks: int,
+    latency: dict[tuple[int, int], Fraction],
+    slow: dict[tuple[int, int], Fraction] | None = None,
+) -> Fraction:
     """Send chunk after chunk from node to node as soon as the chunk is there and the one before has arrived."""
     last = Fraction(0)
     for at in range(len(paths)):
         way = paths.hop[paths.hop_start[at] : paths.hop_start[at + 1]].tolist()
         stops = [place for place, vertex in enumerate(way) if vertex not in paths.topology.switches]
         takes = [
-            busy / chunks + sum(latency[hop] for hop in itertools.pairwise(way[a : b + 1]))
+            busy / chunks * max((slow or {}).get(hop, Fraction(1)) for hop in itertools.pairwise(way[a : b + 1]))
+            + sum(latency[hop] for hop in itertools.pairwise(way[a : b + 1]))
             for a, b in itertools.pairwise(stops)
         ]
         free = [Fraction(0)] * len(takes)
@@ -142,7 +149,7 @@ def test_sends_take_the_latencies_of_their_links(seed: int, collective: str, chu
     rng = random.Random(seed)  # noqa: S311
     own = [Fraction(rng.randint(0, 9), rng.choice((3, 7)) * 10**6) for _ in paths.topology.links()]
     latency = {(u, v): one for (u, v, _), one in zip(paths.topology.links(), own, strict=True)}
-    asked: dict[str, Any] = {"latency": NONE, "size": Fraction(2**14), "unit": UNIT, "of_links": own}
+    asked: dict[str, Any] = {"latency": NONE, "size": Fraction(2**14), "unit": UNIT, "own": OwnLinks.late(own)}
     run = simulate_paths(paths, **asked, chunks=chunks)
     assert run.time == by_events(paths, run.optimum, chunks, latency)
     late = (sends(paths)[0] - 1) * GAP
@@ -153,8 +160,8 @@ def test_sends_take_the_latencies_of_their_links(seed: int, collective: str, chu
     for count in (best.chunks - 1, best.chunks, best.chunks + 1):
         assert count < 1 or simulate_paths(paths, **asked, chunks=count).time >= best.time or count > best.chunks
     none = [Fraction(0)] * len(own)
-    assert simulate_paths(paths, **asked | {"of_links": none}, chunks=chunks).time == (
-        simulate_paths(paths, **asked | {"of_links": None}, chunks=chunks).time
+    assert simulate_paths(paths, **asked | {"own": OwnLinks.late(none)}, chunks=chunks).time == (
+        simulate_paths(paths, **asked | {"own": None}, chunks=chunks).time
     )
     if len(paths):
         lone = replace(
@@ -165,3 +172,33 @@ def test_sends_take_the_latencies_of_their_links(seed: int, collective: str, chu
             hop=paths.hop[: paths.hop_start[1]].copy(),
         )
         assert {one for way in simulate_paths(lone, **asked).critical for one in way} == set(lone.hop.tolist())
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(1, 9))
+@settings(max_examples=40)
+def test_sends_wait_for_slower_links(seed: int, collective: str, chunks: int) -> None:
+    """Links that are slower or faster than their capacities, against events; time by bandwidth is by the slowest."""
+    paths = drawn(seed, collective)
+    rng = random.Random(seed)  # noqa: S311
+    links = [(u, v) for u, v, _ in paths.topology.links()]
+    own = OwnLinks(
+        tuple(Fraction(rng.randint(0, 9), 10**6) for _ in links), tuple(Fraction(rng.randint(1, 6), 3) for _ in links)
+    )
+    asked: dict[str, Any] = {"latency": NONE, "size": Fraction(2**14), "unit": UNIT}
+    planned = simulate_paths(paths, **asked, chunks=chunks).optimum
+    run = simulate_paths(paths, **asked, own=own, chunks=chunks)
+    latency, slow = (dict(zip(links, values, strict=True)) for values in (own.latency, own.slowness))
+    assert run.time == by_events(paths, planned, chunks, latency, slow)
+    used = {hop for at in range(len(paths)) for hop in itertools.pairwise(way_of(paths, at))}
+    assert run.optimum == planned * max((slow[hop] for hop in used), default=Fraction(1))
+    best = simulate_paths(paths, **asked, own=own)
+    for count in (best.chunks - 1, best.chunks + 1):
+        assert (
+            count < 1 or simulate_paths(paths, **asked, own=own, chunks=count).time >= best.time or count > best.chunks
+        )
+
+
+def way_of(paths: Paths, number: int) -> list[int]:
+    """Return the vertices of a path."""
+    way: list[int] = paths.hop[paths.hop_start[number] : paths.hop_start[number + 1]].tolist()
+    return way

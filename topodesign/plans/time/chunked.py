@@ -20,8 +20,9 @@ from topodesign.base.wording import counted
 from topodesign.plans.measure import path_time
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.conditions import USE_KEYS, Conditions, Run
+from topodesign.plans.time.conditions import USE_KEYS, Conditions, Run, links_of
 from topodesign.plans.time.losses import Link, Loss
+from topodesign.topology.topology import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +63,34 @@ def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fract
     return min(sorted(candidates), key=lambda c: c * alpha + waiting / c)
 
 
+Chain = tuple[Fraction, Fraction, Fraction, Fraction]
+"""A chain of sends that chunks go over: its sends, each as often as its slowest link is slower than planned; the
+seconds of latency of all its links; and latency and slowness of the send that chunks wait for."""
+
+
 class Chains(NamedTuple):
     """Chains of sends that chunks go over, those that may be the last to end."""
 
-    # sends, latency, slowest: sends on each, seconds of latency of all of its links, and of its slowest send
-    sends: tuple[int, ...]
-    latency: tuple[Fraction, ...]
-    slowest: tuple[Fraction, ...]
+    each: tuple[Chain, ...]
 
     @classmethod
-    def of(cls, chains: Iterable[tuple[int, Fraction, Fraction]]) -> Chains:
-        """Keep the chains that none exceeds in all three."""
-        every = sorted(set(chains), reverse=True)
-        kept: list[tuple[int, Fraction, Fraction]] = []
-        for one in every:
-            if not any(one[1] <= other[1] and one[2] <= other[2] for other in kept):
+    def of(cls, chains: Iterable[Chain]) -> Chains:
+        """Keep the chains that none exceeds in all four."""
+        kept: list[Chain] = []
+        for one in sorted(set(chains), reverse=True):
+            if not any(all(a <= b for a, b in zip(one[1:], other[1:], strict=True)) for other in kept):
                 kept.append(one)
-        sends, latency, slowest = zip(*kept, strict=True) if kept else ((), (), ())
-        return cls(sends, latency, slowest)
+        return cls(tuple(kept))
+
+    @classmethod
+    def along(cls, sends: Fraction, latency: Fraction, slow: Iterable[tuple[Fraction, Fraction]]) -> list[Chain]:
+        """Return a chain once for each send, of these latencies and slownesses, that chunks may wait for."""
+        return [(sends, latency, *one) for one in slow]
 
     def then(self, other: Chains) -> Chains:
         """Return every chain of this followed by every one of the other."""
-        return Chains.of(
-            (a + b, x + y, max(s, t)) for a, x, s in zip(*self, strict=True) for b, y, t in zip(*other, strict=True)
-        )
+        pairs = [(one, two) for one in self.each for two in other.each]
+        return Chains.of((one[0] + two[0], one[1] + two[1], *slow[2:]) for one, two in pairs for slow in (one, two))
 
     def end(self, busy: Fraction, chunks: int) -> Fraction:
         """Return when the last chunk has arrived; every send takes its latency and ``busy / chunks`` for each.
@@ -93,9 +98,30 @@ class Chains(NamedTuple):
         The first chunk goes over all sends of a chain one after the other, and each further one ends as much later as
         the slowest send takes.
         """
-        each = busy / chunks
-        chains = zip(*self, strict=True)
-        return max((h * each + x + (chunks - 1) * (s + each) for h, x, s in chains), default=Fraction(0))
+        part = busy / chunks
+        ends = (sends * part + x + (chunks - 1) * (late + slow * part) for sends, x, late, slow in self.each)
+        return max(ends, default=Fraction(0))
+
+
+@dataclass(frozen=True)
+class OwnLinks:
+    """Links with values of their own."""
+
+    latency: tuple[Fraction, ...]  # seconds of every link of the topology
+    slowness: tuple[Fraction, ...]  # of every link how often slower it is than its capacity says
+
+    @classmethod
+    def late(cls, latency: Sequence[Fraction]) -> OwnLinks:
+        """Return links with latencies of their own that are as fast as their capacities say."""
+        return cls(tuple(latency), (Fraction(1),) * len(latency))
+
+    def of_routes(self, route: IntArray, link: IntArray, count: int) -> tuple[list[Fraction], list[Fraction]]:
+        """Return the latency of all links of routes, and how slow the slowest is; ``route`` ascends, of each link."""
+        late, slow = [Fraction(0)] * count, [Fraction(0)] * count
+        for at, one in zip(route.tolist(), link.tolist(), strict=True):
+            late[at] += self.latency[one]
+            slow[at] = max(slow[at], self.slowness[one])
+        return late, slow
 
 
 def fewest_end(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) -> int:
@@ -126,6 +152,7 @@ class Phase:
     pipeline: Pipeline  # what the time is made of
     smallest: Fraction  # bytes of the least data that are cut into chunks
     sending: NDArray[np.float64]  # seconds in which each link transmits (float64, in the topology's order; rounded)
+    planned: Fraction  # seconds by bandwidth alone over links that are as fast as their capacities say
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +219,7 @@ def in_phases(
         chunks = best_chunks(pipelines, latency, smallest) if chunks is None else chunks
         ends = [one.end(latency, chunks) for one in pipelines]
     else:
-        busy = [(those, one.busy) for those, one in zip(chains, pipelines, strict=True)]
+        busy = [(those, one.planned) for those, one in zip(chains, phases, strict=True)]
         chunks = fewest_end(busy, smallest) if chunks is None else chunks
         ends = [those.end(each, chunks) for those, each in busy]
     time = sum(ends, Fraction(0))
@@ -213,19 +240,27 @@ def in_phases(
 
 def conditions_of_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
     """Return what simulators of pipelines take."""
-    if now.mode != "lock-step" or now.links is not None:
-        raise ParameterError(f"{plan.kind} are pipelines over alike links; leave the mode and single links out")
-    fabric, latency = plan.fabric, now.latency or USUAL
-    unit = 8 * fabric.unit
+    if now.mode != "lock-step":
+        raise ParameterError(f"{plan.kind} are pipelines; leave the mode out")
+    fabric, latency, table = plan.fabric, now.latency or USUAL, links_of(plan, now)
+    unit, own = 8 * fabric.unit, None
     if now.bandwidth is not None:
         unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
+    if table is not None:
+        switches = fabric.topology.switches
+        late, slow = [], []
+        for u, v, capacity in fabric.topology.links():
+            usual = latency.hop if u in switches else latency.alpha or Fraction(0)
+            late.append(table.alpha.get((u, v), usual))
+            slow.append(capacity * unit / table.bandwidth.get((u, v), capacity * unit))
+        own = OwnLinks(tuple(late), tuple(slow))
     return {
         "latency": latency,
         "size": now.size,
         "unit": unit,
         "chunks": now.chunks,
         "failed_links": now.failed,
-        "of_links": fabric.link_latencies() if latency.alpha is None else None,
+        "own": own,
     }
 
 
@@ -250,7 +285,7 @@ def simulate_paths(
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
-    of_links: Sequence[Fraction] | None = None,
+    own: OwnLinks | None = None,
     inverse_rate: Fraction | None = None,
 ) -> PipelineSimulation:
     """Time paths.
@@ -265,15 +300,20 @@ def simulate_paths(
     busy = 8 * block * (paths.inverse_rate if inverse_rate is None else inverse_rate) / Fraction(unit)
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
-    pipeline = Pipeline(height, *_sends(paths, goes), busy)
+    starts, passed = _sends(paths, goes)
     sending = paths.loads_of(goes) / topology.capacity * float(8 * block / paths.block_units / Fraction(unit))
-    phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.block_units, sending)
-    kinds = {} if of_links is None else _chains_of_paths(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
-    chains = None if of_links is None else [Chains.of(kinds)]
+    kinds: dict[tuple[Chain, ...], int] = {}
+    slowest = Fraction(1)
+    if own is not None:
+        kinds, slowest = _chains_of_paths(paths, goes, own, (starts - 1) * latency.gap)
+        sending = sending * np.array([float(one) for one in own.slowness])
+    pipeline = Pipeline(height, starts, passed, busy * slowest)
+    phase = Phase((), pipeline, block * int(paths.weight.min(initial=1)) / paths.block_units, sending, busy)
+    chains = None if own is None else [Chains.of(chain for kind in kinds for chain in kind)]
     done = in_phases("over paths in", [phase], chains, latency, chunks, size=Fraction(size), loss=loss)
     if not height:
         return replace(done, time=Fraction(0), phase_ends=None, critical=(), utilisation=sending)
-    ends = {Chains.of([kind]).end(busy, done.chunks): path for kind, path in kinds.items()}
+    ends = {Chains.of(kind).end(busy, done.chunks): path for kind, path in kinds.items()}
     longest = ends.get(done.time, int(heights.argmax()))
     way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist()
     return replace(done, phase_ends=None, critical=(tuple(way),))
@@ -293,23 +333,31 @@ def _sends(paths: Paths, goes: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _chains_of_paths(
-    paths: Paths, goes: NDArray[np.bool_], latency: Sequence[Fraction], wait: Fraction
-) -> dict[tuple[int, Fraction, Fraction], int]:
-    """Return the sends, the latency and that of the slowest send of paths that carry data, with a path of each kind.
+    paths: Paths, goes: NDArray[np.bool_], own: OwnLinks, wait: Fraction
+) -> tuple[dict[tuple[Chain, ...], int], Fraction]:
+    """Return the chains of paths that carry data, with a path of each kind, and how slow the slowest link of all is.
 
     Every send waits so long until the last message of the busiest port has started.
     """
     path, tail, head = paths.steps
-    common = math.lcm(wait.denominator, *(one.denominator for one in latency))
-    ticks = np.array([int(one * common) for one in latency], dtype=object)[paths.topology.link_index(tail, head)]
-    begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))  # a send is from node to node
-    sends = np.add.reduceat(ticks, begins) + int(wait * common) if len(begins) else ticks
-    found: dict[tuple[int, int, int], int] = {}
-    first = np.flatnonzero(np.diff(path[begins], prepend=-1)).tolist()
-    for number, a, b in zip(path[begins][first].tolist(), first, [*first[1:], len(begins)], strict=True):
+    begins = ~np.isin(tail, sorted(paths.topology.switches))  # a send is from node to node
+    send = np.cumsum(begins) - 1
+    late, slow = own.of_routes(send, paths.topology.link_index(tail, head), int(begins.sum()))
+    found: dict[tuple[Chain, ...], int] = {}
+    of = path[begins]
+    first = np.flatnonzero(np.diff(of, prepend=-1)).tolist()
+    known: dict[tuple[tuple[Fraction, Fraction], ...], tuple[Chain, ...]] = {}
+    slowest = Fraction(0)
+    for number, a, b in zip(of[first].tolist(), first, [*first, len(of)][1:], strict=True):
         if goes[number]:
-            found.setdefault((b - a, sum(sends[a:b]), max(sends[a:b])), number)
-    return {(h, Fraction(x, common), Fraction(s, common)): number for (h, x, s), number in found.items()}
+            sends = tuple(zip(late[a:b], slow[a:b], strict=True))
+            if sends not in known:
+                waits = [(one + wait, factor) for one, factor in sends]
+                total = sum((one for one, _ in waits), Fraction(0)), sum((factor for _, factor in waits), Fraction(0))
+                known[sends] = Chains.of(Chains.along(total[1], total[0], waits)).each
+                slowest = max([slowest, *(factor for _, factor in waits)])
+            found.setdefault(known[sends], number)
+    return found, slowest or Fraction(1)
 
 
 def _lose(paths: Paths, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:

@@ -14,7 +14,6 @@ phase, in which every node sends all of its data. Several groups are done when t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,7 +22,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError
 from topodesign.base.latency import Latency
 from topodesign.plans.orbit import brought_back
 from topodesign.plans.orbit_trees import OrbitTrees
@@ -31,7 +30,9 @@ from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
 from topodesign.plans.time.chunked import (
+    Chain,
     Chains,
+    OwnLinks,
     Phase,
     Pipeline,
     PipelineSimulation,
@@ -43,8 +44,6 @@ from topodesign.plans.time.chunked import (
 from topodesign.plans.time.conditions import Conditions
 from topodesign.plans.time.losses import Link, Loss
 from topodesign.plans.trees import Trees
-
-_MOST_TICKS = 2**62
 
 
 def run_trees(plan: Plan, trees: Trees | OrbitTrees, now: Conditions) -> PipelineSimulation:
@@ -60,7 +59,7 @@ def simulate_trees(
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
-    of_links: Sequence[Fraction] | None = None,
+    own: OwnLinks | None = None,
 ) -> PipelineSimulation:
     """Time a tree schedule.
 
@@ -70,27 +69,38 @@ def simulate_trees(
     """
     check_chunks(latency, size, unit, chunks, "the data of a tree")
     failed = tuple(sorted(set(failed_links)))
-    folded = None if failed or trees.folded is None or not _alike(trees.folded, of_links) else trees.folded
+    folded = None if failed or trees.folded is None or not _alike(trees.folded, own) else trees.folded
     schedule: Trees = trees.unfold() if folded is None else folded.own
     happens, loss = _lose(schedule, failed)
     groups = []
     for number, one in enumerate(schedule.alone()):
-        own = happens[schedule.team[schedule.tree] == number]
-        starts = _starts(one, own, folded)
-        phases = _phases(one, own, Fraction(size), Fraction(unit), (starts, folded))
-        chains = None if of_links is None else _chains(one, own, of_links, (starts - 1) * latency.gap)
+        goes = happens[schedule.team[schedule.tree] == number]
+        starts = _starts(one, goes, folded)
+        unlike = None if own is None else (own, _edges(one, own))
+        phases = _phases(one, goes, Fraction(size), Fraction(unit), (starts, folded), unlike=unlike)
+        chains = None if unlike is None else _chains(one, goes, unlike[1], (starts - 1) * latency.gap)
         groups.append(in_phases("in trees of", phases, chains, latency, chunks, size=Fraction(size), loss=loss))
     last = max(groups, key=lambda one: one.time)
     busy = [np.zeros(len(schedule.topology.src)), *(one.utilisation * float(one.time) for one in groups if one.phases)]
     return replace(last, utilisation=np.sum(busy, axis=0) / float(last.time or 1))
 
 
-def _alike(folded: OrbitTrees, of_links: Sequence[Fraction] | None) -> bool:
-    """Whether latencies are the same for all links of an orbit, so that images take as long as what they are of."""
-    if of_links is None:
+def _alike(folded: OrbitTrees, own: OwnLinks | None) -> bool:
+    """Whether all links of an orbit are alike, so that images take as long as what they are of."""
+    if own is None:
         return True
-    first = folded.link_orbits.tolist()
-    return all(of_links[at] == own for at, own in zip(first, of_links, strict=True))
+    links = list(zip(own.latency, own.slowness, strict=True))
+    return all(links[at] == one for at, one in zip(folded.link_orbits.tolist(), links, strict=True))
+
+
+def _edges(schedule: Trees, own: OwnLinks) -> list[tuple[Fraction, Fraction]]:
+    """Return of every tree edge the latency and the slowness of its slowest routes."""
+    route, link = schedule.hop_links()
+    late, slow = own.of_routes(route, link, len(schedule.route_edge))
+    found = [(Fraction(0), Fraction(0))] * len(schedule.tree)
+    for edge, x, f in zip(schedule.route_edge.tolist(), late, slow, strict=True):
+        found[edge] = max(found[edge][0], x), max(found[edge][1], f)
+    return found
 
 
 def _phases(
@@ -99,8 +109,13 @@ def _phases(
     size: Fraction,
     unit: Fraction,
     whole: tuple[int, OrbitTrees | None],
+    *,
+    unlike: tuple[OwnLinks, Sequence[tuple[Fraction, Fraction]]] | None,
 ) -> list[Phase]:
-    """Return what each phase does; ``whole`` are the messages of the busiest port, and what trees are folded in."""
+    """Return what each phase does; ``whole`` are the messages of the busiest port, and what trees are folded in.
+
+    ``unlike`` are values of links and of edges where these are not alike.
+    """
     starts, folded = whole
     inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
@@ -116,8 +131,12 @@ def _phases(
             busy = 8 * per_weight / (schedule.rate * unit)
             way = _longest(schedule, edges)
             height = sum(node not in schedule.topology.switches for node in way[:-1])
-            pipeline = Pipeline(height, starts, switches, busy)
-            phases.append(Phase(way, pipeline, per_weight * int(weight.min()), load * float(busy)))
+            sending, slowest = load * float(busy), Fraction(1)
+            if unlike is not None:
+                sending = sending * np.array([float(one) for one in unlike[0].slowness])
+                slowest = max(unlike[1][edge][1] for edge in np.flatnonzero(edges).tolist())
+            pipeline = Pipeline(height, starts, switches, busy * slowest)
+            phases.append(Phase(way, pipeline, per_weight * int(weight.min()), sending, busy))
     return phases
 
 
@@ -190,57 +209,51 @@ def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(way[::-1])
 
 
-def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction], wait: Fraction) -> list[Chains]:
+def _chains(
+    schedule: Trees, happens: NDArray[np.bool_], values: Sequence[tuple[Fraction, Fraction]], wait: Fraction
+) -> list[Chains]:
     """Return the chains of every phase that has edges, from leaf to root or from root to leaf, or one after the other.
 
-    ``wait`` is how long the last message of the busiest port waits for those before it. What a switch sends that adds
-    or copies is of no length, but takes the latency of its links.
+    ``values`` are latency and slowness of edges, and ``wait`` is how long the last message of the busiest port waits
+    for those before it. What a switch sends that adds or copies is of no length, but takes the latency of its links.
     """
-    common = math.lcm(wait.denominator, *(one.denominator for one in latency))
-    if common * (max(latency) + wait) * len(schedule.hop) >= _MOST_TICKS:
-        raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
-    ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
-    route, link = schedule.hop_links()
-    of_route = np.zeros(len(schedule.route_edge), dtype=np.int64)
-    np.add.at(of_route, route, ticks[link])
-    of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
-    np.maximum.at(of_edge, schedule.route_edge, of_route)
-    nodes = schedule.topology.nodes
-    of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, int(wait * common))
+    nodes, relay = schedule.topology.nodes, np.isin(schedule.src, schedule.relays)
+    kinds = list(dict.fromkeys(zip(values, relay.tolist(), strict=True)))
+    numbers = {kind: number for number, kind in enumerate(kinds)}
+    kind = np.array([numbers[one] for one in zip(values, relay.tolist(), strict=True)], dtype=np.int64)[happens]
+    late = [x + (0 if passes else wait) for (x, _), passes in kinds]
     inward = schedule.tree < schedule.reduce_trees
     near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
     far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]
-    sent = (~np.isin(schedule.src, schedule.relays)).astype(np.int64)[happens]
-    more = np.stack((sent, of_edge[happens]))
-    sums, slowest = (
-        np.zeros((2, len(schedule) * nodes), dtype=np.int64),
-        np.zeros(len(schedule) * nodes, dtype=np.int64),
-    )
+    # How many edges of each kind there are between the root and a node is a number: a digit for each kind.
+    base = nodes + 1
+    digits = np.array([base**at for at in range(len(kinds))], dtype=np.int64 if base ** len(kinds) < 2**63 else object)
+    met = np.zeros(len(schedule) * nodes, dtype=digits.dtype)
     for _ in range(nodes):
-        before = sums[:, far], slowest[far]
-        sums[:, far], slowest[far] = sums[:, near] + more, np.maximum(slowest[near], of_edge[happens])
-        if np.array_equal(before[0], sums[:, far]) and np.array_equal(before[1], slowest[far]):
+        before = met[far]
+        met[far] = met[near] + digits[kind]
+        if np.array_equal(before, met[far]):
             break
-    found: dict[tuple[bool, int], Chains] = {}
-    rows = np.unique(np.stack((far // nodes, *sums[:, far], slowest[far]), axis=1), axis=0)
-    for tree, first, last in zip(*_groups(rows[:, 0]), strict=True):
-        key = (tree < schedule.reduce_trees, int(schedule.root[tree]))
-        here = [(h, Fraction(x, common), Fraction(s, common)) for _, h, x, s in rows[first:last].tolist()]
-        known = found.get(key)
-        found[key] = Chains.of(here if known is None else [*here, *zip(*known, strict=True)])
+    found: dict[tuple[bool, int], set[Chain]] = {}
+    chains: dict[int, tuple[Chain, ...]] = {}
+    for tree, many in sorted(set(zip((far // nodes).tolist(), met[far].tolist(), strict=True))):
+        if many not in chains:
+            counts = [(many // base**at % base, one) for at, one in enumerate(late)]
+            sends = sum(
+                (n * f for (n, _), ((_, f), passes) in zip(counts, kinds, strict=True) if not passes), Fraction(0)
+            )
+            slow = [(x, f) for (n, x), ((_, f), _) in zip(counts, kinds, strict=True) if n]
+            latency = sum((n * x for n, x in counts), Fraction(0))
+            chains[many] = Chains.of(Chains.along(sends, latency, slow)).each
+        found.setdefault((tree < schedule.reduce_trees, int(schedule.root[tree])), set()).update(chains[many])
+    kept = {key: Chains.of(those) for key, those in found.items()}
     if schedule.concurrent:
-        nothing = Chains.of([(0, Fraction(0), Fraction(0))])
-        roots = sorted({root for _, root in found})
-        both = [found.get((True, root), nothing).then(found.get((False, root), nothing)) for root in roots]
-        return [Chains.of(one for those in both for one in zip(*those, strict=True))] if both else []
-    halves = [[those for (adds, _), those in found.items() if adds == want] for want in (True, False)]
-    return [Chains.of(one for those in half for one in zip(*those, strict=True)) for half in halves if half]
-
-
-def _groups(column: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:
-    """Return the values of a column that ascends, and where the rows of each begin and end."""
-    values, first = np.unique(column, return_index=True)
-    return values.tolist(), first.tolist(), [*first[1:].tolist(), len(column)]
+        nothing = Chains(((Fraction(0),) * 4,))
+        roots = sorted({root for _, root in kept})
+        both = [kept.get((True, root), nothing).then(kept.get((False, root), nothing)) for root in roots]
+        return [Chains.of(chain for those in both for chain in those.each)] if both else []
+    halves = [[those for (adds, _), those in kept.items() if adds == want] for want in (True, False)]
+    return [Chains.of(chain for those in half for chain in those.each) for half in halves if half]
 
 
 def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
