@@ -7,6 +7,9 @@ that it sends to, and of the edge through most switches. So a tree of height h i
 C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds or copies counts with
 what it receives. Times are exact.
 
+Where links have latencies or bandwidths of their own, a chunk takes over a tree edge the latency of its slowest route
+and ``bits / share`` as often as the slowest link of its routes is slower than its capacity says.
+
 The two phases of an allreduce follow one another. Concurrent phases count as one: chunk c of every tree of a root is of
 the same part c of the shard, which goes up the in-trees and then down the out-trees. A one-shot allreduce has one
 phase, in which every node sends all of its data. Several groups are done when the last of them is.
