@@ -218,7 +218,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
     gaps = []
     for row in done:
         nodes, degree = (int(one) for one in re.findall(r"[0-9]+", row["room"])[:2])
-        if "simplex" in row["room"]:
+        if "simplex" in row["room"] and row["moves"]:
             gaps.append(1 - (nodes * degree - likely(nodes, degree)) / row["moves"])
     if gaps and "least" not in done[0]:
         lines.append(
