@@ -8,10 +8,11 @@ from fractions import Fraction
 import pytest
 
 from tests.conftest import few
-from topodesign import build, evaluate, pareto, schedule, simulate, verify
+from topodesign import build, evaluate, optimum, pareto, price_groups, schedule, simulate, verify
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.lookup import Catalog
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
+from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.price import price_all_to_all, price_plans
@@ -68,6 +69,16 @@ def test_a_link_has_one_bandwidth_where_nodes_differ_in_ports() -> None:
     topology = Topology.from_links(4, links)
     [method] = compare_methods(topology, "allgather", methods=["spff"]).methods
     assert method.times[0] == simulate(schedule(topology, "allgather"), size="1MiB", alpha="10us").time
+
+
+@pytest.mark.parametrize("spec", ["spare(torus(2,3),1)", "mesh(2,3)", "genkautz(2,5)"])
+def test_groups_of_all_nodes_cost_what_evaluate_and_optimum_say(spec: str) -> None:
+    """Spare ports have their share of the bandwidth of a node in all three."""
+    prices = price_groups(spec, "all-to-all"), price_groups(spec, "allgather")
+    assert prices[0].bandwidth == evaluate(spec).all_to_all.bandwidth
+    for price, collective in zip(prices, ("all-to-all", "allgather"), strict=True):
+        assert price.bandwidth == NODE_BANDWIDTH / Fraction(optimum(spec, collective).record()["algorithmic_bandwidth"])
+        assert price.proven
 
 
 def test_a_switch_is_no_node_whose_bandwidth_is_printed() -> None:

@@ -19,7 +19,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
-from topodesign.fabrics.places import PlaceLike, as_fabric
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.alternatives import best_allreduce
 from topodesign.optima.flow_optimum import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
@@ -177,7 +177,8 @@ def price_groups(
     Shahrokhi and Matula, The Maximum Concurrent Flow Problem (1990); ForestColl, section 5.
     """
     as_choice("others", others, ("vanish", "forward"))
-    fabric = part_of(as_fabric(place), without=without)
+    where = as_place(place)
+    fabric = part_of(as_fabric(where), without=without)
     groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
     wanted = as_collective(collective)
     if not wanted.like(*TREE_COLLECTIVES, *FLOWS):
@@ -188,7 +189,24 @@ def price_groups(
         raise ParameterError(f"{wanted} {what}")
     done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
     done.members(fabric.topology.nodes, fabric.topology.switches)
-    return _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
+    price = _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
+    return price if isinstance(where, Fabric) else _over_all_ports(price, where.degree)
+
+
+def _over_all_ports(price: GroupPrice, ports: int) -> GroupPrice:
+    """Return a price on a topology as multiples of M/B, B being the bandwidth of all ports, spare ones and failed ones.
+
+    A link has the same share of B in every command.
+    """
+    more = Fraction(ports, degree_of(price.place.topology))
+    return replace(
+        price,
+        bandwidth=more * price.bandwidth,
+        alone=more * price.alone,
+        bound=more * price.bound,
+        floor=more * price.floor,
+        in_turn=None if price.in_turn is None else more * price.in_turn,
+    )
 
 
 def _is_whole(fabric: Fabric, collective: Collective) -> bool:

@@ -140,8 +140,10 @@ class Evaluation(Result, PlanPrices):
         return "a topology without a spec" if self.topology.spec is None else str(self.topology.spec)
 
     def heading(self) -> str:
-        """Return the spec and its price."""
-        return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+        """Return the spec and what an allreduce costs: the mean factor of the best reduce-scatter and allgather."""
+        there, back = self.cheapest
+        mean = (there.bandwidth + back.bandwidth) / 2
+        return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {mean}"
 
     def table(self) -> Table:
         """Return what is known in words, a line each."""
