@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,3 +72,30 @@ def test_the_bandwidth_decides_which_plan_is_made() -> None:
     assert [one.generator["method"] for one in (slow, fast)] == ["spff", "one-shot"]
     time = simulate(fast, size="64KiB", bandwidth="4Tbps").time
     assert Fraction(30, 10**6) < time < Fraction(60, 10**6) < simulate(slow, size="64KiB", bandwidth="4Tbps").time
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"without": "0-1", "method": "spff"},
+        {"without": "0>1", "method": "ring"},
+        {"without": "0-1", "group": ["0,1,2,3", "4,5,6,7"]},
+    ],
+)
+def test_rounds_and_groups_do_without_failed_links_whose_rest_is_as_fast(options: dict[str, Any]) -> None:
+    plan = schedule("torus(2,4)", "allgather", **options)
+    assert verify(plan).ok
+    assert (0, 1) not in {(u, v) for u, v, _ in plan.topology.links()}
+    whole = {(link.src, link.dst): link.bandwidth for link in as_fabric("torus(2,4)").links()}
+    assert all(link.bandwidth == whole[link.src, link.dst] for link in plan.fabric.links())
+
+
+def test_nodes_that_failed_are_refused_by_rounds_alone() -> None:
+    with pytest.raises(ParameterError, match="cannot do without a node"):
+        schedule("torus(2,4)", "allgather", method="spff", without="7")
+
+
+def test_switches_are_replaced_for_rounds_too() -> None:
+    plan = schedule("dgx_a100(1)", "allgather", method="spff", unwind="ring")
+    assert verify(plan).ok
+    assert not plan.topology.switches

@@ -13,6 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
+from topodesign.fabrics.part import part_of
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
@@ -22,6 +23,7 @@ from topodesign.schedulers import ROUNDS, SCHEDULERS
 from topodesign.schedulers.for_size import chooses_by_size, fastest_for_size, gains_by_trees, why_skipped
 from topodesign.schedulers.forest import MAY_BE_FASTER
 from topodesign.schedulers.method import Method, Request, cost_in, planned
+from topodesign.topology.topology import Topology
 
 Methods = Mapping[str, Method]
 
@@ -38,9 +40,9 @@ _OF_ONE = frozenset({"proof", "bound", "rounds"})  # what a plan tells of itself
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     """Return the best plan of a method, or of several with ``auto``; see :func:`topodesign.schedulers.schedule`."""
     as_choice("method", method, ("auto", *methods))
-    if (request.root is None and request.collective.roots is None) == request.collective.rooted:
-        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
-        raise ParameterError(f"{request.collective} {verb} root; {what}")
+    _check_root(request)
+    if _needs_what_is_left(request, method, methods):
+        return _on_what_is_left(request, method, methods)
     if method == "auto" and chooses_by_size(request):
         return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods), methods)
     if method == "auto" and not request.plain and request.fabric.shared:
@@ -75,6 +77,39 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
     return best
+
+
+def _check_root(request: Request) -> None:
+    if (request.root is None and request.collective.roots is None) == request.collective.rooted:
+        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
+        raise ParameterError(f"{request.collective} {verb} root; {what}")
+
+
+def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool:
+    """Return whether what has failed, or the switches, are taken out of the place before the method is asked.
+
+    So groups, and methods that make rounds of topologies alone, do without failed links and unwound switches.
+    """
+    if request.without and request.group not in ("", ()):
+        return True
+    if method == "auto" or not (request.without or request.unwind):
+        return False
+    one = methods[method]
+    return one.movement == "rounds" and not {"without", "unwind"} & one.options
+
+
+def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
+    """Return the plan on the links that are left, whose bandwidth is as before."""
+    fabric = part_of(request.whole, without=request.without) if request.unwind is None else request.unwound
+    alone = request.but(without=(), unwind=None)
+    if isinstance(fabric, Topology) or (not request.plain and request.unwind is None):
+        return make_plan(alone.but(place=fabric), method, methods)
+    if request.plain and len(fabric.names) < len(request.whole.names):
+        what = "groups" if request.group not in ("", ()) else f"--method {method}"
+        raise ParameterError(f"{what} cannot do without a node; name links in --without, or use --method forest")
+    root = None if request.root_name is None else fabric.number(request.root_name)
+    plan = make_plan(alone.but(place=fabric.topology, root=root, bandwidth=None), method, methods)
+    return replace(plan, place=fabric, spec=None)
 
 
 def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
