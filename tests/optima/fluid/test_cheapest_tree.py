@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.cheapest_tree import Ways, cheapest_paths, cheapest_tree
 from topodesign.optima.fluid.network import network_of
+from topodesign.optima.optimum import optimum
 
 
 @pytest.mark.parametrize("spec", ["dgx_a100_links(2)", "mi250(1)", "dragonfly(3,2,2)"])
@@ -46,3 +47,13 @@ def test_who_cannot_be_reached_is_named() -> None:
         cheapest_tree(Ways(network, [1] * 4), 0, [()])
     with pytest.raises(InfeasibleError, match="no way leads from vertex 0 to vertex 2"):
         cheapest_paths(Ways(network, [1] * 4, through=True), 0)
+
+
+def test_links_that_are_missing_are_dearer_than_any_tree() -> None:
+    """Three links in a row share a tight limit, so that a tree over them weighs more than a few of its paths may."""
+    links = [(0, 1, 2), (0, 3, 1), (1, 0, 2), (2, 3, 3), (3, 0, 1), (3, 2, 3)]
+    names = ("n0", "n1", "n2", "n3")
+    row = (("n1", "n0"), ("n0", "n3"), ("n3", "n2"))
+    every = [FabricLink(names[u], names[v], Fraction(rate)) for u, v, rate in links]
+    fabric = Fabric.from_links("row", names, (), every, shared=[Shared("row", Fraction(1), row)])
+    assert optimum(fabric).bandwidth == Fraction(2, 3)
