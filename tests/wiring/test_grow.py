@@ -32,7 +32,7 @@ from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.exports.change import to_change_page, write_change
 from topodesign.wiring.inventory.answers import extend_room, plain_inventory
-from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelKind, PanelPort, Port, lanes_of
 from topodesign.wiring.inventory.files import inventory_text
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import completed
@@ -264,16 +264,22 @@ def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> 
     assert found.moves == min(one.moves for one in grow(plan, 13, 4, bidirectional=True).topologies)
     assert found.target.startswith("13 hosts: ")
     assert str(found).startswith(found.target)
-    with pytest.raises(InfeasibleError, match="has 12 hosts; for 20 it needs 8 hosts like h11, 1 panel with 48 ports"):
+    with pytest.raises(
+        InfeasibleError, match="has 12 hosts; for 20 it needs 8 hosts like h11, 32 more ports at P0, 32 LC duplex"
+    ):
         rewire(plan, 20)
 
 
-def test_a_larger_room_has_what_its_words_say() -> None:
-    small = room(12, 4, 2)
-    larger = extend_room(small, 20, 4)
-    assert larger.inventory.hosts[:12] == small.hosts
-    assert len(larger.inventory.host) == 20
-    rest = sum(len(panel.ports) for panel in larger.inventory.panels)
-    assert rest >= 80 > sum(len(panel.ports) for panel in small.panels) or larger.inventory.panels == small.panels
-    wire("circulant(20,2,3)", larger.inventory)
-    assert extend_room(small, 12, 4).inventory == small
+@pytest.mark.parametrize("kind", ["ocs", "patch panel"])
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_a_larger_room_takes_a_topology_of_as_many_hosts(kind: PanelKind, panels: int) -> None:
+    small = plain_inventory(12, 4, panels=panels, kind=kind)
+    tight = replace(small, panels=tuple(replace(one, ports=one.ports[: -(-48 // panels)]) for one in small.panels))
+    for room in (small, tight):
+        larger = extend_room(room, 20, 4)
+        assert larger.inventory.hosts[:12] == room.hosts
+        assert len(larger.inventory.host) == 20
+        assert str(larger).startswith("the room has 12 hosts; for 20 it needs 8 hosts like h11")
+        assert ("enough ports" in str(larger)) == (larger.inventory.panels == room.panels)
+        wire("circulant(20,2,3)", larger.inventory)
+        assert extend_room(room, 12, 4).inventory == room

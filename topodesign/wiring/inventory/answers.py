@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import count, islice
+from itertools import count, cycle, islice
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
@@ -145,8 +145,8 @@ def new_inventory(
 class LargerRoom:
     """A room with more hosts, and as many more panels as their ports need.
 
-    * ``before``, ``inventory``: the room, and the larger one. New hosts and panels are like the last of the old, in
-      racks of their own, whose places are unknown.
+    * ``before``, ``inventory``: the room, and the larger one. New hosts are like the last of the old, new panels like
+      the largest of their field, in racks of their own, whose places are unknown. Circuit switches get more ports.
     * ``cables``: fixed cables of the new hosts, by type.
     """
 
@@ -160,37 +160,64 @@ class LargerRoom:
         ports = sum(len(panel.ports) for panel in panels)
         words = [f"{counted(len(hosts), 'host')} like {old.hosts[-1].name}"]
         words += [f"{counted(len(panels), 'panel')} with {ports} ports"] if panels else []
+        for before, after in zip(old.panels, new.panels, strict=False):
+            more = len(after.ports) - len(before.ports)
+            words += [f"{counted(more, 'more port')} at {after.name}"] if more else []
+        free = "" if len(words) > 1 else "; the panels have enough ports"
         words += [f"{number} {kind} as fixed cables" for kind, number in self.cables.items()]
-        free = "" if panels else "; the panels have enough ports"
         return f"the room has {len(old.hosts)} hosts; for {len(new.hosts)} it needs {', '.join(words)}{free}"
 
 
 def extend_room(inventory: Inventory, hosts: int, lanes: int) -> LargerRoom:
     """Return a room with more hosts like its last one, of which each uses so many lanes."""
     last, old = inventory.hosts[-1], len(inventory.hosts)
+    if hosts <= old:
+        return LargerRoom(inventory, inventory, {})
     taken = {*inventory.host, *inventory.panel}
-    names = islice((name for name in _names_after(last.name) if name not in taken), max(hosts - old, 0))
-    racks = [f"new{number // PER_RACK + 1}" for number in range(max(hosts - old, 0))]
-    units = [2 + 2 * (number % PER_RACK) for number in range(max(hosts - old, 0))]
+    names = islice((name for name in _names_after(last.name) if name not in taken), hosts - old)
+    racks = [f"new{number // PER_RACK + 1}" for number in range(hosts - old)]
+    units = [2 + 2 * (number % PER_RACK) for number in range(hosts - old)]
     more = [
         replace(last, name=name, rack=rack, unit=unit) for name, rack, unit in zip(names, racks, units, strict=True)
     ]
-    model = max(inventory.panels, key=lambda panel: len(panel.ports))
-    usable = sum(len(ports) for ports in inventory.zones.values()) - sum(panel.spare for panel in inventory.panels)
-    lacking = hosts * min(lanes, last.lanes) - usable
-    each = sum(not port.blocked for port in model.ports) - model.spare
-    needed = -(-max(lacking, 0) // max(each, 1))
     taken |= {host.name for host in more}
-    panels = [
-        replace(
-            model, name=name, rack="new", unit=_PANEL_UNIT, field=name if model.field == model.name else model.field
-        )
-        for name in islice((name for name in _names_after(model.name) if name not in taken), needed)
-    ]
+    panels = {panel.name: panel for panel in inventory.panels}
+    for field, lacking in _lacking_ports(inventory, hosts, min(lanes, last.lanes)).items():
+        model = max(inventory.fields[field], key=lambda panel: len(panel.ports))
+        if model.kind == "ocs":
+            panels[model.name] = replace(model, ports=(*model.ports, *_more_ports(model, lacking)))
+            continue
+        each = max(sum(not port.blocked for port in model.ports) - model.spare, 1)
+        names = (name for name in _names_after(model.name) if name not in taken)
+        for name in islice(names, -(-lacking // each)):
+            panels[name] = replace(model, name=name, rack="new", unit=_PANEL_UNIT)
+            taken.add(name)
     ports = _ports_for(last, lanes)
     cables = {FIXED[kind]: len(more) * number for kind, number in Counter(port.connector for port in ports).items()}
-    larger = replace(inventory, hosts=(*inventory.hosts, *more), panels=(*inventory.panels, *panels))
-    return LargerRoom(inventory, larger, cables if more else {})
+    larger = replace(inventory, hosts=(*inventory.hosts, *more), panels=tuple(panels.values()))
+    return LargerRoom(inventory, larger, cables)
+
+
+def _lacking_ports(inventory: Inventory, hosts: int, lanes: int) -> dict[str, int]:
+    """Return how many panel ports each field lacks for so many hosts, whose lanes go to fields as these are large."""
+    usable = Counter({name: -sum(panel.spare for panel in panels) for name, panels in inventory.fields.items()})
+    for zone, ports in inventory.zones.items():
+        usable[zone.field] += len(ports)
+    share = {field: Fraction(max(number, 0) * lanes, max(sum(usable.values()), 1)) for field, number in usable.items()}
+    split = {field: int(part) for field, part in share.items()}
+    largest = sorted(share, key=lambda field: split[field] - share[field])
+    for field in largest[: lanes - sum(split.values())]:
+        split[field] += 1
+    lacking = {field: hosts * split[field] - usable[field] for field in split}
+    return {field: number for field, number in lacking.items() if number > 0}
+
+
+def _more_ports(panel: devices.Panel, number: int) -> Iterator[devices.PanelPort]:
+    """Yield ports like those of a panel, with labels of their own."""
+    taken = {port.label for port in panel.ports}
+    labels = (label for label in _names_after(panel.ports[-1].label) if label not in taken)
+    for label, port in zip(islice(labels, number), cycle(panel.ports)):
+        yield replace(port, label=label, blocked=False)
 
 
 def _ports_for(host: devices.Host, lanes: int) -> list[devices.Port]:
