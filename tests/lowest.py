@@ -20,14 +20,14 @@ ROOT = Path(__file__).parent.parent
 README = "tests/test_docs.py::test_pages_show_what_is_printed[README.md]"
 TESTS = ("tests/topology", "tests/solve", "tests/plans", "tests/pricing", "tests/base", "tests/fabrics")
 _HELP = """
-import click, topodesign.cli.main as main
+import click
+from topodesign.cli.main import program
 def walk(command, context):
-    click.Context(command, info_name=command.name, parent=context)
     with click.Context(command, info_name=command.name, parent=context) as own:
         command.get_help(own)
         for name in command.list_commands(own) if isinstance(command, click.Group) else ():
             walk(command.get_command(own, name), own)
-walk(main.cli, None)
+walk(program, None)
 """
 
 
