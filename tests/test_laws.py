@@ -1,0 +1,136 @@
+"""Laws across commands: the same question asked in several ways has one answer.
+
+* A spec, its links with other labels, and a list of candidates are one topology with one price.
+* The plan that ``schedule`` makes costs what ``evaluate`` prints, and with a size no listed method is faster.
+* No printed lower bound is above what another command reaches, and what is proven here is left open nowhere.
+* A wiring plan has the cables that ``compare`` counts, and a change moves no fewer than its bound.
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from tests.conftest import few
+from topodesign import (
+    build,
+    compare,
+    compare_methods,
+    evaluate,
+    known_topologies,
+    optimum,
+    pareto,
+    price_groups,
+    rewire,
+    schedule,
+    simulate,
+    wire,
+)
+from topodesign.base.errors import TopodesignError
+from topodesign.fabrics.fabric import NODE_BANDWIDTH
+from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.answers import plain_inventory
+
+QUESTIONS = 300
+"""In a thorough run; a quick one asks every hundredth."""
+
+
+def draw_topology(draw: random.Random, most: int = 24) -> Topology:
+    """Return a random small topology that all commands answer for."""
+    while True:
+        n = draw.randint(4, most)
+        text = draw.choice(
+            [
+                f"circulant({n},1,{draw.randint(2, max(2, n // 2))})",
+                f"genkautz({draw.choice([2, 3])},{n})",
+                f"torus({draw.randint(2, 4)},{draw.randint(2, 4)})",
+                f"mesh({draw.randint(2, 3)},{draw.randint(2, 4)})",
+                f"randomregular({max(n, 6)},{draw.choice([2, 3])},{draw.randint(0, 9)})",
+                f"spare(biring(2,{max(n, 3)}),1)",
+                f"catalog({max(n, 6)},{draw.choice([2, 3, 4])},1)",
+                f"line(genkautz(2,{draw.randint(3, 8)}))",
+            ]
+        )
+        try:
+            topology = build(text)
+            evaluate(topology, effort="bounds")
+        except TopodesignError:
+            continue
+        return topology
+
+
+def relabel(topology: Topology, draw: random.Random) -> Topology:
+    name = list(range(topology.nodes))
+    draw.shuffle(name)
+    return Topology.from_links(topology.nodes, [(name[u], name[v], wide) for u, v, wide in topology.links()])
+
+
+@pytest.mark.parametrize("seed", few(range(QUESTIONS), 100))
+def test_one_price_of_plans_candidates_and_comparisons(seed: int) -> None:
+    topology = draw_topology(random.Random(seed))  # noqa: S311
+    found = evaluate(topology)
+    there, back = found.cheapest
+    plan = schedule(topology)
+    if "steps" in plan.claim:
+        assert plan.claim["steps"] == there.steps + back.steps
+        assert plan.claim["bandwidth"] == there.bandwidth + back.bandwidth
+        fewest = found.workload.allreduce(there, back)[0]
+        assert simulate(plan, size="1MiB", alpha="10us", bandwidth="100Gbps").time == fewest
+    assert compare([topology]).contenders[0].times == found.allreduce
+    beside = pareto(topology.nodes, topology.degree, candidates=[topology]).candidates
+    assert beside is None or beside[0].allreduce == found.allreduce
+    assert found.bound.steps <= there.steps
+    assert all(found.bounds[-1].bandwidth <= cost.bandwidth for cost in (there, back))
+
+
+@pytest.mark.parametrize("seed", few(range(QUESTIONS), 100))
+def test_one_flow_and_one_bandwidth_of_a_link(seed: int) -> None:
+    draw = random.Random(QUESTIONS + seed)  # noqa: S311
+    topology = draw_topology(draw, 12)
+    flow, proven = evaluate(topology).all_to_all, optimum(topology, "all-to-all").record()
+    rate = Fraction(proven["algorithmic_bandwidth"])
+    assert flow.lower <= NODE_BANDWIDTH / rate
+    assert flow.upper is None or NODE_BANDWIDTH / Fraction(proven["bound"]) <= flow.upper
+    groups = price_groups(topology, "all-to-all")
+    assert groups.proven
+    assert groups.bandwidth == NODE_BANDWIDTH / rate or not proven["proven"]
+    other = evaluate(relabel(topology, draw), effort="exact").all_to_all
+    assert flow.lower <= other.lower
+    assert flow.upper is None or other.lower <= flow.upper
+
+
+@pytest.mark.parametrize("seed", few(range(QUESTIONS), QUESTIONS))
+def test_no_method_is_faster_for_a_size_than_the_plan_that_auto_takes(seed: int) -> None:
+    draw = random.Random(2 * QUESTIONS + seed)  # noqa: S311
+    topology = draw_topology(draw, 6)
+    size, collective = draw.choice(["1KiB", "64KiB", "3MB"]), draw.choice(["allreduce", "allgather", "all-to-all"])
+    time = simulate(schedule(topology, collective, size=size), size=size, alpha="10us").time
+    listed = compare_methods(topology, collective, sizes=size)
+    assert time == listed.methods[0].times[0]
+    assert listed.bounds[0] <= time
+    assert all(listed.factor <= one.bandwidth for one in listed.methods if one.bandwidth is not None)
+
+
+@pytest.mark.parametrize("seed", few(range(QUESTIONS), 100))
+def test_one_size_in_ranges_and_alone(seed: int) -> None:
+    draw = random.Random(3 * QUESTIONS + seed)  # noqa: S311
+    nodes, degree = draw.randint(6, 190), draw.choice([2, 3, 4, 5])
+    several = known_topologies(range(nodes, nodes + 3), degree)
+    for one in several:
+        alone = pareto(one.nodes, degree)
+        assert [entry.spec for entry in alone.entries] == [entry.spec for entry in one.entries]
+        assert alone.better == one.better
+        assert alone.best.times == one.best.times
+
+
+@pytest.mark.parametrize("seed", few(range(QUESTIONS), 150))
+def test_wiring_has_the_cables_that_are_compared_and_changes_keep_their_bound(seed: int) -> None:
+    draw = random.Random(4 * QUESTIONS + seed)  # noqa: S311
+    nodes = draw.randint(7, 12)
+    before, after = (f"circulant({nodes},1,{jump})" for jump in draw.sample([2, 3], 2))
+    plan = wire(before, plain_inventory(nodes, 4))
+    assert len(plan.connects) == compare([before]).record()["contenders"][0]["cables"]
+    change = rewire(plan, after).record()
+    assert change["bound"] <= change["moves"]
