@@ -188,8 +188,8 @@ def extend_room(inventory: Inventory, hosts: int, lanes: int) -> LargerRoom:
             panels[model.name] = replace(model, ports=(*model.ports, *_more_ports(model, lacking)))
             continue
         each = max(sum(not port.blocked for port in model.ports) - model.spare, 1)
-        names = (name for name in _names_after(model.name) if name not in taken)
-        for name in islice(names, -(-lacking // each)):
+        further = (name for name in _names_after(model.name) if name not in taken)
+        for name in islice(further, -(-lacking // each)):
             panels[name] = replace(model, name=name, rack="new", unit=_PANEL_UNIT)
             taken.add(name)
     ports = _ports_for(last, lanes)
