@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from topodesign.base.arguments import as_integer, as_seed
-from topodesign.base.claims import Claim
+from topodesign.base.claims import Among, Claim, fastest_of
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import each
@@ -383,7 +383,9 @@ def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[s
     words = f"{nodes} hosts: {nearest.name}, {counted(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
     if fastest.spec != nearest.name:
         other = next(one for one in found.topologies if one.entry is fastest)
-        words += f"; the fastest found, {other.name}, needs {counted(other.moves, 'move')} ('pareto --grow-from')"
+        words += (
+            f"; {fastest_of(Among.FOUND)}, {other.name}, needs {counted(other.moves, 'move')} ('pareto --grow-from')"
+        )
     return words, nearest.topology
 
 
