@@ -69,6 +69,11 @@ def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, colle
         assert "no plan takes less than" in note
 
 
+def test_an_all_to_all_of_boxes_is_weighed_with_latencies_too() -> None:
+    [boxes] = compare_methods("dgx_a100(2)", "all-to-all", sizes="4MiB", methods=["boxes"]).methods
+    assert boxes.verified, boxes.reason
+
+
 def test_the_latencies_of_a_fabric_choose_as_a_size_does() -> None:
     plan = schedule("rail_spine(2,2,1)", "allgather", alpha="fabric")
     listed = compare_methods("rail_spine(2,2,1)", "allgather", alpha="fabric")

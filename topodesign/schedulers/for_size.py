@@ -19,7 +19,7 @@ from topodesign.base.latency import Latency
 from topodesign.base.progress import each
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import listed
-from topodesign.collectives import ALLREDUCE, GATHER, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, GATHER, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.plans.plan import Plan
@@ -114,6 +114,8 @@ def make_for_size(
     known: dict[str, Any] = {"alpha": OWN_LATENCIES if told.alpha is None else told.alpha, "overlap": True}
     known |= {"bandwidth": request.bandwidth if request.plain else None}
     known |= {"time_limit": request.time_limit} if method.name in SEARCHES else {}
+    if method.name == "boxes" and request.collective.like(ALL_TO_ALL):
+        del known["alpha"]  # its all-to-all is made for any latency
     fabric = request.fabric
     if fabric.topology.switches and told.alpha is not None and "overlap" in method.options:  # a hop in each switch
         switches = {request.whole.number(fabric.names[node]) for node in fabric.topology.switches}
