@@ -84,7 +84,9 @@ def _deferred(text: str) -> list[Row]:
     return [one for one in state.rows[row.nodes, row.degree] if one.deferred]
 
 
-def test_closing_ends_at_a_fixed_point(tmp_path: Path) -> None:
+@pytest.mark.parametrize("draws", [0, pytest.param(6, marks=pytest.mark.thorough)])
+def test_closing_ends_at_a_fixed_point(draws: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topodesign.search.closure._DRAWS", draws)
     rows = {degree: Catalog(write_catalog(tmp_path, SIZES)).rows(degree) for degree in (2, 4)}
     state = SearchState(SIZES, {2: rows[2], 3: [row_of(f"uniring(3,{n})") for n in SIZES], 4: rows[4]})
     before = {size: list(several) for size, several in state.rows.items()}
@@ -158,6 +160,7 @@ def exchange_of(text: str) -> Exchange:
     return draft.priced(Bounds(price, price))
 
 
+@pytest.mark.thorough
 def test_the_best_of_a_node_more_serves_without_one() -> None:
     """Line graphs of 95 nodes of degree 5 are optimal without one, and nearly without two."""
     target = Target(93, 5, duplex=False)
@@ -171,3 +174,10 @@ def test_the_best_of_a_node_more_serves_without_one() -> None:
     assert runtime(after.mean) < runtime(before.mean)
     assert check_row(after) is None
     assert without_a_node(SearchState([93], {5: Catalog().rows(5, 93, 93)}), target) == 0
+
+
+def test_a_node_less_is_not_looked_for_where_it_cannot_be_faster() -> None:
+    target = Target(93, 5, duplex=False)
+    assert without_a_node(SearchState([93], {5: Catalog().rows(5, 93, 93)}), target) == 0
+    state = SearchState([12, 13], {4: Catalog().rows(4, 12, 13)})
+    assert without_a_node(state, Target(12, 4, duplex=False)) == 0

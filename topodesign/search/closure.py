@@ -253,13 +253,14 @@ def close(
                 if save is not None:
                     save()
         came += _all_without_a_node(state, None if seconds is None else start + seconds, less)
-        count += came + _with_free_ports(state)
+        came += _with_free_ports(state)
+        count += came
         if not came:
             return count
 
 
 def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) -> int:
-    """Keep the best of a node more without one wherever that is faster; return for how many sizes.
+    """Keep the best of a node more without one wherever that is faster; return how often that was so.
 
     * ``end``: time after which no further size is looked at.
     * ``tried``: topologies that nodes were taken out of already.
@@ -271,7 +272,8 @@ def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) 
             if base is None or f"{target} {base.spec}" in tried or (end is not None and time.monotonic() > end):
                 continue
             tried.add(f"{target} {base.spec}")
-            count += without_a_node(state, target) > 0
+            while without_a_node(state, target) > 0:  # again with fewer steps or little bandwidth in mind
+                count += 1
     return count
 
 
