@@ -36,8 +36,8 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.adapters import flow_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.clock import find_cells, order_uses, run_clock
-from topodesign.plans.time.clock_kernels import Spans, Uses
+from topodesign.plans.time.clock import find_cells, run_clock
+from topodesign.plans.time.clock_kernels import ADDS, Order, Spans, Uses
 from topodesign.plans.time.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
 from topodesign.plans.time.losses import Link, find_link, find_loss
 from topodesign.plans.time.options import MODES, Mode
@@ -286,7 +286,7 @@ def time_steps(
         start, path = _lock_step(loads, duration)
         spare = alpha
     else:
-        start, path = _asynchronous(flow, loads, pace.kind, own_alpha, own_unit)
+        start, path = _asynchronous(flow, pace.kind, own_alpha, own_unit)
         spare = Fraction(0)
     end = start + duration
     steps = loads.steps()
@@ -342,26 +342,27 @@ def _lock_step(loads: Loads, duration: NDArray[Any]) -> tuple[NDArray[Any], list
 
 
 def _asynchronous(
-    flow: Flow, loads: Loads, kind: IntArray, alpha: NDArray[Any], unit: NDArray[Any]
+    flow: Flow, kind: IntArray, alpha: NDArray[Any], unit: NDArray[Any]
 ) -> tuple[NDArray[Any], list[int]]:
     """Return the starts of messages, and a chain of them without a gap that ends last."""
     if not len(flow):
         return np.zeros(0, dtype=alpha.dtype), []
     _, link = flow.find_links()
-    rows = stable_order(flow.start.astype(np.int64) * len(flow.topology.src) + link)
+    key = flow.start.astype(np.int64) * len(flow.topology.src) + link
+    rows = stable_order(key)
     cells, own = find_cells(flow), kind[link[rows]]
     sent, received, count = (column[rows] for column in (cells.sent, cells.received, cells.count))
     nothing = np.zeros(0, dtype=np.int32)
     uses = Uses(link[rows].astype(np.int32), nothing, sent, received, count, cells.takes[rows])
     share = (flow.share_of(flow.block) * (flow.hi - flow.lo))[flow.piece[rows]]
     start, end = flow.start[rows].astype(np.int64), flow.end[rows].astype(np.int64)
-    order = order_uses(uses, start, end, turn=rows)
+    first = np.flatnonzero(np.diff(key[rows], prepend=-1))
+    sums = np.flatnonzero(uses.takes == ADDS)  # by their ends, as rows are
+    columns = np.arange(len(rows)), np.append(first, len(rows)), sums, rows
+    order = Order(start, end, *(column.astype(np.int32) for column in columns))
     free = np.zeros(len(kind), dtype=alpha.dtype)
     spans = Spans(alpha[own] + unit[own] * share, free[:0], alpha[kind], free)
     found = run_clock(cells.number, uses, order, spans)
-    first = np.searchsorted(
-        start * len(flow.topology.src) + uses.link, (loads.step - 1) * len(flow.topology.src) + loads.link
-    )
     path = [int(np.argmax(found.end))]
     while found.cause[path[-1]] >= 0:
         path.append(int(found.cause[path[-1]]))
