@@ -14,7 +14,7 @@ from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.node_values import as_costs
 from topodesign.fabrics.places import as_fabric
 from topodesign.optima.flow_optimum import FlowOptimum, flow_optimum
-from topodesign.plans.replay.plans import verify
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 BOXES = (1, 2, 4, 8, 16, 32)

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from tests.samples.verdicts import verify_trees
 from topodesign.base import compiled
 from topodesign.fabrics.places import as_fabric
 from topodesign.optima.forest.bottleneck import optimum, solved
@@ -24,7 +25,6 @@ from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.optima.forest.tree_counts import FixedOptimum, fixed_optimum, smallest_trees
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
 

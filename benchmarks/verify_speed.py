@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.samples.verdicts import verify_rounds
 from topodesign.base import compiled
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 

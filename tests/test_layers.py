@@ -52,7 +52,7 @@ SUBLAYERS = {
 
 # Folders that check the work of others and so share no code with them: all that they may import.
 INDEPENDENT = {
-    "plans/replay": {"base", "collectives", "topology", "plans", "fabrics"},
+    "plans/verify": {"base", "collectives", "topology", "plans", "fabrics"},
     "runtime": {"base", "collectives"},
 }
 

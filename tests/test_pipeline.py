@@ -10,12 +10,12 @@ import pytest
 from tests.samples.programs import compile_movement
 from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES, Collective
+from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.expansions import EXPANSIONS
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
 from topodesign.runtime.msccl.check import check_program
 from topodesign.runtime.msccl.parse import parse_xml

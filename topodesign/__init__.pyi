@@ -58,7 +58,6 @@ from topodesign.plans.orbit import OrbitRounds as OrbitRounds
 from topodesign.plans.orbit_trees import OrbitTrees as OrbitTrees
 from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
-from topodesign.plans.replay.plans import verify as verify
 from topodesign.plans.rounds import Rounds as Rounds
 from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.time.simulate import simulate as simulate
@@ -67,6 +66,7 @@ from topodesign.plans.time.timeline import timeline as timeline
 from topodesign.plans.timed import Timed as Timed
 from topodesign.plans.timed import Together as Together
 from topodesign.plans.trees import Trees as Trees
+from topodesign.plans.verify.plans import verify as verify
 from topodesign.pricing.all_to_all import all_to_all as all_to_all
 from topodesign.pricing.evaluation import price as price
 from topodesign.pricing.evaluation import price_deferred as price_deferred

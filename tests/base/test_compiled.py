@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.samples.forest import fabrics
 from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_rounds
 from tests.samples.wirings import bare
 from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
@@ -41,13 +42,12 @@ from topodesign.optima.forest.repair import repaired as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.adapters import flow_of_rounds
-from topodesign.plans.replay import replay
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time import clock_kernels
 from topodesign.plans.time.steps import time_steps
 from topodesign.plans.timed_ops import link_times
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify import data_kernels
 from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
@@ -240,7 +240,7 @@ EXERCISES: list[Case] = [
     ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
     ((symmetry,), turned, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
-    ((replay,), replayed, regular_digraphs(5, 2)),
+    ((data_kernels,), replayed, regular_digraphs(5, 2)),
     ((clock_kernels,), clocked, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, st.just(build("randomregular(8,3,0)"))),

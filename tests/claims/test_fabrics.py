@@ -27,7 +27,7 @@ from topodesign.optima.group_price import GroupPrice, price_groups
 from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import upgrade
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.plans.replay.plans import verify
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 UNIT = Fraction(10**9)

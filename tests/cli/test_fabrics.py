@@ -14,6 +14,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
+from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_size
 from topodesign.cli.main import run
@@ -24,7 +25,6 @@ from topodesign.optima.alternatives import limited, smallest_number_of_trees, tr
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.question import asked
 from topodesign.optima.throughput import bottleneck_in_words, throughput
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.time.trees import simulate_trees
 
 GB = 10**9

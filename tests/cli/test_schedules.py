@@ -11,10 +11,10 @@ import pytest
 
 from tests.samples.old_files import load_schedule, save_schedule
 from tests.samples.schedules import Collective
+from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.cli.main import run
 from topodesign.collectives import as_collective
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import Topology
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.compiler.test_rounds import random_regular, ring, schedule_on
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective
+from tests.samples.verdicts import verify_rounds
 from topodesign import schedule as planned
 from topodesign.compiler.frontends.intervals import relaid
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 
 Group = dict[int, tuple[int, int, int]]  # by the other end: step and interval

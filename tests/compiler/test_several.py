@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.several import compile_groups, compile_roots
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import relabelled
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build

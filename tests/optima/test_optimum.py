@@ -18,7 +18,7 @@ from topodesign.optima.fluid.fluid_optimum import FluidOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.optima.throughput import throughput
 from topodesign.optima.tree_optimum import FabricOptimum
-from topodesign.plans.replay.plans import verify
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -19,7 +19,7 @@ from topodesign.optima.flow_optimum import fabric_limits
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.paths import Paths
-from topodesign.plans.replay.plans import verify
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.groups import degree_of
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.failure_plans import replan

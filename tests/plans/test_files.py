@@ -176,7 +176,7 @@ def test_prices_are_saved(tmp_path: Path) -> None:
     ("fields", "words"),
     [
         ({"format": "topodesign song"}, "does not say 'topodesign plan'"),
-        ({"version": 2}, "use a newer program"),
+        ({"version": 3}, "use a newer program"),
         ({"version": True}, "'version'"),
         ({"kind": "song"}, "'kind'"),
         ({"kind": "trees"}, "does not belong there"),

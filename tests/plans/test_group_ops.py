@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, from_record
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
 from topodesign.plans.unroll import pipelined
 from topodesign.schedulers.spff import spff

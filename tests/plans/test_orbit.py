@@ -14,9 +14,9 @@ from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.orbit import OrbitRounds, orbit_of, reverse_orbit
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, reverse
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.spff import spff, spff_orbit
 from topodesign.topology.library import build
 from topodesign.topology.symmetry import Symmetry

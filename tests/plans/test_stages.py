@@ -14,9 +14,9 @@ from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.replay.pipelines import replayed_stages
 from topodesign.plans.stages import Stages
 from topodesign.plans.transfers import Transfers, added
+from topodesign.plans.verify.plans import check_movement
 
 PLACES = ["dgx_a100(2)", "dgx_a100(3)", "dgx1_v100(2)", "mi250(2)", "complete(5)", "kautz(2,2)"]
 
@@ -91,8 +91,8 @@ def test_what_is_wrong_is_found() -> None:
             if len(each) == 3:
                 turned = each[0].having(collective=ALLGATHER.within(each[0].collective.groups or ()), reduce_trees=0)
                 wrong += [Stages.of([turned, *each[1:]]), Stages.of([each[0], each[1], each[1], each[2]])]
-                first, again = (replayed_stages(plan.fabric, one).problems for one in wrong[-2:])
-                assert "times instead of" in first[0]
+                first, again = (check_movement(plan.fabric, one).problems for one in wrong[-2:])
+                assert "does not have all of them then" in first[0]
                 assert "parts of the data" not in " ".join(first)  # what trees that are wrong do is not followed
                 name, boxes = plan.fabric.names[0], len((each[1].collective.groups or ((),))[0])
                 assert again[0] == f"node {name} has added up what {name} has {boxes} times"
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_found() -> None:
                 weight[tree] += 1
                 wrong.append(stages.having(weight=weight))
             for one in wrong:
-                found = replayed_stages(plan.fabric, one)
+                found = check_movement(plan.fabric, one)
                 assert found.problems, one
                 assert not verify(replace(plan, movement=one)).ok
                 reached("found")

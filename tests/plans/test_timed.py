@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, make
 from tests.samples.timed import changed, timed_sample
+from tests.samples.verdicts import verify_rounds, verify_timed
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
 from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.options import Mode
 from topodesign.plans.time.steps import time_steps

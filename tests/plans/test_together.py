@@ -15,9 +15,9 @@ from topodesign.collectives import ALLGATHER, from_record, together
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.timeline import timeline
 from topodesign.plans.timed import Together
+from topodesign.plans.verify.plans import verify
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.schedulers.scheduling import schedule
 

@@ -17,12 +17,12 @@ from tests.floors import reached
 from tests.samples import trees as sample_trees
 from tests.samples.forest import a100, fabrics, mi250
 from tests.samples.trees import ROOTED, TREE_COLLECTIVES, TreeCollective
+from tests.samples.verdicts import verify_trees
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import Topology
 

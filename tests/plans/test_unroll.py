@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
+from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
-from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll
 from topodesign.topology.topology import Topology

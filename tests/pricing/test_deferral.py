@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
 from topodesign.collectives import as_collective
 from topodesign.graphs.expansions.parallel import parallel
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price

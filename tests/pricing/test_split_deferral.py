@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.collectives import as_collective
 from topodesign.graphs.circulant import dicirculant
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import defer

@@ -13,8 +13,6 @@ import numpy as np
 from topodesign.collectives import Collective
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.movement import MAX_STEPS, Column, Movement, integer
-from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import IntArray, Topology
 
@@ -66,9 +64,6 @@ class Relays(Movement):
 
 class OfRelays(Kind[Relays]):
     movement, words, pace = Relays, "relays", "steps"
-
-    def replayed(self) -> Found:
-        return verify_rounds(self.plan.topology, self.moved.rounds()).found()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.plan.topology, self.moved.rounds()

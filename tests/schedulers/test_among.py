@@ -10,8 +10,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.part import Others
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.choice import among
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.scheduling import METHODS, schedule

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from tests.graphs.test_graphs import SAMPLES
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import as_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, GATHER, REDUCE
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.places import as_fabric
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.baselines import baselines, double_binary_tree
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES

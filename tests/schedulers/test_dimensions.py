@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.spec import parse
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.graphs.expansions.product import graph as product
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.dimensions import by_digits, by_dimensions
 from topodesign.schedulers.peel import distance_bound, exchange

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import few
 from tests.samples.schedules import Collective, Random, random_digraph
+from tests.samples.verdicts import verify_rounds
 from topodesign import build, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import (
@@ -28,7 +29,6 @@ from topodesign.base.errors import (
     TopologyError,
 )
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, as_collective
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.exact_rounds import fewest_rounds, fewest_steps
 from topodesign.schedulers.steps_bound import lower_bound_lp

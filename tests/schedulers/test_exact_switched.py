@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples.verdicts import verify_timed
 from tests.schedulers.test_exact_time import SINGLE
 from topodesign import Fabric, schedule, simulate, verify
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, COLLECTIVES, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import FabricLink
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed_ops import LinkTimes
 from topodesign.schedulers.demands import Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import few
+from tests.samples.verdicts import verify_timed
 from topodesign import build, schedule, simulate
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, COLLECTIVES, Collective
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed_ops import LinkTimes, in_turn
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.demands import Send, Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
 from topodesign.solve.discrete import Discrete

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.optima.fluid.samples import random_fabric
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
@@ -20,10 +21,9 @@ from topodesign.fabrics.presets import FABRICS
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.paths import Paths
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.unroll import unroll_paths
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 PLACES = (

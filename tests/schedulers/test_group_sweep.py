@@ -16,8 +16,8 @@ from topodesign.compiler.frontends import rounds
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.group_ops import part_of_topology
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build

@@ -19,10 +19,10 @@ from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers import ROUNDS, SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import Method, Request, cost_in, planned
 from topodesign.schedulers.options import OPTIONS

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import (
     DisconnectedError,
     InfeasibleError,
@@ -29,9 +30,8 @@ from topodesign.graphs import FAMILIES
 from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.time.steps import time_steps
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier

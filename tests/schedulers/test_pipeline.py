@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tests.graphs.test_graphs import SAMPLES
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import pipelined
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.pipeline import METHOD, Pipeline, pipelines
 from topodesign.schedulers.scheduling import list_schedules, schedule
 from topodesign.topology.library import build

@@ -14,6 +14,7 @@ from tests.samples.loads import heterogeneous_steps
 from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import (
@@ -29,7 +30,6 @@ from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans import rounds_ops
 from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.measure import cost_of
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.plans.time.steps import time_steps

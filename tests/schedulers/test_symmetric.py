@@ -11,9 +11,9 @@ import pytest
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective, as_collective
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed_ops import link_times
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.network import network_of
 from topodesign.schedulers.ten.symmetric import COLLECTIVES, bound_symmetric, link_orbits, symmetric, symmetry_of

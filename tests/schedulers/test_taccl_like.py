@@ -8,8 +8,8 @@ import pytest
 
 from tests.samples.uneven import mesh, uneven
 from topodesign.collectives import COLLECTIVES
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed import Timed
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 
 from tests.conftest import few
 from tests.samples.uneven import mesh, uneven, uneven_networks
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
+from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums

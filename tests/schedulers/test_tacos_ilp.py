@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples.verdicts import verify_timed
 from tests.schedulers.test_exact_time import SINGLE, random_setting
 from topodesign import schedule, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.schedulers import tacos_ilp
 from topodesign.schedulers.demands import Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time

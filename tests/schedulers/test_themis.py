@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.replay.plans import verify
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.themis import orders_of
 from topodesign.topology.library import build

@@ -15,9 +15,9 @@ from tests.samples.uneven import mesh
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import COLLECTIVES, as_collective
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed import Timed, Together
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.greedy import only_needed, relays_of, synthesize
 from topodesign.schedulers.ten.merging import SharedLinks

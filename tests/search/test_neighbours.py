@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.graphs.expansions.delete import delete
 from topodesign.graphs.expansions.insert import insert
 from topodesign.graphs.expansions.swap import swap
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import compact, search_neighbours
 from topodesign.search.resized import _deleted, _inserted, _number, drawn

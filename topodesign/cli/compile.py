@@ -110,7 +110,7 @@ def command(
     if names_schedule(source):
         refuse_choices(context, source, ("collective", *options))
         with progress_bar("verifying"):
-            from topodesign.plans.replay.plans import load_right  # noqa: PLC0415  NumPy, which help does without
+            from topodesign.plans.verify.plans import load_right  # noqa: PLC0415  NumPy, which help does without
 
             plan = load_right(source)
         _check_parts(plan, settings["parts"])

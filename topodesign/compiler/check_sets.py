@@ -21,8 +21,8 @@ from topodesign.base.wording import counted
 from topodesign.execution.levels import neighbours_of
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
+from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
 from topodesign.runtime.jax.check import ModuleReport
 from topodesign.runtime.jax.module import parse_module

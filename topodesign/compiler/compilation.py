@@ -32,9 +32,9 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.verify.plans import check_movement
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 
@@ -66,7 +66,7 @@ def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) 
     if uneven:
         check_right(kind.plan)
     elif one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
-        report = verify_rounds(topology, movement)
+        report = check_movement(topology, movement)
         if not report.ok:
             raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
         movement = movement if one_way else prune(movement)

@@ -43,9 +43,9 @@ from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.part import nodes_named
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.for_size import MOST_NODES
 from topodesign.schedulers.method import Progress
 from topodesign.schedulers.scheduling import schedule

@@ -32,9 +32,9 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.transfers import Transfers
+from topodesign.plans.verify.plans import verify
 
 if TYPE_CHECKING:
     from topodesign.execution.processes import World

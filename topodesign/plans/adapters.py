@@ -13,9 +13,10 @@ import numpy as np
 from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Circuits, Clock, Flow, Routes
+from topodesign.plans.flow import Circuits, Clock, Flow, Routes, fastest_link
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed, journeys
+from topodesign.plans.timed import Timed, Together, journeys
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -37,8 +38,6 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
     (<Flow allgather in steps, 16 pieces, 16 sends>,)
     """
     if plan.kind not in _ADAPTERS:  # a kind of another package, which knows its rounds
-        from topodesign.plans.kinds import kind_of  # noqa: PLC0415  that loads replays
-
         return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)
     found = _ADAPTERS[plan.kind](plan, plan.movement)
     return found if isinstance(found, tuple) else (found,)
@@ -123,8 +122,9 @@ def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> F
     if units * max(wholes) * 2 >= _LARGEST:
         raise TooLargeError("the weights of trees have so few divisors in common that units do not fit into 64 bits")
     scale = np.zeros_like(weights)
-    for at, row in enumerate(weights.tolist()):
-        scale[at] = [units * whole // weight if weight else 0 for weight, whole in zip(row, wholes, strict=True)]
+    for at, each in enumerate(weights.tolist()):
+        pairs = zip(each, wholes, strict=True)
+        scale[at] = [units * parts // weight if weight else 0 for weight, parts in pairs]
     width = np.maximum(trees.weight * scale[phase, team], 1)
     lo = earlier(trees.root + phase * topology.nodes, width)
     first = np.searchsorted(trees.tree, np.arange(len(trees) + 1))
@@ -174,11 +174,11 @@ def _sizes_of(trees: Trees) -> IntArray | None:
 
 
 def _of_trees(plan: Plan, trees: Any) -> Flow:
-    return flow_of_trees(plan.place, trees)
+    return flow_of_trees(plan.fabric, trees)
 
 
 def _of_orbit_trees(plan: Plan, trees: Any) -> Flow:
-    return flow_of_trees(plan.place, trees.own, trees.symmetry)
+    return flow_of_trees(plan.fabric, trees.own, trees.symmetry)
 
 
 def _of_paths(plan: Plan, paths: Any) -> Flow:
@@ -198,30 +198,30 @@ def _of_paths(plan: Plan, paths: Any) -> Flow:
     sizes = None
     if paths.amounts is not None:
         sizes = np.zeros(paths.collective.block_count(topology.nodes), dtype=np.int64)
-        members = paths.collective.members(topology.nodes, topology.switches)
-        sizes[paths.collective.blocks(members, topology.nodes)] = paths.amounts
+        nodes = paths.collective.members(topology.nodes, topology.switches)
+        sizes[paths.collective.blocks(nodes, topology.nodes)] = paths.amounts
     before = earlier(paths.block, paths.weight)
-    routes = Routes(
-        np.arange(len(piece)), paths.weight[piece], np.concatenate(([0], np.cumsum(length))), paths.hop[hops]
-    )
+    members = len(paths.collective.members(topology.nodes, topology.switches))
+    weight = paths.weight * paths.collective.shares(paths.block, topology.nodes, members)[0]
+    routes = Routes(np.arange(len(piece)), weight[piece], np.concatenate(([0], np.cumsum(length))), paths.hop[hops])
     sends = piece, paths.hop[first], paths.hop[last], start, start + 1, np.zeros(len(piece), dtype=np.int8)
     return Flow(
         paths.collective,
-        plan.place,
+        plan.fabric,
         "chunks",
         paths.units,
         paths.block,
         before,
         before + paths.weight,
         *sends,
-        weight=paths.weight,
+        weight=weight,
         sizes=sizes,
         routes=routes,
     )
 
 
 def _of_stages(plan: Plan, stages: Any) -> tuple[Flow, ...]:
-    return tuple(flow_of_trees(plan.place, trees) for trees in stages.each)
+    return tuple(flow_of_trees(plan.fabric, trees) for trees in stages.each)
 
 
 def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flow:
@@ -231,24 +231,22 @@ def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flo
     A piece is shared by the sends that a switch has copied from one.
     """
     topology = place.topology if isinstance(place, Fabric) else place
-    clock = Clock(timed.tick, timed.size, timed.overlap, timed.latency, timed.per_unit, begin=begin)
+    clock = Clock(timed.tick, timed.size, timed.overlap, timed.latency, timed.per_unit, timed.bandwidth, begin)
     head = timed.collective, place, "clock", timed.units
     if not topology.switches:
         sends = np.arange(len(timed), dtype=np.int32), timed.src, timed.dst, timed.start, timed.end, timed.part
         return Flow(*head, timed.block, timed.lo, timed.hi, *sends, clock=clock)  # type: ignore[arg-type]
     way = journeys(timed, topology.switches)
-    # Rows that nothing goes on with and that end no journey are sends by themselves.
-    passed = np.zeros(len(timed), dtype=np.bool_)
-    passed[way.before[way.before >= 0]] = True
-    passed[way.last] = True
-    alone = np.flatnonzero(~passed)
-    last = np.concatenate((way.last, alone))
     chains = []
-    for row in last.tolist():
+    for row in way.last.tolist():
         chain = [row]
         while way.before[chain[-1]] >= 0 and len(chain) <= len(topology.switches):
             chain.append(int(way.before[chain[-1]]))
         chains.append(chain[::-1])
+    # Rows in no journey, as nothing goes on with them, are sends by themselves.
+    alone = np.setdiff1d(np.arange(len(timed)), np.array([row for chain in chains for row in chain], dtype=np.int64))
+    chains += [[row] for row in alone.tolist()]
+    last = np.concatenate((way.last, alone))
     length = np.array([len(chain) for chain in chains], dtype=np.int64)
     rows = np.array([row for chain in chains for row in chain], dtype=np.int64)
     cut = np.concatenate(([0], np.cumsum(length)))
@@ -266,6 +264,22 @@ def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flo
     joined = piece.ravel(), timed.src[first], timed.dst[last], timed.start[first], late, timed.part[last]
     columns = timed.block[starts], timed.lo[starts], timed.hi[starts]
     return Flow(*head, *columns, *joined, routes=routes, clock=clock)  # type: ignore[arg-type]
+
+
+def state_bandwidth(plan: Plan) -> Plan:
+    """Return a plan whose timed sends say for which bandwidth their times are: that of the fastest link."""
+    moved = plan.movement
+    if isinstance(moved, Timed):
+        return replace(plan, movement=_stating(plan, moved))
+    if isinstance(moved, Together):
+        streams = tuple(_stating(plan, one) for one in moved.streams)
+        return replace(plan, movement=Together(streams, moved.begins))
+    return plan
+
+
+def _stating(plan: Plan, timed: Timed) -> Timed:
+    rate = fastest_link(flow_of_timed(plan.place, timed)) if len(timed.per_unit) else None
+    return replace(timed, bandwidth=rate)
 
 
 def _of_timed(plan: Plan, timed: Any) -> Flow:

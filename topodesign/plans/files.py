@@ -1,11 +1,12 @@
 """Plan files: any plan with the place it runs on, in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", version 1, has these members and
-nothing else:
+The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 and 2, has these members
+and nothing else:
 
 ``header.json``
-    ``format`` ("topodesign plan"), ``version`` (1), ``kind`` of movement (a name of ``KINDS``), ``collective`` (object
-    of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``; or ``together``, a list of such),
+    ``format`` ("topodesign plan"), ``version`` (1; 2 of timed sends that say their ``bandwidth``), ``kind`` of movement
+    (a name of ``KINDS``), ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
+    or ``together``, a list of such),
     ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
     ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
     plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
@@ -63,7 +64,7 @@ from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
-VERSION = 1
+VERSION = 2
 _FIELDS = frozenset({
     "format", "version", "kind", "collective", "nodes", "switches", "links", "spec", "claim", "generator", "notes",
     "fabric", "movement",
@@ -105,7 +106,7 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     topology = plan.topology
     fields = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if says_bandwidth(plan) else 1,
         "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
@@ -123,6 +124,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     return target
 
 
+def says_bandwidth(plan: Plan) -> bool:
+    """Return whether a plan is of timed sends that say for which bandwidth their times are."""
+    return any(one.bandwidth is not None for one in kind_of(plan).streams)
+
+
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file, also those of earlier programs.
 
@@ -130,7 +136,7 @@ def load_plan(path: str | Path) -> Plan:
     -------
     Plan
         On the links in the file. The form is checked, not whether the plan is right: that is
-        :func:`topodesign.plans.replay.plans.verify`.
+        :func:`topodesign.plans.verify.plans.verify`.
 
     Raises
     ------
@@ -373,7 +379,7 @@ def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
 READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
     {
-        FORMAT: {VERSION: _read_version_1},
+        FORMAT: {1: _read_version_1, VERSION: _read_version_1},
         "topodesign schedule": {1: _rounds},
         "topodesign tree schedule": {1: _refuse, 2: _trees},
     }

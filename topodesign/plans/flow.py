@@ -199,8 +199,8 @@ class Flow:
         return self.units * self.sizes[blocks]
 
     def share_of(self, blocks: Column) -> IntArray:
-        """Return how many of the ``whole_units`` one unit of each block is: one, but in groups of different sizes."""
-        if self.one_shot:
+        """Return how many of the ``whole_units`` one unit of each block is: one, but where groups differ in size."""
+        if self.one_shot or self.sizes is not None:
             return np.broadcast_to(np.int64(1), len(blocks))
         return self.collective.shares(blocks, self.topology.nodes, len(self.members))[0]
 
@@ -239,6 +239,18 @@ class Flow:
         link = self.topology.link_index(src, dst)
         link[src == dst] = -1
         return send, link
+
+
+def fastest_link(flow: Flow) -> Fraction:
+    """Return the bytes per second of capacity one that the fastest link has by the times of a clock."""
+    clock = flow.clock
+    if clock is None or not len(clock.per_unit):
+        return Fraction(0)
+    least = min(
+        ticks * ports for ticks, ports in zip(clock.per_unit.tolist(), flow.topology.capacity.tolist(), strict=True)
+    )
+    rate: Fraction = clock.size / (flow.whole_units * clock.tick * least)
+    return rate
 
 
 def _check_range(flow: Flow, name: str, count: int) -> None:

@@ -57,6 +57,10 @@ def _flag(header: Mapping[str, Any], name: str) -> bool:
 
 FLAG = Field(_flag)
 FRACTION = Field(read_fraction, str)
+FRACTION_OR_NONE = Field(
+    lambda header, name: None if header.get(name) is None else read_fraction(header, name),
+    lambda value: None if value is None else str(value),
+)
 INTEGERS_OR_NONE = Field(
     lambda header, name: None if header.get(name) is None else read_integers(header.get(name), name)
 )

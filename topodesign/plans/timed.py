@@ -21,7 +21,16 @@ from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective, together
 from topodesign.plans.archive import MAX_ROWS, read_column, read_integer
-from topodesign.plans.movement import FLAG, FRACTION, LINKS, Column, Movement, check_intervals, integer
+from topodesign.plans.movement import (
+    FLAG,
+    FRACTION,
+    FRACTION_OR_NONE,
+    LINKS,
+    Column,
+    Movement,
+    check_intervals,
+    integer,
+)
 from topodesign.topology.topology import IntArray, Topology
 
 MAX_TICKS = 2**62  # ticks until the end; twice as many still fit into 64 bits
@@ -46,7 +55,13 @@ class Timed(Movement):
     """
 
     kind: ClassVar = "timed"
-    FIELDS: ClassVar = {"units": integer(1, MAX_TICKS), "tick": FRACTION, "size": FRACTION, "overlap": FLAG}
+    FIELDS: ClassVar = {
+        "units": integer(1, MAX_TICKS),
+        "tick": FRACTION,
+        "size": FRACTION,
+        "overlap": FLAG,
+        "bandwidth": FRACTION_OR_NONE,
+    }
     TABLES: ClassVar = {
         "rows": (
             Column("start", "tick at which it starts"),
@@ -79,6 +94,9 @@ class Timed(Movement):
     hi: NDArray[np.int64]
     latency: NDArray[np.int64]
     per_unit: NDArray[np.int64]
+    # bytes per second of a link of capacity one, the fastest, that the times are for; None where nothing says it, as
+    # in files before 0.29
+    bandwidth: Fraction | None = None
 
     def __post_init__(self) -> None:
         self.take_over()
@@ -103,6 +121,10 @@ class Timed(Movement):
             f"<Timed {self.collective}, {self.nodes} nodes, {len(self)} sends, "
             f"{self.units} units per shard, {format_time(self.time)}>"
         )
+
+    def header(self) -> dict[str, Any]:
+        """Return what a file says of it beside columns; the bandwidth only if it is known."""
+        return {name: one for name, one in super().header().items() if name != "bandwidth"} | _said_bandwidth(self)
 
     @property
     def time(self) -> Fraction:
@@ -141,6 +163,10 @@ COLUMNS, LINK_COLUMNS = (tuple(column.name for column in table) for table in Tim
 
 
 _FIELDS = frozenset({"units", "size", "begin", "rows"})
+
+
+def _said_bandwidth(timed: Timed) -> dict[str, str]:
+    return {} if timed.bandwidth is None else {"bandwidth": str(timed.bandwidth)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +244,7 @@ class Together(Movement):
     def header(self) -> dict[str, Any]:
         """Return seconds per tick and bytes as "p/q", and an object for every stream."""
         streams = [
-            {"units": one.units, "size": str(one.size), "begin": begin, "rows": len(one)}
+            {"units": one.units, "size": str(one.size), "begin": begin, "rows": len(one)} | _said_bandwidth(one)
             for one, begin in zip(self.streams, self.begins, strict=True)
         ]
         return {"tick": str(self.tick), "overlap": self.overlap, "streams": streams}
@@ -230,7 +256,7 @@ class Together(Movement):
         streams = header.get("streams")
         if not isinstance(streams, list) or len(streams) != len(collective.several) or not streams:
             raise FileFormatError("'streams' in header.json must be a list of one object for each collective")
-        if not all(isinstance(one, dict) and one.keys() == _FIELDS for one in streams):
+        if not all(isinstance(one, dict) and one.keys() - {"bandwidth"} == _FIELDS for one in streams):
             raise FileFormatError("a stream in header.json must have units, size, begin and rows")
         links = len(topology.src)
         counts = {
@@ -249,7 +275,7 @@ class Together(Movement):
                 own,
                 topology.nodes,
                 **shared,
-                **{name: Timed.FIELDS[name].read(one, name) for name in ("units", "size")},
+                **{name: Timed.FIELDS[name].read(one, name) for name in ("units", "size", "bandwidth")},
                 **{name: sealed(column[number].copy()) for name, column in columns.items()},  # type: ignore[arg-type]
             )
             for number, (one, own) in enumerate(zip(streams, collective.several, strict=True))

@@ -106,7 +106,7 @@ def _use(name: str) -> dict[str, tuple[bool, str | None]]:
 
 
 def _rounds() -> None:
-    from topodesign.plans.replay.plans import verify  # noqa: PLC0415
+    from topodesign.plans.verify.plans import verify  # noqa: PLC0415
     from topodesign.schedulers.evaluation import evaluate  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 

@@ -15,10 +15,10 @@ from topodesign.optima.forest.describe import TreeFacts, tree_summary
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import Report
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import Report
 from topodesign.schedulers.method import cost_in
 
 

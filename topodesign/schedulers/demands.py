@@ -17,9 +17,9 @@ from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleEr
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
+from topodesign.plans.verify.plans import check_movement
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.network import Network, Sends, network_of, through_switches, timed_from, within_teams
@@ -422,9 +422,11 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
 def written(setting: Setting, sends: list[Send]) -> Timed:
     """Return sends as a plan that the verifier accepts."""
     timed = setting.plan(sends)
-    report = verify_timed(setting.place, timed)
+    report = check_movement(setting.place, timed)
     if not report.ok:
-        raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{report}")
+        raise ScheduleError(
+            f"the solver's answer is no plan, which is its fault or ours:\n{report.said(timed.collective)}"
+        )
     return timed
 
 

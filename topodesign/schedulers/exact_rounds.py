@@ -23,9 +23,9 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import Collective
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
+from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import FAR, Demand, Proof, cross_cuts, cuts_of, demands_of, hops
 from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
@@ -103,9 +103,11 @@ def fewest_rounds(
     rounds = Fraction(int(load.max(axis=1).sum()), ports)  # counted in the schedule
     if collective.reduces:
         schedule = reverse(schedule)
-    report = verify_rounds(topology, schedule)
+    report = check_movement(topology, schedule)
     if not report.ok:
-        raise ScheduleError(f"the solver's answer is no schedule, which is its fault or ours:\n{report}")
+        raise ScheduleError(
+            f"the solver's answer is no schedule, which is its fault or ours:\n{report.said(collective)}"
+        )
     return FewestRounds(schedule, rounds, bound, "none" if rounds > bound else proof)
 
 

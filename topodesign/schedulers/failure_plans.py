@@ -37,9 +37,9 @@ from topodesign.optima.question import Question
 from topodesign.optima.throughput import cut_bound
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import load_right, verified, verify
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.trees import MAX_WEIGHT, Trees, relabelled
+from topodesign.plans.verify.plans import load_right, verified, verify
 from topodesign.schedulers.replan import Replanned, repaired_plan
 from topodesign.schedulers.scheduling import schedule
 

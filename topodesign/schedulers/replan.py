@@ -27,8 +27,8 @@ from topodesign.plans.files import save_plan
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verified
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import verified
 
 
 @dataclass(frozen=True, repr=False)

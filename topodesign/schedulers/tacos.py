@@ -11,11 +11,11 @@ from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn
+from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.ten.greedy import Made, synthesize
@@ -49,7 +49,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
-    if topology.switches and not verify_timed(topology, made.timed).ok:
+    if topology.switches and not check_movement(topology, made.timed).ok:
         made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
     ring = _ring(request, collective, units)

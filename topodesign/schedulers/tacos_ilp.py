@@ -30,8 +30,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
+from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers import tacos
 from topodesign.schedulers.demands import (
     ONE_MOVEMENT,
@@ -288,7 +288,7 @@ def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None
     quick = kind_of(plan).streams[0]
     found, other = lean(setting, complete(setting)), setting.sends(quick)
     found = found if other is None else min(found, lean(setting, other), key=setting.ending)
-    return found, quick if verify_timed(setting.place, quick).ok else None
+    return found, quick if check_movement(setting.place, quick).ok else None
 
 
 OPTIONS = tacos.OPTIONS - {"auto_chunks", "symmetric", "traffic"} | {"window"}

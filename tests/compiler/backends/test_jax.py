@@ -28,8 +28,8 @@ from topodesign.compiler.ir import Permutations
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Phases
+from topodesign.plans.verify.plans import verify
 from topodesign.runtime.jax.check import check_module, check_module_file
 from topodesign.runtime.jax.code import REFERENCES
 from topodesign.runtime.jax.module import ModuleError, parse_module

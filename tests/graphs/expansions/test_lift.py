@@ -25,6 +25,7 @@ from tests.samples.schedules import (
     token_rows,
     valid,
 )
+from tests.samples.verdicts import verify_rounds
 from topodesign import build
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
@@ -40,7 +41,6 @@ from topodesign.graphs.expansions.product import product
 from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
 from topodesign.plans.archive import MAX_ROWS
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import (
     MAX_UNITS,

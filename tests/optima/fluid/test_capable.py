@@ -19,8 +19,8 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.optima.alternatives import BestAllreduce, best_allreduce
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.trees import MAX_WEIGHT
+from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import Topology
 
 Capable = frozenset[int]
@@ -142,7 +142,7 @@ def check(seed: int) -> None:
     assert float(other) == pytest.approx(float(found.bandwidth))
     reached("compared")
     made = packing(fabric, ALLREDUCE, units=MAX_WEIGHT, spared=seed % 2 == 0)
-    plan = replayed_trees(fabric, made.trees)
+    plan = check_movement(fabric, made.trees)
     assert not plan.problems, plan.problems
     assert Fraction(99, 100) * found.bandwidth < plan.figures["algorithmic_bandwidth"] <= found.bandwidth
 
@@ -224,6 +224,6 @@ def planes(gpus: int, switches: int) -> Fabric:
 def test_plans_of_racks_and_boxes_are_at_the_rate_that_is_proven(fabric: Fabric, rate: Fraction) -> None:
     made = packing(fabric, ALLREDUCE)
     assert made.time == made.bound
-    plan = replayed_trees(fabric, made.trees)
+    plan = check_movement(fabric, made.trees)
     assert not plan.problems
     assert plan.figures["algorithmic_bandwidth"] == rate * 10**9

@@ -19,8 +19,8 @@ from topodesign.optima.fluid.packing import packing, problem_in_groups
 from topodesign.optima.group_price import price_groups
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 
 
 def check(seed: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.optima.fluid.samples import random_fabric
+from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER
@@ -22,9 +23,8 @@ from topodesign.optima.group_price import price_groups
 from topodesign.optima.question import asked
 from topodesign.optima.throughput import throughput
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.samples.verdicts import verify_trees
 from topodesign import as_fabric
 from topodesign.base.errors import TooLargeError
 from topodesign.base.memory import VARIABLE
@@ -15,7 +16,6 @@ from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import scaled
 from topodesign.topology.topology import Topology

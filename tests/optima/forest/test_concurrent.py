@@ -22,6 +22,7 @@ from tests.plans.time.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
 from tests.samples.trees import fabric, tree_schedule
+from tests.samples.verdicts import verify_trees
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.latency import USUAL
@@ -33,7 +34,6 @@ from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.describe import prune
 from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.samples.verdicts import verify_trees
 from topodesign import build_fabric
 from topodesign.base.claims import Among
 from topodesign.collectives import as_collective
 from topodesign.optima.forest.in_network_schedule import in_network_schedule
-from topodesign.plans.replay.trees import verify_trees
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "broadcast", "reduce"])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
+from tests.samples.verdicts import verify_trees
 from topodesign import as_fabric
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.low_trees import find_low_trees, shifted_trees
@@ -16,7 +17,6 @@ from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.optima.forest.tree_counts import fixed_optimum
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
 

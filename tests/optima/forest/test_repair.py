@@ -10,12 +10,12 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.samples.forest import fabrics
+from tests.samples.verdicts import verify_trees
 from topodesign import part_of, schedule, throughput
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_fabric
 from topodesign.optima.forest.repair import repaired
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from tests.plans.test_files import PLANS
 from tests.samples.relays import Relays
+from tests.samples.verdicts import verify_rounds
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfStages, OfTrees
 from topodesign.plans.kinds.steps import OfOrbits, OfPhases, OfRounds, OfRouted
 from topodesign.plans.kinds.times import OfTimed, OfTogether
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.plans.transfers import Transfers
 from topodesign.report.charts.timeline import link_use_chart
@@ -34,8 +34,8 @@ def test_what_a_kind_says_is_what_its_replay_finds(name: str) -> None:
     plan = PLANS[name]()
     kind = kind_of(plan)
     assert kind.plan is plan
-    found = kind.replayed()
-    assert not found.problems
+    found = verify(replace(plan, claim={}))
+    assert found.ok
     assert dict(kind.measures()) == dict(found.figures)
     assert (kind.pace == "times") == bool(kind.streams) == (kind.size is not None)
     moved: tuple[Transfers, ...] = kind.transfers()

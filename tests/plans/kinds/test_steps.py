@@ -16,8 +16,8 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.report.scheduled import scheduled
 from topodesign.schedulers import method
 from topodesign.schedulers.scheduling import schedule

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, rows_of, valid
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.plans.adapters import flow_of_rounds
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.options import MODES, Mode

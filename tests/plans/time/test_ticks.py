@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.timed import timed_sample
+from tests.samples.verdicts import verify_timed
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.adapters import flow_of_timed
-from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.time.ticks import TimedSimulation, time_ticks
 from topodesign.plans.timed import Timed

@@ -19,12 +19,12 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.chunked import OwnLinks, PipelineSimulation
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 

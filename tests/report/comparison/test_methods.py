@@ -19,9 +19,9 @@ from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.presets import build_fabric
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed import Timed
+from topodesign.plans.verify.plans import verify
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.scheduling import METHODS, schedule

@@ -26,10 +26,9 @@ from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
+from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_CELLS = 2**24  # rows of data that all ranks could have, known one by one
@@ -94,7 +93,7 @@ def _alike(plan: Plan, rounds: Rounds) -> Rounds:
 
     topology = plan.topology
     turned = canonical(kind_of(Plan(topology, spff_orbit(topology, plan.collective))).in_rounds()[1])
-    right = verify_rounds(topology, turned).ok and is_lean(turned)
+    right = check_movement(topology, turned).ok and is_lean(turned)
     return turned if right and cost_of(topology, turned) == cost_of(topology, rounds) else rounds
 
 

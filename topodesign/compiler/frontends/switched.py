@@ -21,8 +21,8 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.ir import BoxTree, Buffer, Program, Protocol, RankProgram, Region, Switched, SwitchStep
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import check_movement
 
 _Edges = list[tuple[int, int]]
 
@@ -41,7 +41,7 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
     """
     collective, ranks = schedule.collective, len(schedule.compute_nodes)
     relays = schedule.relays.tolist()
-    report = verify_trees(schedule, multicast=frozenset(relays), aggregation=frozenset(relays))
+    report = check_movement(schedule.topology, schedule, multicast=relays, aggregation=relays)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
     if not collective.like(*COLLECTIVES):

@@ -31,8 +31,8 @@ from topodesign.compiler.frontends.switched import program_through_switch
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
-from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import check_movement
 
 Message = tuple[int, int, int, int]  # step, sender, receiver (ranks) and instance: what a connection carries in a step
 
@@ -81,7 +81,7 @@ def program_of_trees(
             "no instruction of this target lets a switch copy or add, but some of --target mscclpp do; or make the "
             "schedule with --method forest"
         )
-    report = verify_trees(schedule)
+    report = check_movement(schedule.topology, schedule)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
     if collective.rooted:

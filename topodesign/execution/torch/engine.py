@@ -21,8 +21,8 @@ from topodesign.execution.program import Piece, Program, programs_of
 from topodesign.execution.torch.links import Op, Runner, Traffic, greet, reduction_of
 from topodesign.execution.workspace import Extent, Layout
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
+from topodesign.plans.verify.plans import verify
 
 LEAST_BOUND = 2**16  # bytes from which on it is cheaper to look at memory anew than to copy in and out
 MOST_KEPT = 32  # sizes and types for which buffers are kept, of a group; the one used last goes last

@@ -1,8 +1,7 @@
 """Kinds of movement: one protocol, :class:`~topodesign.plans.kinds.kind.Kind`, that whoever has a plan asks.
 
 ``kind_of(plan)`` is what a plan's kind says of it. To add a kind, write its columns and its subclass of ``Kind`` into a
-file of its own, an independent replay into ``plans/replay``, what it is as a flow into ``plans/adapters.py`` if its
-rounds do not say it, and list it in ``KINDS``.
+file of its own, what it is as a flow into ``plans/adapters.py`` if its rounds do not say it, and list it in ``KINDS``.
 """
 
 from __future__ import annotations

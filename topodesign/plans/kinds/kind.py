@@ -14,7 +14,6 @@ from topodesign.plans.group_ops import apart
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.found import Found
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.transfers import Transfers, transfers_of_rounds
@@ -27,8 +26,8 @@ Moved = TypeVar("Moved", bound=Movement)
 class Kind(ABC, Generic[Moved]):
     """What the kind of a plan says of it.
 
-    A subclass says what it is in the class attributes, and answers at least ``replayed`` and ``in_rounds``;
-    from the rounds come measures, time, transfers and programs, where a kind has none of its own.
+    A subclass says what it is in the class attributes, and answers at least ``in_rounds``; from the
+    rounds come what the verifier replays, measures, time, transfers and programs, where a kind has none of its own.
     """
 
     movement: ClassVar[type[Movement]]
@@ -46,10 +45,6 @@ class Kind(ABC, Generic[Moved]):
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.moved = cast("Moved", plan.movement)
-
-    @abstractmethod
-    def replayed(self) -> Found:
-        """Return what an independent replay finds: it shares no code with what makes such plans."""
 
     @abstractmethod
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:

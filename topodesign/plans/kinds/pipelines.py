@@ -17,9 +17,6 @@ from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.pipelines import replayed_paths, replayed_stages
-from topodesign.plans.replay.trees import replayed_trees
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
 from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
@@ -59,9 +56,6 @@ class OfTrees(Kind[Trees]):
     def kept(self) -> Trees | OrbitTrees:
         """The trees as the plan keeps them: written out, or folded."""
         return self.moved
-
-    def replayed(self) -> Found:
-        return replayed_trees(self.plan.fabric, self.kept)
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         if self.adds_up:
@@ -145,9 +139,6 @@ class OfPaths(Kind[Paths]):
 
     movement, words, pace, title = Paths, "paths", "pipelines", ("paths",)
 
-    def replayed(self) -> Found:
-        return replayed_paths(self.plan.fabric, self.moved)
-
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         if self.moved.amounts is not None:
             raise InfeasibleError(
@@ -197,10 +188,6 @@ class OfStages(Kind[Stages]):
     """Trees of groups, stage by stage."""
 
     movement, words, pace, program, title = Stages, "stages", "pipelines", "stages", ("stages",)
-
-    def replayed(self) -> Found:
-        """Return what a check of the trees of every stage, and of what is added up, finds."""
-        return replayed_stages(self.plan.fabric, self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Refuse: rounds have one place for every sum."""

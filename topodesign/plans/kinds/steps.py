@@ -16,9 +16,6 @@ from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.rounds import claimed_cost, verify_rounds
-from topodesign.plans.replay.steps import replayed_routed, verify_orbit, verify_phases
 from topodesign.plans.rounds import Phases, Rounds, Routed
 from topodesign.plans.rounds_ops import allreduce, relabel
 from topodesign.topology.topology import IntArray, Topology
@@ -28,9 +25,6 @@ class OfRounds(Kind[Rounds]):
     """Rounds, in which all other kinds can be said."""
 
     movement, words, pace = Rounds, "rounds", "steps"
-
-    def replayed(self) -> Found:
-        return verify_rounds(self.plan.topology, self.moved, claimed_cost(self.plan.claim)).found()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.plan.topology, self.moved
@@ -46,10 +40,6 @@ class OfOrbits(Kind[OrbitRounds]):
     """A compressed form of rounds: the replay alone works on the orbits."""
 
     movement, words, pace = OrbitRounds, "orbits", "steps"
-
-    def replayed(self) -> Found:
-        """Return what the replay of the representatives' blocks finds, with the symmetry."""
-        return verify_orbit(self.plan.topology, self.moved, claimed_cost(self.plan.claim)).found()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.plan.topology, self.moved.unfold()
@@ -72,9 +62,6 @@ class OfRouted(Kind[Routed]):
     """Rounds whose messages go over routes."""
 
     movement, words, pace, title = Routed, "routed rounds", "steps", ("routed",)
-
-    def replayed(self) -> Found:
-        return replayed_routed(self.plan.topology, self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.moved.joined, self.moved.rounds
@@ -120,10 +107,6 @@ class OfPhases(Kind[Phases]):
     """Rounds over circuits that change."""
 
     movement, words, pace, title = Phases, "phases", "steps", ("phases",)
-
-    def replayed(self) -> Found:
-        """Return what the replay of every block over the circuits of each phase finds."""
-        return verify_phases(self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.plan.topology, self.moved.rounds

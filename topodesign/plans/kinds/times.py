@@ -10,8 +10,6 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.plans.kinds.kind import Kind, Moved
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.found import Found
-from topodesign.plans.replay.timed import replayed_timed, replayed_together
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed, Together
 from topodesign.plans.timed_ops import in_turn, rounds_of
@@ -40,9 +38,6 @@ class OfTimed(_OfStreams[Timed]):
 
     movement, words, title = Timed, "timed sends", ("timed",)
 
-    def replayed(self) -> Found:
-        return replayed_timed(self.plan, self.moved)
-
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         return self.plan.topology, rounds_of(self.plan.topology, self.moved)
 
@@ -65,10 +60,6 @@ class OfTogether(_OfStreams[Together]):
     """Timed sends of several collectives on links that they share."""
 
     movement, words = Together, "timed sends of several collectives"
-
-    def replayed(self) -> Found:
-        """Return what the replay of every stream finds, and of the links that they share."""
-        return replayed_together(self.plan, self.moved)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Refuse: rounds are of one collective."""

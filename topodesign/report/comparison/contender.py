@@ -22,10 +22,10 @@ from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Routed
 from topodesign.plans.time.chunked import PipelineSimulation
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday

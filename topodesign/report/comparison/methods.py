@@ -30,9 +30,9 @@ from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.question import Question
 from topodesign.optima.throughput import best_throughput
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.chunked import PipelineSimulation
 from topodesign.plans.time.conditions import Run
+from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
 from topodesign.schedulers.choice import make_plan

@@ -21,8 +21,8 @@ from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
 from topodesign.report.boxes.frontier import BoxDesign, BoxFrontier, pareto_boxes
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request

@@ -17,8 +17,8 @@ from topodesign.optima.throughput import bottleneck_in_words
 from topodesign.optima.tree_optimum import FabricOptimum
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import Report, verify
 from topodesign.plans.time.simulate import Simulation, simulate
+from topodesign.plans.verify.plans import Report, verify
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.boxes import cut_drawing
 from topodesign.report.charts.chart import Chart, Drawing, Series

@@ -15,7 +15,7 @@ from topodesign.base.wording import counted
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.fabric import Fabric
 from topodesign.finder.verdict import claims_on, verdict_on
-from topodesign.plans.replay.plans import Report, verify
+from topodesign.plans.verify.plans import Report, verify
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series, name_of

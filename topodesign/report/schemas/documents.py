@@ -88,7 +88,7 @@ _PROGRAM = {
     "notes": texts("What else there is to say."),
     "file": text("What was written."),
 }
-_REPORT = "plans.replay.plans:Report"
+_REPORT = "plans.verify.plans:Report"
 _WRONG_TREES = {
     "fabric?": text("Of trees: what it is called."),
     "trees?": integer("Different trees; if all of them are trees."),
@@ -98,14 +98,10 @@ _WRONG_TREES = {
     "algorithmic_bandwidth?": fraction("Bytes per second; as above."),
 }
 _FOUND = {
-    "in rounds": "plans.replay.rounds:RoundsReport",
-    "in phases": "plans.replay.steps:PhasesFound",
-    "in routed rounds": "plans.replay.steps:RoutedFound",
+    "in lock-step": "plans.verify.verdict:StepsFound",
     "over trees": "optima.forest.describe:TreeFacts",
-    "over paths": "plans.replay.pipelines:PathsFound",
-    "in stages": "plans.replay.pipelines:StagesFound",
-    "in timed sends": "plans.replay.timed:TimedReport",
-    "in timed sends of several collectives": "plans.replay.timed:TogetherFound",
+    "over paths or in stages": "plans.verify.verdict:ChunksFound",
+    "in timed sends": "plans.verify.verdict:ClockFound",
 }
 _UNSIZED_PROGRAMS = {
     "runtime.jax.check:ModuleReport": "a module for JAX",

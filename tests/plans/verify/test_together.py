@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.timed import verify_together
 from topodesign.plans.timed import Together
+from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.schedulers.scheduling import schedule
 
 
@@ -25,8 +24,8 @@ def moved(plan: Plan) -> Together:
 
 
 def test_it_is_right(plan: Plan) -> None:
-    reports, problems = verify_together(plan.topology, moved(plan))
-    assert (len(reports), problems) == (3, ())
+    found = check_movement(plan.topology, moved(plan))
+    assert found.ok
     assert verify(plan).figures["time_1"] == moved(plan).streams[1].time
     assert verify(plan).record()["streams"][1]["begin"] == "1/50000"
 
@@ -38,24 +37,22 @@ def test_a_send_less_or_at_the_same_time_is_found(plan: Plan, stream: int, row: 
     one = streams[stream]
     less = one.rows(np.delete(np.arange(len(one)), row % len(one)))
     changed = Together((*streams[:stream], less, *streams[stream + 1 :]), moved(plan).begins)
-    assert any(problem.startswith(f"stream {stream}: ") for problem in verify_together(plan.topology, changed)[1])
+    assert any(problem.startswith(f"stream {stream}: ") for problem in check_movement(plan.topology, changed).problems)
     # A stream a tick earlier is right in itself, but not before it begins, nor beside those whose links it has.
     later = one.having(start=one.start + 1, end=one.end + 1)
-    _, problems = verify_together(
-        plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0))
-    )
-    assert any("both have the link" in problem for problem in problems)
+    found = check_movement(plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0)))
+    assert any("both have the link" in problem for problem in found.problems)
 
 
 def test_a_link_whose_latency_runs_on_is_free_for_another_stream(plan: Plan) -> None:
     streams = tuple(replace(one, overlap=True) for one in moved(plan).streams)
-    assert not verify_together(plan.topology, Together(streams, moved(plan).begins))[1]
+    assert not check_movement(plan.topology, Together(streams, moved(plan).begins)).problems
 
 
 def test_who_begins_too_early_is_found(plan: Plan) -> None:
     streams, begins = moved(plan).streams, moved(plan).begins
     late = Together(streams, (*begins[:1], begins[1] + 10**6, begins[2]))
-    assert any("before it begins" in problem for problem in verify_together(plan.topology, late)[1])
+    assert any("its collective begins at tick" in problem for problem in check_movement(plan.topology, late).problems)
 
 
 def test_a_claim_that_is_not_true_is_found(plan: Plan) -> None:

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.paths import COLLECTIVES, some_paths
+from tests.samples.verdicts import verify_paths, verify_rounds
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.fabrics.fabric import Shared
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.replay.pipelines import replayed_paths, verify_paths
-from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.unroll import unroll_paths
+from topodesign.plans.verify.plans import check_movement
 
 
 def drawn(seed: int, collective: str = "all-to-all") -> Paths:
@@ -59,7 +59,7 @@ def test_links_with_a_limit_in_common_are_as_one_link_that_all_go_over(seed: int
         if pair in links
     )
     limited = replace(fabric, shared=(Shared("bus", room * fabric.unit, bus),))
-    figures = replayed_paths(limited, paths).figures
+    figures = check_movement(limited, paths).figures
     inverse = max(paths.inverse_rate, Fraction(carried, room * paths.units)) / fabric.unit
     members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
     assert figures["inv_x_star"] == inverse
@@ -127,16 +127,20 @@ def test_problems_say_where() -> None:
     names = [f"n{node}" for node in range(paths.topology.nodes)]
     columns: dict[str, Any] = {name: column.copy() for name, column in paths.columns().items()}
     columns["hop"][0] = columns["hop"][1]
-    text = str(verify_paths(replace(paths, **columns), names=names))
-    assert text.startswith("all-to-all: WRONG\n  path 0 of ")
-    assert "does not lead from its source" in text
+    text = str(
+        check_movement(replace(Plan(paths.topology, paths).fabric, names=tuple(names)), replace(paths, **columns)).said(
+            paths.collective
+        )
+    )
+    assert text.startswith("all-to-all: WRONG\n  piece 0: ")
+    assert f"route n{paths.hop[1]} -> n{paths.hop[1]} -> " in text
+    assert "the block from n0 to n3" in text
     assert "n" + str(paths.hop[1]) in text
     assert "goes where there is no link" in text
-    assert str(verify_paths(paths)).startswith("all-to-all: ok, ")
     none = replace(
         paths, block=np.zeros(0, int), weight=np.zeros(0, int), hop_start=np.zeros(1, int), hop=np.zeros(0, int)
     )
-    assert "carry 0 of its" in str(verify_paths(none))
+    assert verify_paths(none).problems == ("it has no paths",)
     with pytest.raises(InfeasibleError, match="without paths"):
         unroll_paths(none)
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.plans.test_orbit_trees import LARGE_LATER, SPECS, folded, orbit_of
-from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
+from tests.samples.verdicts import verify_trees
+from topodesign.base.errors import ScheduleError
 from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.replay.images import Images, images_of
-from topodesign.plans.replay.plans import verify
-from topodesign.plans.replay.trees import loads_of, verify_trees
 from topodesign.plans.trees import Trees
+from topodesign.plans.verify.plans import verify
 from topodesign.topology.symmetry import Symmetry
 
 NAMES = ("root", "weight", "tree", "src", "dst", "route_edge", "route_weight", "hop")
@@ -28,7 +27,6 @@ def alike(orbit: OrbitTrees) -> bool:
     assert one.ok == whole.ok, (str(one), str(whole))
     assert (one.trees, one.fullest, one.inverse_rate) == (whole.trees, whole.fullest, whole.inverse_rate)
     assert one.height == whole.height
-    assert np.array_equal(images_of(orbit).loads(loads_of(orbit.own)), loads_of(orbit.unfold()))
     return one.ok
 
 
@@ -71,8 +69,10 @@ def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) 
 def test_nodes_have_their_names() -> None:
     orbit = orbit_of(folded("mi250(4)", "allgather"))
     less = replace(orbit, own=orbit.own.having(weight=orbit.own.weight + 1))
-    assert "tree 0, edge 0 -> 1:" in str(verify_trees(less))
-    assert "tree 0, edge gpu0 -> gpu1:" in str(verify_trees(less, names=[f"gpu{node}" for node in range(orbit.nodes)]))
+    assert "piece 0: 0 -> 1, units" in str(verify_trees(less))
+    assert "piece 0: gpu0 -> gpu1, units" in str(
+        verify_trees(less, names=[f"gpu{node}" for node in range(orbit.nodes)])
+    )
 
 
 def test_a_symmetry_of_another_fabric_is_refused() -> None:
@@ -81,9 +81,9 @@ def test_a_symmetry_of_another_fabric_is_refused() -> None:
     swapped[0, [0, 16]] = swapped[0, [16, 0]]  # in a ring of boxes two nodes less
     nodes = tuple(np.unique(Symmetry(orbit.nodes, (), lambda: swapped).orbit_of).tolist())
     other = replace(orbit, generators=swapped, representatives=nodes)
-    with pytest.raises(TopologyError, match="which is no link"):
-        images_of(other)
-    assert "the symmetry is none of the topology" in str(verify_trees(other))
+    (problem,) = verify_trees(other).problems
+    assert "the symmetry is none of the topology" in problem
+    assert "which is no link" in problem
 
 
 def test_a_symmetry_that_leaves_nodes_where_they_are_is_refused() -> None:
@@ -94,12 +94,3 @@ def test_a_symmetry_that_leaves_nodes_where_they_are_is_refused() -> None:
     swap[[2, 4]] = swap[[4, 2]]  # two GPUs on the same switches
     both = replace(orbit, generators=np.concatenate((orbit.generators, swap[None, :])))
     assert "leaves compute nodes where they are" in str(verify_trees(both))
-
-
-def test_a_link_that_permutations_leave_where_it_is_carries_all_images() -> None:
-    """Links 0 and 2 are one orbit, and link 1 one of its own; sums are in 64 bits or refused."""
-    link = np.array([0, 1, 0])
-    assert Images(4, None, link).loads(np.array([[1, 2, 5]])).tolist() == [[12, 8, 12]]
-    assert Images(2**62, None, link).loads(np.array([[0, 1, 0]])).tolist() == [[0, 2**62, 0]]
-    with pytest.raises(TooLargeError, match="images each"):
-        Images(2**62, None, link).loads(np.array([[0, 2, 0]]))

@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 
 from tests.plans.test_phases import moved
-from topodesign.plans.replay.steps import replayed_routed, verify_phases
 from topodesign.plans.rounds import Phases, Routed
+from topodesign.plans.verify.plans import check_movement
+from topodesign.plans.verify.verdict import Verdict
 from topodesign.schedulers.scheduling import schedule
+
+
+def check(phases: Phases) -> Verdict:
+    return check_movement(phases.union(), phases)
 
 
 def right(phases: Phases) -> bool:
@@ -50,7 +55,7 @@ def right(phases: Phases) -> bool:
 def test_it_finds_what_sets_of_blocks_find(collective: str) -> None:
     phases, draw = moved(collective), random.Random(3)  # noqa: S311
     assert right(phases)
-    assert not verify_phases(phases).problems
+    assert not check(phases).problems
     wrong = 0
     for _ in range(60):
         name = draw.choice(["step", "src", "dst", "first_step", "circuit_dst", "circuit_src"])
@@ -63,7 +68,7 @@ def test_it_finds_what_sets_of_blocks_find(collective: str) -> None:
         else:
             column[at] = draw.randrange(phases.nodes)
         other = phases.having(**{name: column})
-        found = verify_phases(other)
+        found = check(other)
         loops = bool((other.circuit_src == other.circuit_dst).any())
         assert bool(found.problems) == (not right(other) or loops), name
         wrong += bool(found.problems)
@@ -71,7 +76,7 @@ def test_it_finds_what_sets_of_blocks_find(collective: str) -> None:
 
 
 def test_it_counts_steps_loads_and_changes() -> None:
-    found = verify_phases(moved("all-to-all"))
+    found = check(moved("all-to-all"))
     # over a ring of two and then one of three: blocks 1, 3, 5 take the first step, 2 and 3 the second, 4 and 5 two
     assert found.figures == {"steps": 3, "bandwidth": Fraction(3 + 4 + 2, 6), "changes": 1}
 
@@ -79,9 +84,9 @@ def test_it_counts_steps_loads_and_changes() -> None:
 def test_a_port_has_one_circuit_and_a_duplex_one_leads_back() -> None:
     phases = moved("all-to-all")
     twice = phases.having(circuit_src=np.where(phases.phase == 1, 0, phases.circuit_src))
-    assert any("two circuits from port 0 of node 0" in line for line in verify_phases(twice).problems)
+    assert any("two circuits from port 0 of node 0" in line for line in check(twice).problems)
     alone = phases.having(duplex=True)
-    assert "phase 1: no circuit back from node 4 to node 2" in verify_phases(alone).problems
+    assert "phase 0: no circuit back from node 1 to node 0" in check(alone).problems
 
 
 def test_routes_are_ways_and_loads_are_counted_link_by_link() -> None:
@@ -98,7 +103,7 @@ def test_routes_are_ways_and_loads_are_counted_link_by_link() -> None:
             load[step, u, v] += hi - lo
     fullest = sum(max(units for (at, *_), units in load.items() if at == step) for step in longest)
     y = Fraction(plan.topology.degree * fullest, plan.topology.nodes * routed.units)  # of links of capacity 1
-    found = replayed_routed(plan.topology, routed)
+    found = check_movement(plan.topology, routed)
     assert found.figures == {"steps": routed.steps, "hops": sum(longest.values()), "bandwidth": y}
     draw = random.Random(3)  # noqa: S311
     for _ in range(40):
@@ -109,9 +114,9 @@ def test_routes_are_ways_and_loads_are_counted_link_by_link() -> None:
         way = hop[routed.hop_start[route] : routed.hop_start[route + 1]].tolist()
         ends = way[0] == ways[route][0] and way[-1] == ways[route][-1]
         right = ends and links >= {*pairwise(way)} and len({*way}) == len(way)
-        assert (not replayed_routed(plan.topology, routed.having(hop=hop)).problems) == right
+        assert (not check_movement(plan.topology, routed.having(hop=hop)).problems) == right
     route = next(number for number, way in enumerate(ways) if len(way) > 2)
     there_and_back = np.insert(routed.hop, routed.hop_start[route] + 1, [ways[route][1], ways[route][0]])
     later = routed.hop_start + 2 * (np.arange(len(routed.hop_start)) > route)
-    (problem,) = replayed_routed(plan.topology, routed.having(hop=there_and_back, hop_start=later)).problems
+    (problem,) = check_movement(plan.topology, routed.having(hop=there_and_back, hop_start=later)).problems
     assert "meets a node twice" in problem

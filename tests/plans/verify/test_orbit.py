@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
+from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.plans.orbit import OrbitRounds, orbit_of
-from topodesign.plans.replay.rounds import verify_rounds
-from topodesign.plans.replay.steps import verify_orbit
 from topodesign.plans.rounds import COLUMNS
 from topodesign.plans.rounds_ops import assemble
 from topodesign.pricing.closed_form import price
@@ -43,11 +42,11 @@ def more_generators(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRou
 
 def alike(topology: Topology, orbit: OrbitRounds) -> bool:
     """Whether both verifiers say the same; returns what they say."""
-    whole, one = verify_rounds(topology, orbit.unfold()), verify_orbit(topology, orbit)
+    whole, one = verify_rounds(topology, orbit.unfold()), verify_rounds(topology, orbit)
     assert one.ok == whole.ok, (str(one), str(whole))
     assert one.cost == whole.cost
-    assert verify_orbit(topology, orbit, whole.cost).ok == whole.ok
-    assert not verify_orbit(topology, orbit, replace(whole.cost, steps=whole.cost.steps + 1)).ok
+    assert verify_rounds(topology, orbit, whole.cost).ok == whole.ok
+    assert not verify_rounds(topology, orbit, replace(whole.cost, steps=whole.cost.steps + 1)).ok
     return one.ok
 
 
@@ -113,29 +112,29 @@ def test_a_symmetry_of_another_topology_is_refused() -> None:
     orbit = spff_orbit(topology, "allgather")
     other = build("circulant(12,2,3)")
     other = Topology.from_links(12, [*other.links(), (0, 1)])
-    assert "the symmetry is none of the topology" in str(verify_orbit(other, orbit))
+    assert "the symmetry is none of the topology" in str(verify_rounds(other, orbit))
     swapped = orbit.generators.copy()
     swapped[0, [0, 5]] = swapped[0, [5, 0]]
-    assert "the symmetry is none" in str(verify_orbit(topology, replace(orbit, generators=swapped)))
-    assert "the image of no" in str(verify_orbit(topology, replace(orbit, generators=orbit.generators[:0])))
+    assert "the symmetry is none" in str(verify_rounds(topology, replace(orbit, generators=swapped)))
+    assert "the image of no" in str(verify_rounds(topology, replace(orbit, generators=orbit.generators[:0])))
     with pytest.raises(ScheduleError, match="12 nodes"):
-        verify_orbit(build("circulant(13,2,3)"), orbit)
+        verify_rounds(build("circulant(13,2,3)"), orbit)
 
 
 def test_loads_that_do_not_fit_are_refused_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = build("circulant(12,2,3)")
     orbit = spff_orbit(topology, "allgather")
     loads = orbit.own.steps * len(topology.src)
-    monkeypatch.setattr("topodesign.plans.replay.steps.MAX_LOADS", loads)
-    assert verify_orbit(topology, orbit).ok
-    monkeypatch.setattr("topodesign.plans.replay.steps.MAX_LOADS", loads - 1)
+    monkeypatch.setattr("topodesign.plans.verify.links.MAX_LOADS", loads)
+    assert verify_rounds(topology, orbit).ok
+    monkeypatch.setattr("topodesign.plans.verify.links.MAX_LOADS", loads - 1)
     with pytest.raises(TooLargeError, match="too many to hold"):
-        verify_orbit(topology, orbit)
+        verify_rounds(topology, orbit)
     most = (2**63 - 1) // (len(orbit) * orbit.nodes)
-    with pytest.raises(TooLargeError, match="too many for the images"):
-        verify_orbit(topology, replace(orbit, own=replace(orbit.own, units=most + 1)))
+    with pytest.raises(TooLargeError, match="too many for"):
+        verify_rounds(topology, replace(orbit, own=replace(orbit.own, units=most + 1)))
     monkeypatch.undo()
-    assert not verify_orbit(topology, replace(orbit, own=replace(orbit.own, units=most))).ok
+    assert not verify_rounds(topology, replace(orbit, own=replace(orbit.own, units=most))).ok
 
 
 def test_all_to_all_is_folded_by_its_sources() -> None:
@@ -161,6 +160,6 @@ def test_thousands_of_nodes_are_checked_by_one() -> None:
     """Unfolded it would have 17 million rows."""
     topology = build("circulant(4096,1,7,57,399)")
     orbit = spff_orbit(topology, "allgather")
-    report = verify_orbit(topology, orbit, price(topology))
+    report = verify_rounds(topology, orbit, price(topology))
     assert report.ok, str(report)
     assert len(orbit) < 2 * topology.nodes

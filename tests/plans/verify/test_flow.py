@@ -1,0 +1,140 @@
+"""The verifier of flows against sets of units at nodes, for every timing model, and mutants of every column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import few
+from tests.floors import reached
+from tests.plans.test_adapters import MORE
+from tests.plans.test_files import PLANS
+from topodesign import schedule
+from topodesign.base.errors import TopodesignError
+from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.adapters import flow_of, flows_of
+from topodesign.plans.flow import Flow
+from topodesign.plans.verify.data import replay_data
+from topodesign.plans.verify.plans import check_flows
+
+PLANS_HERE = {
+    **PLANS,
+    **MORE,
+    "gather": lambda: schedule("torus(2,3)", "gather", root=1),
+    "exchange": lambda: schedule("uniring(1,3)", "all-to-all"),
+    "pair": lambda: schedule("biring(2,4)", "allgather", group=[[0, 1], [2, 3]]),
+}
+COLUMNS = ("block", "lo", "hi", "piece", "src", "dst", "start", "end", "part")
+
+
+def brute(flow: Flow) -> bool:
+    """Whether all data arrive: sets of contributions by node, block and unit, instant by instant."""
+    nodes, team = flow.topology.nodes, flow.team
+    owner = flow.collective.owners(flow.blocks, nodes)
+    size = dict(zip(flow.blocks.tolist(), flow.units_of(flow.blocks).tolist(), strict=True))
+    group = {b: {v for v in range(nodes) if team[v] == team[o]} for b, o in zip(size, owner.tolist(), strict=True)}
+    complete: dict[tuple[int, int], int] = {}
+    for number, movement in enumerate(flow.movements):
+        places = [column.tolist() for column in flow.collective.places(movement, flow.blocks, nodes)]
+        source, goal = (dict(zip(size, place, strict=True)) for place in places)
+        has: Counter[tuple[int, int, int]] = Counter()
+        for b, units in size.items():
+            for v in group[b] if movement.adds else {source[b]}:
+                has.update((v, b, u) for u in range(units))
+        flying: dict[int, dict[tuple[int, int], int]] = {}
+        rows = np.flatnonzero(flow.part == number).tolist()
+        for at, takes, row in sorted(
+            [(int(flow.end[r]), 0, r) for r in rows] + [(int(flow.start[r]), 1, r) for r in rows]
+        ):
+            piece, u, v = int(flow.piece[row]), int(flow.src[row]), int(flow.dst[row])
+            cells = [(int(flow.block[piece]), unit) for unit in range(int(flow.lo[piece]), int(flow.hi[piece]))]
+            for cell in cells:
+                if takes and (not has[u, *cell] or (u == source[cell[0]] and at < complete.get(cell, 0))):
+                    return False
+                if takes:
+                    flying.setdefault(row, {})[cell] = has[u, *cell]
+                    has[u, *cell] -= has[u, *cell] if movement.adds else 0
+                elif movement.adds:
+                    has[v, *cell] += flying[row][cell]
+                    complete[cell] = at if v == goal[cell[0]] else complete.get(cell, 0)
+                else:
+                    has[v, *cell] = 1
+        for b, units in size.items():
+            wanted = {goal[b]} if goal[b] != EVERYONE else group[b]
+            many = len(group[b]) if movement.adds else 1
+            if any(has[v, b, u] != many for v in wanted for u in range(units)):
+                return False
+    return True
+
+
+def mutant(flow: Flow, random: np.random.Generator) -> Flow:
+    """Return a flow with one entry of a column changed, or a send less or twice."""
+    name = str(random.choice([*COLUMNS, "less", "twice"]))
+    if name in {"less", "twice"}:
+        rows, row = np.arange(len(flow)), int(random.integers(len(flow)))
+        kept = np.delete(rows, row) if name == "less" else np.append(rows, row)
+        changes: dict[str, Any] = {one: getattr(flow, one)[kept] for one in COLUMNS[3:]}
+        return replace(flow, **changes)
+    column = getattr(flow, name).copy()
+    row, other = random.integers(len(column), size=2)
+    column[row] = column[other] if random.integers(2) else column[row] + random.choice([-1, 1])
+    return replace(flow, **{name: column})
+
+
+@pytest.mark.floor(right=1, wrong=4)
+@pytest.mark.parametrize("name", ["rounds", "timed", "phases", "pair", "exchange", "gather"])
+def test_data_arrive_as_sets_of_units_say(name: str) -> None:
+    flow = replace(flow_of(PLANS_HERE[name]()), circuits=None, routes=None)
+    assert brute(flow)
+    for seed in few(range(60)):
+        try:
+            one = mutant(flow, np.random.default_rng([seed, len(name)]))
+        except TopodesignError:  # not even the form is right
+            continue
+        linked = np.ones(len(one), dtype=np.bool_)
+        known = bool(np.isin(one.block, one.blocks).all()) and int(one.hi.max()) <= one.units
+        right = known and brute(one)
+        assert (not replay_data(one, linked).problems) == right
+        reached("right" if right else "wrong")
+
+
+@pytest.mark.parametrize("name", ["trees", "paths"])
+def test_data_of_pipelines_arrive_as_sets_of_units_say(name: str) -> None:
+    """What is right besides in pipelines is right by sets of units; what these refuse is refused."""
+    flow = replace(flow_of(PLANS_HERE[name]()), routes=None)
+    assert brute(flow)
+    for seed in few(range(30)):
+        try:
+            one = mutant(flow, np.random.default_rng([seed, len(name)]))
+        except TopodesignError:
+            continue
+        accepted = not replay_data(one, np.ones(len(one), dtype=np.bool_)).problems
+        assert not accepted or brute(one)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_plan_is_right_and_no_send_can_be_left_out(name: str) -> None:
+    plan = PLANS_HERE[name]()
+    flows = flows_of(plan)
+    assert check_flows(flows, plan.collective).ok
+    flow = flows[0]
+    random = np.random.default_rng(3)
+    for row in random.choice(len(flow), size=min(4, len(flow)), replace=False).tolist():
+        kept = np.arange(len(flow)) != row
+        rows = {one: getattr(flow, one)[kept] for one in COLUMNS[3:]}
+        less = replace(flow, routes=None, **rows)
+        data = replay_data(less, np.ones(len(less), dtype=np.bool_))
+        assert data.problems or replay_data(flow, np.ones(len(flow), dtype=np.bool_)).redundant or data.refilled
+
+
+def test_who_waits_for_whom_is_said() -> None:
+    flow = flow_of(schedule("uniring(1,4)", "allgather"))
+    last = flow.start == flow.start.max()
+    early = replace(flow, start=np.where(last, 0, flow.start), end=np.where(last, 1, flow.end))
+    (first, *_) = replay_data(early, np.ones(len(flow), dtype=np.bool_)).problems
+    assert "does not have all of them then: it waits for node" in first
+    assert ", which sends in step 2" in first
