@@ -140,6 +140,8 @@ def replayed(digraph: Topology) -> None:
     for schedule in schedules:
         assert verify_rounds(digraph, schedule).ok
         verify_rounds(digraph, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+    some = np.arange(digraph.nodes)
+    data_kernels.find_heights(np.array([0, digraph.nodes]), some, (some + 1) % digraph.nodes, some >= 0, digraph.nodes)
 
 
 def clocked(digraph: Topology) -> None:

@@ -201,7 +201,7 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
         ({"spec": "dgx_h200(2"}, "does not give the fabric"),
         ({"multicast": []}, "does not give the fabric"),
         ({"names": [f"v{at}" for at in range(26)]}, "does not give the fabric"),
-        ({"shard": [2, *[1] * 15]}, "the out-trees of root box0/gpu0 have weight"),
+        ({"shard": [2, *[1] * 15]}, "of shard box0/gpu0"),
     ],
 )
 def test_no_false_figure_goes_unnoticed(
