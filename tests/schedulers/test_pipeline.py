@@ -46,7 +46,7 @@ def test_from_the_eccentricity_to_the_least_cut(place: str, name: str) -> None:
         assert costs == sorted(costs)
         for point in (*found.schedules[:3], found.schedules[-1]):
             plan = point.plan
-            report = verify_rounds(topology, plan.movement)  # type: ignore[arg-type]
+            report = verify_rounds(topology, plan.movement)
             assert report.ok, report.problems
             assert report.cost == point.cost
             assert not report.redundant
