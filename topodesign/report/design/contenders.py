@@ -205,9 +205,16 @@ def _direct(request: Request, found: Gathered, progress: Progress | None) -> Ite
         for entry, shown in entries:
             name = _short(entry.spec, request.nodes, degree)
             try:
-                yield _from_entry(request, "direct", name, entry, shown=shown)
+                with deadline(_SECONDS):
+                    offer = _from_entry(request, "direct", name, entry, shown=shown)
+            except OutOfTime:
+                check()  # whether all of the time is over
+                found.whole = False
+                found.note(name, f"was not priced within {_SECONDS:g} s")
             except InfeasibleError as error:
                 found.note(name, str(error))
+            else:
+                yield offer
     for spec in _group_products(request):
         yield _make_offer(request, ("direct", spec, spec), build(spec), measure_step(build(spec), request), shown=False)
 
