@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from topodesign.search.candidate import Candidate as Found
     from topodesign.topology.library import TopologyLike
 
-_POOR = Fraction(21, 20)  # times the bound by distances from which on a short search may find something better
+POOR = Fraction(21, 20)  # times the bound by distances from which on a short search may find something better
 
 
 @takes(FindOptions)
@@ -209,7 +209,7 @@ def _rank(
         entries += _measure((sources.from_found(one) for one in found if str(one.spec) not in met), asked)
         origin = "composed" if composed else "families and search"
     least = moore_distances(asked.nodes, asked.degree, duplex=asked.duplex)
-    if asked.objective.exchanges and all(one.all_to_all and one.all_to_all.upper > _POOR * least for one in entries):
+    if asked.objective.exchanges and all(one.all_to_all and one.all_to_all.upper > POOR * least for one in entries):
         entries += _measure(sources.search_for_all_to_all(asked), asked)
     if not entries:
         raise InfeasibleError(

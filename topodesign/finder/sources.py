@@ -76,6 +76,19 @@ def find_members(asked: Question) -> Iterator[Candidate]:
             yield Candidate(str(Spec(family.name, tuple(args))))
 
 
+def find_known(asked: Question) -> list[Candidate]:
+    """Return the rows of the catalog, those kept for all-to-all too, and the members of the known families.
+
+    Members alone where the catalog is damaged.
+    """
+    try:
+        rows = read_catalog(asked, exchanges=True) if asked.nodes > 2 else []
+    except CatalogError:
+        rows = []
+    known = {one.spec for one in rows}
+    return [*rows, *(one for one in find_members(asked) if one.spec not in known)]
+
+
 def find_plugged_in(asked: Question) -> Iterator[Candidate]:
     """Yield members of the families of other packages."""
     packages = {plugin.name: plugin.package for plugin in doors.FAMILIES.plugins}

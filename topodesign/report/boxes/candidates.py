@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from collections.abc import Iterable, Iterator
@@ -9,11 +10,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.cost import moore_distances
+from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import Spec
+from topodesign.catalog.lookup import as_catalog
 from topodesign.fabrics.boxes import Box, exchange
 from topodesign.fabrics.places import as_topology
-from topodesign.finder.find import rank
+from topodesign.finder import sources
+from topodesign.finder.candidate import Candidate
+from topodesign.finder.find import POOR
+from topodesign.finder.question import Objective, Question, check_question
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.box_ways import strides_of
@@ -47,26 +53,30 @@ class Graph(NamedTuple):
 def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLike] = ()) -> list[Graph]:
     """Return graphs of so many boxes and ports, those of the fastest all-to-all first."""
     found: dict[str, Graph] = {}
-    try:
-        ranked = rank(boxes, ports, sizes="1GiB", bidirectional=duplex)
-        for one in (*ranked.entries, *ranked.beaten):
-            text = str(one.spec)
-            if text not in found:
-                topology = one.topology
-                known = one.all_to_all or price_all_to_all(topology)
-                bounds = known.lower, known.upper or Fraction(boxes)
-                found[text] = Graph(topology, text, *bounds, Fraction(topology.degree, ports))
-    except InfeasibleError:
-        if boxes < 2:
-            raise
+
+    def add(one: Candidate) -> None:
+        if one.spec not in found and (one.topology.is_duplex or not duplex):
+            known = one.all_to_all or price_all_to_all(one.topology)
+            if known.upper is not None:
+                used = Fraction(one.topology.degree, ports)
+                found[one.spec] = Graph(one.topology, one.spec, known.lower, known.upper, used)
+
+    def add_known(some: Iterable[Candidate]) -> None:
+        for one in some:
+            with contextlib.suppress(TopodesignError):  # a member that is not connected, or refuses this size after all
+                add(one)
+
+    check_question(boxes, ports, bidirectional=duplex)
+    asked = Question(boxes, ports, duplex, Objective.read("all-to-all"), as_catalog(True))
+    add_known(sources.find_known(asked))
+    if not found:
+        add_known(map(sources.from_found, sources.search(asked, ())))
+    least = moore_distances(boxes, ports, duplex=duplex)
+    if all(one.upper > POOR * least for one in found.values()):
+        add_known(sources.search_for_all_to_all(asked))
     for number, given in enumerate((*own, *_strides(boxes, ports, duplex=duplex)), 1):
         topology = as_topology(given)
-        name = str(topology.spec or f"candidate {number}")
-        if name in found or (duplex and not topology.is_duplex):
-            continue
-        price = price_all_to_all(topology)
-        if price.upper is not None:
-            found[name] = Graph(topology, name, price.lower, price.upper, Fraction(topology.degree, ports))
+        add(Candidate(str(topology.spec or f"candidate {number}"), "own", topology))
     return sorted(found.values(), key=lambda one: (one.factor, len(one.spec)))
 
 

@@ -42,6 +42,10 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 
+Shown: TypeAlias = "tuple[tuple[Fraction, ...], Mix | None, None, str]"
+"""What times of wirings are of: sizes, a workload, no cables yet, and a collective."""
+
+_ALLREDUCE: Shown = ((), None, None, "allreduce")
 _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the inside is narrow
 
 
@@ -412,40 +416,69 @@ def pareto_boxes(
     mix = None if workload is None else workload if isinstance(workload, Mix) else read_mix(workload)
     timed = mix is None or "sizes" in options or given["collective"] is not None
     asked = sizes_of(given["sizes"]) if timed else ()
-    graphs = graphs_of(count, degree, duplex=bidirectional, own=candidates)
-    if not graphs:
-        raise InfeasibleError(f"no graph of {count} boxes with {degree} cables each is known; try other ports")
-    kept = find_unbeaten(graphs, lambda graph: (graph.factor, graph.diameter), lambda graph: len(graph.spec))
+    shown = (asked, mix, None, collective)
+    wirings, compared = find_wirings(
+        one, count, degree, split=split, duplex=bidirectional, own=candidates, seed=seed, shown=shown, progress=progress
+    )
     entries = list[BoxDesign]()
-    for best in each([*kept, *_even(graphs, kept)], progress):
-        graph = best
-        found = _numbered(one, graph, split, duplex=bidirectional, seed=seed)
-        if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
-            for other in [other for other in graphs if other.factor == graph.factor and other is not graph][
-                :_MOST_ALIKE
-            ]:
-                more = _numbered(one, other, split, duplex=bidirectional, seed=seed)
-                if (more.rates.least or 0) > (found.rates.least or 0):
-                    graph, found = other, more
-        boxed = Boxed(one, graph.topology, split, found.shift, found.swaps)
-        duplex = graph.topology.is_duplex and found.shift == 0
-        design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, duplex, asked, mix, boxed, collective)
-        if best in kept or design.beats(entries):
+    for design, kept in wirings:
+        if kept or design.beats(entries):
             entries.append(design)
     by_pace = mix is not None or given["collective"] is not None
     entries.sort(key=lambda entry: entry.order(by_pace=by_pace))
     whole = one.nic_bandwidth * degree / (most * len(one.nodes))
     bound = whole / exchange_bound(count, degree)
-    shown = (asked, mix, None, collective)
-    rivals, without = list(_rails(one, count, shown)), list[MissingName]()
+    rivals, without = list(find_rails(one, count, shown)), list[MissingName]()
     for name in against:
         try:
             rivals.append(_rival(one, count, degree, name, shown))
         except InfeasibleError as error:
             without.append(MissingName(name, str(error)))
-    return BoxFrontier(
-        one, count, degree, split, tuple(entries), tuple(rivals), len(graphs), bound, mix, tuple(without)
-    )
+    return BoxFrontier(one, count, degree, split, tuple(entries), tuple(rivals), compared, bound, mix, tuple(without))
+
+
+def find_wirings(
+    box: Box,
+    boxes: int,
+    ports: int,
+    *,
+    split: int = 1,
+    duplex: bool = False,
+    own: Iterable[TopologyLike] = (),
+    seed: int = 0,
+    shown: Shown = _ALLREDUCE,
+    progress: Progress | None = None,
+) -> tuple[list[tuple[BoxDesign, bool]], int]:
+    """Return wirings of boxes with what they reach, and how many graphs were compared; no plans are made.
+
+    Each says whether no other beats it in steps between boxes and all-to-all; the one that is not is the last, and may
+    be quicker for large data.
+
+    Raises
+    ------
+    InfeasibleError
+        If no graph of this size is known.
+    """
+    graphs = graphs_of(boxes, ports, duplex=duplex, own=own)
+    if not graphs:
+        raise InfeasibleError(f"no graph of {boxes} boxes with {ports} cables each is known; try other ports")
+    kept = find_unbeaten(graphs, lambda graph: (graph.factor, graph.diameter), lambda graph: len(graph.spec))
+    wirings: list[tuple[BoxDesign, bool]] = []
+    for best in each([*kept, *_even(graphs, kept)], progress):
+        graph = best
+        found = _numbered(box, graph, split, duplex=duplex, seed=seed)
+        if found.rates.inside != ANY_ORDER:  # of graphs that are as good for all-to-all one may fit the inside better
+            alike = [other for other in graphs if other.factor == graph.factor and other is not graph]
+            for other in alike[:_MOST_ALIKE]:
+                more = _numbered(box, other, split, duplex=duplex, seed=seed)
+                if (more.rates.least or 0) > (found.rates.least or 0):
+                    graph, found = other, more
+        boxed = Boxed(box, graph.topology, split, found.shift, found.swaps)
+        both = graph.topology.is_duplex and found.shift == 0
+        sizes, mix, _, collective = shown
+        design = BoxDesign(graph.spec, boxed.fabric, found.rates, found.tried, both, sizes, mix, boxed, collective)
+        wirings.append((design, best in kept))
+    return wirings, len(graphs)
 
 
 def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) -> Numbered:
@@ -462,10 +495,7 @@ def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
     return [] if even in kept else [even]
 
 
-_Shown: TypeAlias = tuple[tuple[Fraction, ...], Mix | None, None, str]
-
-
-def _rival(box: Box, boxes: int, ports: int, name: str, shown: _Shown) -> BoxDesign:
+def _rival(box: Box, boxes: int, ports: int, name: str, shown: Shown) -> BoxDesign:
     """Return boxes on an everyday topology or one of a spec, or a switched fabric between all accelerators."""
     work = as_workload(bandwidth=box.nic_bandwidth * 8 / len(box.nodes))
     accelerators = boxes * len(box.nodes)
@@ -485,7 +515,7 @@ def _rival(box: Box, boxes: int, ports: int, name: str, shown: _Shown) -> BoxDes
     return BoxDesign(f"{name}, switched", place, rates, 1, True, *shown, "auto", switched=True)
 
 
-def _rails(box: Box, boxes: int, shown: _Shown) -> tuple[BoxDesign, ...]:
+def find_rails(box: Box, boxes: int, shown: Shown = _ALLREDUCE) -> tuple[BoxDesign, ...]:
     """Return the same boxes on the switches of their preset."""
     from topodesign.fabrics.presets import build_fabric  # noqa: PLC0415
 

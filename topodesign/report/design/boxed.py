@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
-from topodesign.report.boxes.frontier import BoxDesign, BoxFrontier, pareto_boxes
+from topodesign.report.boxes.frontier import BoxDesign, find_rails
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
@@ -34,15 +33,9 @@ MOST_PLANNED = 128  # accelerators up to which a decision has plans; of more the
 _SECONDS = 120.0  # for the plan of a collective
 
 
-@cache
-def frontier_of(box: Box, boxes: int, degree: int, *, duplex: bool) -> BoxFrontier:
-    """Return the wirings of so many boxes that are worth it."""
-    return pareto_boxes(box, boxes, degree, bidirectional=duplex)
-
-
-def rails_of(box: Box, boxes: int, degree: int) -> tuple[BoxDesign, Topology]:
+def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
     """Return the same boxes with switches between their NICs, and what is wired then, each box one node."""
-    found = frontier_of(box, boxes, degree, duplex=False).rivals
+    found = find_rails(box, boxes)
     if not found:
         raise InfeasibleError(f"{box.name} is no preset, so that its rails are not known")
     names = found[0].fabric.names

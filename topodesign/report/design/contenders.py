@@ -19,11 +19,11 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_place
 from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import find, pareto
-from topodesign.report.boxes.frontier import BoxDesign
+from topodesign.report.boxes.frontier import BoxDesign, find_wirings
 from topodesign.report.comparison.contender import counts_of, sum_of
 from topodesign.report.comparison.everyday import EVERYDAY, everyday
 from topodesign.report.design.ahead import merit
-from topodesign.report.design.boxed import RAILS, frontier_of, rails_of, rated_parts
+from topodesign.report.design.boxed import RAILS, rails_of, rated_parts
 from topodesign.report.design.measure import Measured, ask_for, get_least, measure_step, parts_of, plan_parts
 from topodesign.report.design.parts import Offer, OfferKind
 from topodesign.report.design.request import Request
@@ -277,27 +277,27 @@ def _boxes(request: Request, found: Gathered, progress: Progress | None) -> Iter
         return
     for degree, share in _degrees(request, progress):
         try:
-            front = frontier_of(box, request.nodes, degree, duplex=request.cabling == "duplex")
+            wirings, _ = find_wirings(box, request.nodes, degree, duplex=request.cabling == "duplex", progress=share)
         except TopodesignError as error:
             if degree == request.degree:
                 found.note("frontier", str(error))
             continue
-        for one in each(front.entries, share):
+        for one, shown in wirings:
             name = _short(one.name, request.nodes, degree)
             try:
-                yield _from_design(request, "boxes", name, one, build(one.name))
+                yield _from_design(request, "boxes", name, one, build(one.name), shown=shown)
             except InfeasibleError as error:
                 found.note(name, str(error))
 
 
-def _from_design(request: Request, kind: OfferKind, name: str, one: BoxDesign, links: Topology) -> Offer:
+def _from_design(request: Request, kind: OfferKind, name: str, one: BoxDesign, links: Topology, **more: Any) -> Offer:
     """Return a wiring of boxes, or their rails, as a contender."""
     if request.step is None:
         measured = Measured(rated_parts(one.fabric, one.rates, request))
     else:
         measured = measure_step(one.fabric, request)
     spec = one.fabric.name
-    return _make_offer(request, (kind, name, spec), links, measured, fabric=one.fabric, boxed=one.boxed)
+    return _make_offer(request, (kind, name, spec), links, measured, fabric=one.fabric, boxed=one.boxed, **more)
 
 
 def _is_whole(request: Request) -> bool:
@@ -354,7 +354,7 @@ def _rivals(request: Request, found: Gathered, progress: Progress | None) -> Ite
 
 def _rival(name: str, request: Request) -> Offer:
     if name == RAILS and request.box is not None:
-        return _from_design(request, "rival", name, *rails_of(request.box, request.nodes, request.degree))
+        return _from_design(request, "rival", name, *rails_of(request.box, request.nodes))
     method = "auto"
     if name in EVERYDAY:
         place, method = everyday(name, request.nodes, request.degree, request.work)

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from topodesign.base.arguments import as_several
 from topodesign.base.dominance import find_unbeaten
-from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, part, tell
 from topodesign.base.units import as_count
@@ -163,7 +163,7 @@ def _try_known(
 ) -> Iterator[Carriage]:
     """Yield known topologies of the size with their plans or what is in their way, until one is carried at each end."""
     effort: Effort = "quick" if asked.objective.exchanges else "bounds"
-    known = [entry for one in _gather(asked) if (entry := measure(one, asked, effort)) is not None]
+    known = [entry for one in sources.find_known(asked) if (entry := measure(one, asked, effort)) is not None]
     if not known:
         found = map(sources.from_found, Finder().frontier(asked.nodes, asked.degree, duplex=asked.duplex))
         known = [entry for one in found if (entry := measure(one, asked, effort)) is not None]
@@ -181,16 +181,6 @@ def _try_known(
         told = _admit(one, plant)
         enough += [one] if told.carried else []
         yield told
-
-
-def _gather(asked: Question) -> list[Candidate]:
-    """Return the topologies of the catalog and of the families."""
-    try:
-        rows = sources.read_catalog(asked, exchanges=True)
-    except CatalogError:
-        rows = []
-    known = {one.spec for one in rows}
-    return [*rows, *(one for one in sources.find_members(asked) if one.spec not in known)]
 
 
 def _admit(one: Entry, plant: Plant) -> Carriage:
