@@ -23,7 +23,7 @@ from topodesign.plans.verify.plans import verify
 from topodesign.pricing.groups import degree_of
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.failure_plans import replan
-from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.scheduling import list_schedules, schedule
 
 EVERY = [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.thorough) for seed in range(60)]
 
@@ -178,3 +178,24 @@ def test_repairs(seed: int, tmp_path: Path) -> None:
             time = by_pairs(left.topology, everyone, [0] * len(left.topology.src), limits=fabric_limits(left))
             most = len(left.compute) * float(left.unit) / time
         assert 0 < float(repaired.bandwidth) <= most * (1 + 1e-7) <= float(repaired.bound) * (1 + 2e-7)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "all-to-all"])
+@pytest.mark.parametrize("seed", EVERY)
+def test_lists_of_exact_schedules(seed: int, collective: str) -> None:
+    """Rounds are those of the fullest link or limit, counted again step by step, and no list beats the program."""
+    pytest.importorskip("ortools")
+    fabric = drawn(seed, 3)
+    if not fabric.topology.switches:
+        listed = list_schedules(fabric, collective, chunks=1, time_limit="20s")
+        rooms = [*(((at,), Fraction(room)) for at, room in enumerate(fabric.topology.capacity.tolist())),
+                 *fabric_limits(fabric)]  # fmt: skip
+        for one in listed.schedules:
+            moved = one.plan.movement.unfold()
+            link = fabric.topology.link_index(moved.src, moved.dst)
+            rounds = Fraction(0)
+            for step in range(1, moved.steps + 1):
+                load = np.bincount(link[moved.step == step], minlength=len(fabric.topology.src)).tolist()
+                rounds += max(sum(load[at] for at in some) / room for some, room in rooms)
+            assert rounds == one.rounds
+            assert one.bandwidth == one.plan.claim["bandwidth"]

@@ -20,11 +20,14 @@ from functools import partial
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.cost import Cost
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.progress import each
 from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.flow_optimum import fabric_limits
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -80,6 +83,7 @@ def search_counts(
         If there is too much to choose from for the fewest steps and one chunk.
     """
     topology, collective = there.topology, there.collective
+    limits = fabric_limits(there.where) if isinstance(there.where, Fabric) else []
     watch, seconds = Stopwatch(), float(SECONDS if request.time_limit is None else request.time_limit)
     cells = [(number, chunks) for number in steps for chunks in range(1, most_chunks + 1)]
     rounds_of_y = Fraction(collective.shards(topology.nodes), topology.degree)
@@ -108,6 +112,7 @@ def search_counts(
                     chunks=chunks,
                     least=one.bound,
                     below=most,
+                    limits=limits,
                     seconds=left,
                     jobs=request.jobs or 1,
                     seed=request.seed or 0,
@@ -153,8 +158,11 @@ def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, pro
     head = f"{schedule.steps} steps{f', {steps.verdict}' if steps.proven else ''}"
     note = f"{head}; {rounds} rounds for {schedule.units} chunk(s) of a shard; {claim}"
     made = {"method": "exact", "proof": proof, "rounds": str(rounds), "bound": str(bound)}
-    cost = cost_claim(cost_of(there.topology, schedule))
-    return Plan(there.where, schedule, cost, generator=made, notes=(note,))
+    cost = cost_of(there.topology, schedule)
+    if isinstance(there.where, Fabric) and there.where.shared:  # which rounds count, and links alone do not
+        shards = there.collective.shards(there.topology.nodes)
+        cost = Cost(cost.steps, rounds / schedule.units * there.topology.degree / shards)
+    return Plan(there.where, schedule, cost_claim(cost), generator=made, notes=(note,))
 
 
 def _rounds(request: Request) -> list[Plan]:

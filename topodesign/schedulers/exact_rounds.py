@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,6 +29,7 @@ from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import FAR, Demand, Proof, cross_cuts, cuts_of, demands_of, hops
 from topodesign.schedulers.steps_bound import MOST_PORTS
 from topodesign.solve.discrete import Discrete
+from topodesign.topology.classes import Limit
 from topodesign.topology.topology import Topology
 
 MOST_CHOICES = 60_000  # largest product of chunks, links and steps that is searched
@@ -58,6 +59,7 @@ def fewest_rounds(
     chunks: int = 1,
     least: Fraction | None = None,
     below: Fraction | None = None,
+    limits: Sequence[Limit] = (),
     seconds: float | None = None,
     jobs: int = 1,
     seed: int = 0,
@@ -66,7 +68,7 @@ def fewest_rounds(
 
     Small: some 16 nodes of degree 4 for an allgather. ``least`` are rounds that are known not to be undercut; only
     schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned, and the bound is
-    not below it.
+    not below it. ``limits`` are on what links carry together in a step.
     """
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
@@ -78,14 +80,18 @@ def fewest_rounds(
             f"{len(demands) * chunks} chunks, {len(way.src)} links and {steps} steps are too many for an exact search: "
             f"their product is at most {MOST_CHOICES}"
         )
-    ports = math.lcm(*set(way.capacity.tolist()))
+    if limits and collective.reduces:  # the links are turned round
+        place = np.empty(len(way.src), dtype=np.int64)
+        place[np.lexsort((topology.src, topology.dst))] = np.arange(len(way.src))
+        limits = [limit._replace(links=tuple(place[list(limit.links)].tolist())) for limit in limits]
+    ports = math.lcm(*set(way.capacity.tolist()), *(limit.room.numerator for limit in limits))
     if ports > MOST_PORTS:
         raise TooLargeError(f"link capacities with the common multiple {ports} are too many for an exact search")
     # Every load is a multiple of a round over all ports, and so are their sums.
     bound = Fraction(math.ceil(max(chunks * _widest(way, demands), least or 0) * ports), ports)
     if below is not None and bound >= below:
         return FewestRounds(None, None, bound, "bound")
-    search = _Search(way, demands, chunks, steps, ports)
+    search = _Search(way, demands, chunks, steps, ports, limits)
     search.program.minimise([(1, load) for load in search.loads])
     most = [] if below is None else [math.ceil(below * ports) - 1]
     search.program.row([(1, load) for load in search.loads], int(bound * ports), *most)
@@ -99,8 +105,10 @@ def fewest_rounds(
         return FewestRounds(None, None, bound, "none")
     schedule = search.schedule(collective.dual if collective.reduces else collective)
     load, link = np.zeros((steps, len(way.src)), dtype=np.int64), find_links(way, schedule)
-    np.add.at(load, (schedule.step - 1, link), ports // way.capacity[link])
-    rounds = Fraction(int(load.max(axis=1).sum()), ports)  # counted in the schedule
+    np.add.at(load, (schedule.step - 1, link), 1)
+    full = [load * (ports // way.capacity)]
+    full += [load[:, list(one.links)].sum(axis=1, keepdims=True) * int(ports / one.room) for one in limits]
+    rounds = Fraction(int(np.hstack(full).max(axis=1).sum()), ports)  # counted in the schedule
     if collective.reduces:
         schedule = reverse(schedule)
     report = check_movement(topology, schedule)
@@ -153,10 +161,19 @@ class _Search:
     Chunks that have one goal each are a flow through time, in whole chunks; others go over trees, a flag for each send.
     """
 
-    def __init__(self, way: Topology, demands: tuple[Demand, ...], chunks: int, steps: int, ports: int) -> None:
+    def __init__(  # noqa: PLR0917  what makes one program another
+        self,
+        way: Topology,
+        demands: tuple[Demand, ...],
+        chunks: int,
+        steps: int,
+        ports: int,
+        limits: Sequence[Limit] = (),
+    ) -> None:
         self.way, self.demands, self.chunks, self.steps, self.ports = way, demands, chunks, steps, ports
         self.program = Discrete()
-        most = ports * len(demands) * chunks
+        narrow = math.ceil(max([Fraction(1), *(len(way.src) / limit.room for limit in limits)]))
+        most = ports * len(demands) * chunks * narrow
         self.loads = [self.program.number(0, most) for _ in range(steps)]
         self.flows: dict[tuple[int, int, int], int] = {}  # demand, link, step: number of chunks
         self.sends: dict[tuple[int, int, int, int], int] = {}  # demand, chunk, link, step: flag
@@ -175,6 +192,9 @@ class _Search:
         for (link, step), flags in on.items():
             each = ports // int(way.capacity[link])
             self.program.row([(1, self.loads[step]), *((-each, flag) for flag in flags)], 0)
+        for limit, step in itertools.product(limits, range(steps)):
+            flags = [flag for link in limit.links for flag in on.get((link, step), ())]
+            self.program.row([(1, self.loads[step]), *((-int(ports / limit.room), flag) for flag in flags)], 0)
 
     def _moves(self, one: Demand) -> Iterator[tuple[int, int, int, int]]:
         """Yield step, link and its ends of all that may carry a chunk: it can be there, and get to a goal in time."""
