@@ -287,6 +287,8 @@ def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
     """Yield the blocks that stay in their box."""
     for some in small.members.values():
         for source, goal in itertools.permutations(some, 2):
+            if (source, goal) not in small.inside:
+                raise InfeasibleError("inside a box not all nodes reach each other")
             yield source, goal, units, small.inside[source, goal]
 
 
