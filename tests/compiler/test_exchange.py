@@ -27,7 +27,9 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
-ANY = RuntimeProfile("knows-every-word", steps_per_threadblock=1024, largest_offset=2**20, xml_nodes_per_rank=2**20)
+ANY = RuntimeProfile(
+    "knows-every-word", dialect="mscclpp", steps_per_threadblock=1024, largest_offset=2**20, xml_nodes_per_rank=2**20
+)
 """A runtime with a word for every collective: scatter and gather are checked with it."""
 
 

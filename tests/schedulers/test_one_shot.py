@@ -83,7 +83,8 @@ def test_what_is_missing_is_found() -> None:
 
 
 def test_without_a_size_or_with_what_only_some_understand_auto_is_as_it_was() -> None:
-    assert schedule("dgx_h100(1)").generator["method"] == "forest"
+    assert schedule("dgx_h100(1)").generator["method"] == "in-network"  # whose switches add
+    assert schedule("dgx_h100(1)", by_ranks=True).generator["method"] == "forest"
     asked = Request("torus(3,3)", schedule("torus(3,3)").collective, size=Fraction(8192), sized=True, bandwidth="1Gbps")
     assert chooses_by_size(asked)
     assert not chooses_by_size(asked.but(tick="1us"))

@@ -299,7 +299,7 @@ def test_a_switch_that_does_what_it_cannot_is_found() -> None:
         assert any(re.search(words, problem) for problem in report.problems)
     early = timed.start.copy()
     early[out[0]] -= 1
-    assert any("is ahead of send" in one for one in verify(Plan(plan.place, timed.having(start=early))).problems)
+    assert any("before it is there" in one for one in verify(Plan(plan.place, timed.having(start=early))).problems)
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,7 @@ def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> F
         concurrent=trees.concurrent,
         one_shot=trees.one_shot,
         sizes=sizes,
+        free=sizes is not None and trees.shard is None,
         routes=Routes(trees.route_edge, trees.route_weight, trees.hop_start, trees.hop),
         fold=fold,
     )

@@ -134,6 +134,9 @@ class Flow:
     one_shot: bool = False
     # blocks that differ: block b has ``units * sizes[b]`` units, none where it is 0; shape ``(block numbers,)``
     sizes: IntArray | None = None
+    # whether blocks are as large as what pieces happen to carry of them, as where a switch adds for all: the data then
+    # count as equal blocks of all members
+    free: bool = False
     routes: Routes | None = None
     fold: Symmetry | None = None
     circuits: Circuits | None = None

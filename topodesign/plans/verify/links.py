@@ -421,7 +421,7 @@ def cost_chunks(flow: Flow, rate: ChunksRate) -> tuple[dict[str, Fraction], Chun
     weights = np.zeros(len(flow.movements), dtype=np.int64)
     np.add.at(weights, part, cast("IntArray", flow.weight))
     shards = Fraction(owners)
-    if flow.sizes is not None and not flow.sizes[sorted(flow.topology.switches)].any():
+    if flow.sizes is not None and not flow.free:
         shards = flow.whole_units / flow.units
     k = Fraction(rate.images * int(weights.max()) // groups) / shards
     trees = TreesFound(count, k, *figures.values())

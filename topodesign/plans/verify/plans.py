@@ -21,6 +21,7 @@ from topodesign.plans.flow import Clock, Flow, fastest_link
 from topodesign.plans.kinds import KINDS
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Together
 from topodesign.plans.verify.data import replay_data
 from topodesign.plans.verify.links import (
     check_clock,
@@ -130,7 +131,7 @@ def verify(plan: Plan | str | Path) -> Report:
     flows = flows_of(plan)
     if isinstance(plan.place, Fabric) and flows[0].model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"the verifier of {plan.kind}")
-    found = check_flows(flows, plan.collective)
+    found = check_flows(flows, plan.collective, together=isinstance(plan.movement, Together))
     problems = list(found.problems)
     if not problems:
         problems += [
@@ -154,13 +155,13 @@ def check_movement(
         able = whole.multicast | frozenset(multicast), whole.aggregation | frozenset(aggregation)
         whole = replace(whole, multicast=able[0], aggregation=able[1])
         flows = tuple(replace(flow, place=whole) for flow in flows)
-    return check_flows(flows, movement.collective)
+    return check_flows(flows, movement.collective, together=isinstance(movement, Together))
 
 
-def check_flows(flows: tuple[Flow, ...], collective: Collective) -> Verdict:
+def check_flows(flows: tuple[Flow, ...], collective: Collective, *, together: bool = False) -> Verdict:
     """Replay flows: one, collectives at the same time (by the clock), or stages one after the other (in chunks).
 
-    ``collective`` is what they are for.
+    ``collective`` is what they are for; ``together`` says that they are streams, even if there is one alone.
     """
     if flows[0].fold is not None:
         try:
@@ -170,7 +171,7 @@ def check_flows(flows: tuple[Flow, ...], collective: Collective) -> Verdict:
     if flows[0].model == "steps":
         return _check_steps(flows[0])
     if flows[0].model == "clock":
-        return _check_clocks(flows)
+        return _check_clocks(flows, together=together or len(flows) > 1)
     return _check_chunks(flows[0]) if flows[0].collective is collective else _check_stages(flows)
 
 
@@ -221,7 +222,7 @@ def _check_stages(flows: tuple[Flow, ...]) -> Verdict:
     return Verdict((), figures, details, f"{len(flows)} stages of height {height}, {trees} trees")
 
 
-def _check_clocks(flows: tuple[Flow, ...]) -> Verdict:
+def _check_clocks(flows: tuple[Flow, ...], *, together: bool) -> Verdict:
     problems: list[str] = []
     messages, streams, times, texts = [], [], [], []
     redundant = refilled = 0
@@ -231,7 +232,7 @@ def _check_clocks(flows: tuple[Flow, ...]) -> Verdict:
         found, there = check_links(flow, links)
         more, sent = check_clock(flow, links)
         data = replay_data(flow, there)
-        of = f"stream {number}: " if len(flows) > 1 else ""
+        of = f"stream {number}: " if together else ""
         problems += [of + problem for problem in (*found, *more, *data.problems)]
         time, text = describe_clock(flow)
         begin = clock.begin * clock.tick
@@ -242,7 +243,7 @@ def _check_clocks(flows: tuple[Flow, ...]) -> Verdict:
         redundant, refilled = redundant + data.redundant, refilled + data.refilled
     last = max(times)
     notes = [*describe_waste(redundant, refilled), *_unknown_bandwidth(flows)]
-    if len(flows) == 1:
+    if not together:
         details = ClockFound(last, streams[0].size_bytes, redundant, refilled, None)
         return Verdict(tuple(problems), {"time": last}, details, texts[0], tuple(notes), redundant, refilled)
     problems += check_shared(flows, messages)
