@@ -149,7 +149,9 @@ def clocked(digraph: Topology) -> None:
         timed(digraph, schedule, mode="asynchronous")
         timed(digraph, schedule, failed=tuple((u, v) for u, v, _ in digraph.links() if u != v)[:1])
     rows = np.arange(digraph.nodes)
-    clock_kernels.come_alone(rows, rows % 2, np.sort(digraph.src[: len(rows)]).astype(np.int64), np.full(2, -1))
+    clock_kernels.come_alone(
+        rows, (rows % 2).astype(np.int32), np.sort(digraph.src[: len(rows)]).astype(np.int64), np.full(2, -1)
+    )
 
 
 def moved(digraph: Topology) -> None:
