@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 import topodesign
+from topodesign.base.doors import BACKENDS
 from topodesign.base.wording import counted
 from topodesign.cli.answers import Command, json_option, print_answer, show, tell
 from topodesign.cli.options import FOLDER, PATH, jobs_option, option
 from topodesign.cli.progress import progress_bar
-
-RUNTIMES = ("msccl", "msccl-executor", "msccl-executor-256", "rccl")
 
 
 @click.command(name="doctor", cls=Command)
@@ -28,7 +27,7 @@ RUNTIMES = ("msccl", "msccl-executor", "msccl-executor-256", "rccl")
     "allreduce:64MiB:bf16, or allreduce:64MiB:bf16:in-place. SIZE is that of the collective's whole data. May be "
     "repeated.",
 )
-@option("--runtime NAME", "Of --call: whose rule holds for MSCCL XML.", words=RUNTIMES)
+@option("--runtime NAME", "Of --call: whose rule holds for MSCCL XML.", words=BACKENDS["msccl"].runtimes)
 @json_option
 def doctor(log: Path | None, program: Path | None, calls: tuple[str, ...], runtime: str | None) -> int:
     """Read the log of a run: was a program loaded, which calls did it run, and if none, why not.

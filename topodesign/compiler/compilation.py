@@ -26,7 +26,7 @@ from topodesign.compiler.frontends.permutations import check_right, sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
-from topodesign.compiler.serving import Cut, shares_of
+from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
@@ -35,6 +35,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.verify.plans import check_movement
+from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 

@@ -33,12 +33,6 @@ class Cut(Declared):
         return f"for calls of {sizes}: cut into {self.chunks} chunks in place of {self.natural}; {cost}"
 
 
-def shares_of(collective: Collective, ranks: int) -> int:
-    """Return the equal parts of the data that ranks have for themselves: 1 where every rank has all of it."""
-    ends = {collective.movements[0].source, collective.movements[-1].destination}
-    return ranks if "each" in ends else 1
-
-
 def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction], width: int) -> int:
     """Return the greatest common divisor of the bytes of some calls.
 

@@ -23,7 +23,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
 from topodesign.base.units import parse_size
 from topodesign.base.wording import suggest, with_article
-from topodesign.collectives import COLLECTIVES, as_collective
+from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.runtime.msccl.parse import Program, parse_xml, read_text
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.report import sizes_in_words
@@ -54,6 +54,12 @@ def width_of(dtype: str) -> int:
     if not isinstance(dtype, str) or dtype.lower() not in DTYPES:
         raise ParameterError(f"unknown data type {dtype!r:.40}; {suggest(str(dtype), DTYPES)}")
     return DTYPES[dtype.lower()]
+
+
+def shares_of(collective: Collective, ranks: int) -> int:
+    """Return the equal parts of the data that ranks have for themselves: 1 where every rank has all of it."""
+    ends = {collective.movements[0].source, collective.movements[-1].destination}
+    return ranks if "each" in ends else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +161,7 @@ class About(Declared):
     def shares(self) -> int:
         """Equal parts of the data that ranks have for themselves; 1 where every rank has all of it, or is not known."""
         known = {name.replace("-", ""): one for name, one in COLLECTIVES.items()}.get(self.collective)
-        if (
-            known is None
-            or self.ranks is None
-            or "each"
-            not in {
-                known.movements[0].source,
-                known.movements[-1].destination,
-            }
-        ):
-            return 1
-        return self.ranks
+        return 1 if known is None or self.ranks is None else shares_of(known, self.ranks)
 
     def step(self, width: int) -> int:
         """Return what the bytes of every call with elements of so many bytes are a multiple of."""

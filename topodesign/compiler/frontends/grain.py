@@ -21,6 +21,10 @@ from topodesign.base.errors import TooLargeError
 
 MOST_CHUNKS = 2**15 - 1  # of a program: the largest offset that the runtimes of MSCCL can say
 
+_NEAR = Fraction(
+    1, 100
+)  # of a bandwidth factor: what is lost more than with the best number of chunks and is no matter
+
 
 class Grain(NamedTuple):
     """What is known of the chunks of a plan before it is compiled."""
@@ -75,6 +79,3 @@ def choices(grain: Grain, common: int, groups: int, most: int = MOST_CHUNKS) -> 
     least = min((loss for _, loss in found), default=Fraction(0))
     near = sorted(one for one in found if one[1] <= least + _NEAR)
     return near + sorted((one for one in found if one[1] > least + _NEAR), key=lambda one: (one[1], one[0]))
-
-
-_NEAR = Fraction(1, 100)
