@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -190,11 +191,11 @@ def test_the_plan_command_says_whether_the_light_suffices(
     [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
     command = ["wire", "plan", "torus(8,4)", "--inventory", str(path), "-o", str(tmp_path / "plan.json")]
     assert run(command) == 0
-    assert "all within the loss budget: C01 loses 2.84 dB of 3.5 dB" in capsys.readouterr().out
+    assert re.search(r"all within the loss budget: C\d+ loses 2.84 dB of 3.5 dB", capsys.readouterr().out)
     path.write_text(path.read_text().replace("budget: 3.5dB", "budget: 2.5dB"))
     assert run(command) == 1
-    assert "64 of 64 links lose more" in capsys.readouterr().out
-    assert (tmp_path / "plan.json").exists()
+    switched = sum(connect.a.panel == "ocs" for connect in load_wiring(tmp_path / "plan.json").connects)
+    assert f"{switched} of 64 links lose more" in capsys.readouterr().out
 
 
 def test_port_tables_say_the_same(tmp_path: Path) -> None:

@@ -63,6 +63,20 @@ class Entries(NamedTuple):
 _NOTHING = Entries((), (), ())
 
 
+def _silent_solver() -> highspy.Highs:
+    """Return a new solver that prints nothing, not its version either."""
+    import highspy  # noqa: PLC0415  heavy
+
+    class Silent(highspy.Highs):  # type: ignore[misc]
+        """A solver that is silent before its callbacks are set: HiGHS 1.16 prints its version when they are."""
+
+        def enableCallbacks(self) -> None:  # noqa: N802  the name is that of HiGHS
+            self.silent()
+            super().enableCallbacks()
+
+    return Silent()
+
+
 class Program:
     """A linear or mixed-integer program, empty at first.
 
@@ -71,11 +85,8 @@ class Program:
     """
 
     def __init__(self, *, unit: int = 1) -> None:
-        import highspy  # noqa: PLC0415  heavy
-
         self._unit = unit
-        self._solver = highspy.Highs()
-        self._solver.silent()
+        self._solver = _silent_solver()
         self._columns = _Table("cost", "lower", "upper", "whole")
         self._rows = _Table("lower", "upper", "size")
         self._entries = _Table("row", "column", "value")
