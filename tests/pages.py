@@ -14,7 +14,7 @@ What a page may hold, beside prose:
 A line ``...`` stands for any lines, and ``...`` within a line for any text. All of a page runs in one empty directory.
 
 ``python -m tests.pages`` runs all pages, writes what is printed today into them and the pictures that they show beside
-them, renders the tutorial, and writes the notebook and the page about ``--json`` from the schemas.
+them, renders the tutorial, and writes the notebooks and the fields of inventories.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,6 @@ from rich.console import Console
 from topodesign.base.errors import TopodesignError
 from topodesign.base.records import Result
 from topodesign.cli.main import run
-from topodesign.report.schemas.documents import FILES, SHAPES, identifier, json_schema
-from topodesign.report.schemas.outline import Line, lines_of
 from topodesign.report.table import print_result
 from topodesign.wiring.inventory.fields import REQUIRED, Choice, Entries, Inner, Share, Table, table_of
 from topodesign.wiring.inventory.inventory import Inventory
@@ -52,7 +50,6 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 TUTORIAL = ROOT / "docs" / "tutorial.py"
 NOTEBOOK = ROOT / "docs" / "notebook.py"
 DECISION = ROOT / "docs" / "decision.py"  # whose notebook has its outputs
-DOCUMENTS = ROOT / "docs" / "json.md"
 INVENTORY = ROOT / "docs" / "inventory.md"
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
@@ -350,26 +347,6 @@ def show(value: object, screen: io.StringIO) -> None:
         screen.write(f"{text}\n")
 
 
-def with_documents(page: str) -> str:
-    """Return the page about ``--json`` with all schemas below its mark."""
-    mark = "<!-- made of the schemas by python -m tests.pages -->\n"
-    parts, known, shared = [page[: page.index(mark)] + mark.strip()], dict[int, str](), dict[str, Any]()
-    for command, shape in SHAPES.items():
-        parts.append(f"## {command}")
-        first = known.setdefault(id(shape), command)
-        if first != command:
-            parts.append(f"As that of [{first}](#{first.replace(' ', '-')}), with a name of its own.")
-            continue
-        parts.append("A file that other commands read." if command in FILES else f"`{identifier(command)}`")
-        schema = json_schema(command)
-        shared |= schema.get("$defs", {})
-        parts.append(bullets(line for line in lines_of(schema) if line.name != "schema"))
-    parts.append("## Shared")
-    for name, inner in sorted(shared.items()):
-        parts += [f"### {name}", str(inner["description"]), bullets(lines_of(inner))]
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
 def with_fields(page: str) -> str:
     """Return the page about inventories with the lists of all fields below its mark."""
     mark = "<!-- made of the table of fields by python -m tests.pages -->\n"
@@ -390,16 +367,6 @@ def with_fields(page: str) -> str:
             lines.append(f"* `{field.name}`: {field.describe()}{need}. {field.meaning[:1].upper()}{field.meaning[1:]}.")
         parts += [f"## {title}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
-
-
-def bullets(lines: Iterable[Line]) -> str:
-    """Return the keys of a schema as nested lists."""
-    out = []
-    for line in lines:
-        kind = re.sub(r"<(\w+)>", r"[\1](#\1)", line.kind)
-        name = f"`{line.name}`: {kind}" if kind else line.name
-        out.append("    " * line.depth + ". ".join(filter(None, [f"* {name}", line.about])))
-    return "\n".join(out)
 
 
 @contextlib.contextmanager
@@ -445,8 +412,6 @@ def main(names: list[str]) -> None:
                 text = corrected(page)
                 keep_pictures(text)
             page.write_text(text, encoding="utf-8")
-    if not names or DOCUMENTS.name in names:
-        DOCUMENTS.write_text(with_documents(DOCUMENTS.read_text(encoding="utf-8")), encoding="utf-8")
     if not names or INVENTORY.name in names:
         INVENTORY.write_text(with_fields(INVENTORY.read_text(encoding="utf-8")), encoding="utf-8")
 

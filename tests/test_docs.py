@@ -13,7 +13,6 @@ from tests import pages
 from tests.conftest import is_thorough
 from tests.pages import (
     DECISION,
-    DOCUMENTS,
     INVENTORY,
     NOTEBOOK,
     PAGES,
@@ -24,7 +23,6 @@ from tests.pages import (
     empty_directory,
     mismatches,
     rendered,
-    with_documents,
     with_fields,
 )
 
@@ -33,7 +31,7 @@ def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT)).removeprefix("docs/")
 
 
-MADE = {"notebook.md", "contributing.md", "changelog.md"}
+MADE = {"notebook.md", "contributing.md", "changelog.md", "json-keys.md"}
 """Pages that only the site has, made of other files; its build finds links to pages that it lacks."""
 RENDERED = TUTORIAL.with_suffix(".md")
 
@@ -76,11 +74,6 @@ def test_the_notebook_from_a_request_to_a_decision_has_its_outputs() -> None:
         for one, other in zip(kept.get("outputs", []), made.get("outputs", []), strict=True):
             text = [each.get("text") or each["data"]["text/plain"] for each in (one, other)]
             assert text[0] == text[1], "python -m tests.pages decision.py"
-
-
-def test_the_page_about_json_is_made_of_the_schemas() -> None:
-    page = DOCUMENTS.read_text(encoding="utf-8")
-    assert page == with_documents(page), "python -m tests.pages json.md"
 
 
 def test_the_page_about_inventories_has_all_fields() -> None:

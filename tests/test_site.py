@@ -76,7 +76,10 @@ def test_the_site_is_whole_and_asks_nobody_for_anything(tmp_path: Path) -> None:
     assert not done.returncode, done.stdout + done.stderr
     pages = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
     written = {page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() for page in PAGES[1:]}
-    assert written | {"contributing.html", "changelog.html", "notebook.html", "api/wiring.html"} <= pages.keys()
+    assert (
+        written | {"contributing.html", "changelog.html", "notebook.html", "json-keys.html", "api/wiring.html"}
+        <= pages.keys()
+    )
     for name, path in pages.items():
         text = path.read_text(encoding="utf-8")
         seen = Loads()

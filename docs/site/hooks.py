@@ -2,6 +2,7 @@
 
 * ``contributing.md`` and ``changelog.md`` are the files at the top of the repository, with links that fit.
 * ``api/*.md`` has the docstrings of the public names, a page for every section of ``python.md``.
+* ``json-keys.md`` lists every key of ``--json``, from the schemas.
 * ``notebook.md`` is ``notebook.ipynb``, run now, with what it shows.
 * Formulas, between ``$`` or ``$$``, become MathML while the site is built, so that no page needs a script for them.
 """
@@ -35,6 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made of other files."""
     made = {"contributing.md": _from_the_top("CONTRIBUTING.md"), "changelog.md": _from_the_top("CHANGELOG.md")}
     made |= {path: content for _, path, content in api_pages()}
+    made["json-keys.md"] = json_keys_page()
     made["notebook.md"] = notebook_page(ROOT / "docs" / "notebook.ipynb")
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
@@ -56,6 +58,13 @@ def _from_the_top(name: str) -> str:
     """Return a file of the top folder as a page, with links as they are from docs/."""
     text = (ROOT / name).read_text(encoding="utf-8")
     return re.sub(r"\]\(docs/", "](", text)
+
+
+def json_keys_page() -> str:
+    """Return the keys of all documents, from their schemas."""
+    from topodesign.report.schemas.outline import reference_page  # noqa: PLC0415  not for the other hooks
+
+    return reference_page()
 
 
 def notebook_page(path: Path) -> str:

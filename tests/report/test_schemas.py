@@ -28,13 +28,13 @@ from topodesign.cli.main import program, run
 from topodesign.report import first_use
 from topodesign.report.schemas import shapes
 from topodesign.report.schemas.documents import FILES, SHAPES, identifier
-from topodesign.report.schemas.outline import lines_of, outline
+from topodesign.report.schemas.outline import lines_of, outline, reference_page
 
 Json = dict[str, Any]
 HINT = """
 What `topodesign {command} --json` prints is declared by the class that topodesign/report/schemas/documents.py names:
 for a new key add it to KEYS there (topodesign/base/records.py says how). Where a key goes or means something else,
-raise the version in documents.py as well. Then run: python -m tests.pages json.md"""
+raise the version in documents.py as well."""
 
 CASES = {
     "topologies": """
@@ -468,6 +468,14 @@ def test_schemas_are_strict_and_say_what_keys_mean(command: str) -> None:
     assert outline(command).startswith(identifier(command))
     keys = {line.name for line in lines_of(schema)}
     assert keys >= set(schema.get("properties", {}))
+
+
+def test_the_reference_has_every_command_and_its_links_lead_to_headings() -> None:
+    page = reference_page()
+    headings = re.findall(r"^##+ (.+)$", page, re.MULTILINE)
+    assert set(SHAPES) <= set(headings)
+    assert set(re.findall(r"\]\(#([\w-]+)\)", page)) <= {heading.replace(" ", "-") for heading in headings}
+    assert page.count("`topodesign/") == len({id(shape) for command, shape in SHAPES.items() if command not in FILES})
 
 
 def test_a_key_more_or_fewer_is_found() -> None:

@@ -1,13 +1,14 @@
-"""Schemas for people: a line for every key, indented as objects are nested."""
+"""Schemas for people: one line per key, indented as objects are nested."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from topodesign.report.schemas.documents import identifier, json_schema
+from topodesign.report.schemas.documents import FILES, SHAPES, identifier, json_schema
 from topodesign.report.schemas.shapes import Shape
 
 
@@ -33,6 +34,36 @@ def outline(command: str) -> str:
 def _plain(line: Line) -> str:
     said = [f"{line.name}: {line.kind}" if line.kind else f"{line.name}:", line.about]
     return "  " * line.depth + ("  " if line.about else "").join(said)
+
+
+def reference_page() -> str:
+    """Return the schemas of all commands as one Markdown page."""
+    parts = ["# Keys of JSON", "Every key that a command prints with `--json` ([how to read them](json.md))."]
+    known, shared = dict[int, str](), dict[str, Any]()
+    for command, shape in SHAPES.items():
+        parts.append(f"## {command}")
+        first = known.setdefault(id(shape), command)
+        if first != command:
+            parts.append(f"The same keys as [{first}](#{first.replace(' ', '-')}), under its own schema name.")
+            continue
+        parts.append("A file that other commands read." if command in FILES else f"`{identifier(command)}`")
+        schema = json_schema(command)
+        shared |= schema.get("$defs", {})
+        parts.append(_bullets(line for line in lines_of(schema) if line.name != "schema"))
+    parts.append("## Shared")
+    for name, inner in sorted(shared.items()):
+        parts += [f"### {name}", str(inner["description"]), _bullets(lines_of(inner))]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _bullets(lines: Iterable[Line]) -> str:
+    """Return the keys of a schema as nested lists."""
+    out = []
+    for line in lines:
+        kind = re.sub(r"<(\w+)>", r"[\1](#\1)", line.kind)
+        name = f"`{line.name}`: {kind}" if kind else line.name
+        out.append("    " * line.depth + ". ".join(filter(None, [f"* {name}", line.about])))
+    return "\n".join(out)
 
 
 def lines_of(shape: Shape, depth: int = 0) -> Iterator[Line]:
