@@ -36,3 +36,25 @@ def test_rows_without_bounds_hold() -> None:
     found = find_whole(np.array([5]), Entries([0], [0], [1]), [3], [NO_BOUND], seconds=5)
     assert found.values is not None
     assert found.values[0] >= 3
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, 3), min_size=3, max_size=5))
+def test_of_all_solutions_one_of_least_cost_is_taken_whatever_the_order_of_rows(
+    cost: list[int],
+) -> None:
+    """Two rows, each of which wants three of some columns: the order in which they are given must not matter."""
+    columns = len(cost)
+    upper, matrix = np.full(columns, 2), np.array([[1] * columns, [1, 1, *[0] * (columns - 2)]])
+    every = [np.array(one) for one in itertools.product(range(3), repeat=columns)]
+    least = min(int(one @ cost) for one in every if np.all(matrix @ one >= [3, 1]))
+    found = []
+    for order in ([0, 1], [1, 0]):
+        row, column = np.nonzero(matrix[order])
+        bounds = np.array([3, 1])[order]
+        one = find_whole(upper, Entries(row, column, 1), bounds, [NO_BOUND] * 2, seconds=10, cost=np.array(cost))
+        assert one.settled
+        assert one.values is not None
+        found.append(one.values)
+    assert np.array_equal(*found)
+    assert int(found[0] @ cost) == least

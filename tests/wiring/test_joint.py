@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from tests.conftest import few
 from tests.samples.inventories import SPEED, inventory_of
 from tests.samples.topologies import regular_digraphs
 from tests.wiring.test_plan import traced, wanted
-from topodesign import build
+from topodesign import build, copy_examples, wire
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelPort, Port, Trunk
@@ -214,6 +216,63 @@ def test_pods_trunks_and_spares_leave_a_plan_exactly_where_there_is_one(
                 make_plan(topology, inventory, mode=mode)
     assert verdicts[True] >= 1
     assert verdicts[False] >= 1
+
+
+def two_rows(seed: int) -> tuple[Topology, Inventory]:
+    """Hosts in two rows with a small panel each, and a circuit switch for both; a host has as many lanes as links."""
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.combinations(range(6), 2))
+    chosen = [pairs[number] for number in rng.choice(len(pairs), int(rng.integers(5, 10)), replace=False)]
+    topology = Topology.from_links(6, [link for u, v in chosen for link in ((u, v), (v, u))])
+    lanes = [max(int(count), 1) for count in topology.out_ports]
+    hosts = tuple(
+        Host(f"h{n}", "s", "r", n, tuple(Port(f"e{lane}", "LC", SPEED) for lane in range(count)), pod="ab"[n // 3])
+        for n, count in enumerate(lanes)
+    )
+    sizes = {"PA": int(rng.integers(2, 9)), "PB": int(rng.integers(2, 9)), "X": 18}
+    panels = tuple(
+        Panel(
+            name,
+            "s",
+            "r",
+            40,
+            "ocs" if name == "X" else "patch panel",
+            tuple(PanelPort(str(port), "simplex") for port in range(size)),
+            name,
+            pods=() if name == "X" else (name[-1].lower(),),
+        )
+        for name, size in sizes.items()
+    )
+    return topology, Inventory(hosts, panels)
+
+
+def fewest_circuits(topology: Topology, inventory: Inventory) -> int:
+    """Go through all ways to put the links within a row on its panel or not; all others need a circuit."""
+    links = [(u, v) for u, v, _ in topology.links() if u < v]
+    inner = [u // 3 for u, v in links if u // 3 == v // 3]
+    room = [len(inventory.panel[name].ports) // 2 for name in ("PA", "PB")]
+    options = itertools.product((0, 1), repeat=len(inner))
+    held = (
+        sum(some)
+        for some in options
+        if all(sum(np.equal(inner, row) & np.array(some, bool)) <= room[row] for row in (0, 1))
+    )
+    return len(links) - max(held)
+
+
+@pytest.mark.parametrize("seed", few(range(40), 8))
+def test_no_more_links_go_through_circuit_switches_than_brute_force_needs(seed: int) -> None:
+    topology, inventory = two_rows(seed)
+    plan = make_plan(topology, inventory, mode="duplex", hosts=[host.name for host in inventory.hosts])
+    assert traced(plan) == wanted(topology)
+    assert sum(connect.a.panel == "X" for connect in plan.connects) == fewest_circuits(topology, inventory)
+
+
+def test_links_within_a_row_stay_at_its_panel(tmp_path: Path) -> None:
+    """And so whichever solver is there: with another version all that could stay did, with this one a dozen did not."""
+    paths = copy_examples(["inventory_pods.yaml"], tmp_path)
+    plan = wire("circulant(32,3,4,5)", paths[0])
+    assert sum(plan.inventory.panel[connect.a.panel].kind == "ocs" for connect in plan.connects) == 24
 
 
 def test_an_odd_cycle_on_panels_of_seven_and_five_ports() -> None:

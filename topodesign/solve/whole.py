@@ -2,6 +2,11 @@
 
 HiGHS finds quickly, but what it calls infeasible it concludes from floats. CP-SAT concludes in integers; it is asked
 last, and only where it is installed. Whatever is found is multiplied out in integers.
+
+Of all solutions one of least cost is taken, and of these the one with the least sum of fixed weights, drawn once for
+all: weights that are drawn from a range much larger than the number of columns have, all but surely, one solution of
+least weight (Mulmuley, Vazirani and Vazirani 1987, lemma 1). So it is the same one with every solver and version, where
+the search for it comes to its end within a number of nodes. Elsewhere it is one that this solver finds first.
 """
 
 from __future__ import annotations
@@ -17,6 +22,9 @@ from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
 _FIRST = 0.5  # share of the time for HiGHS
+_WEIGHTS = 2**14  # from 1 to this
+_NODES = 500  # of the search for one of least cost, and of that for the one of least weight
+_MOST_COLUMNS = 2**13  # of programs in which these are searched for
 
 
 class Whole(NamedTuple):
@@ -24,23 +32,44 @@ class Whole(NamedTuple):
 
     values: IntArray | None  # shape ``(columns,)``: what satisfies all rows; None if nothing was found
     proven: bool  # whether it is proven that nothing satisfies them
+    settled: bool = False  # whether they are those of least cost and weight, which do not depend on the solver
 
 
 def find_whole(
-    upper: IntArray, entries: Entries, least: ArrayLike, most: ArrayLike, *, seconds: float, seed: int = 0
+    upper: IntArray,
+    entries: Entries,
+    least: ArrayLike,
+    most: ArrayLike,
+    *,
+    seconds: float,
+    seed: int = 0,
+    cost: IntArray | None = None,
 ) -> Whole:
-    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``; ``NO_BOUND`` is none."""
+    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``; ``NO_BOUND`` is none.
+
+    ``cost`` has what each column costs, none of them less than nothing; None where all solutions are as good.
+    """
     row, column, value = (np.asarray(part, dtype=np.int64) for part in entries)
     low, high = np.atleast_1d(np.asarray(least, dtype=np.int64)), np.atleast_1d(np.asarray(most, dtype=np.int64))
     program = Program()
     program.add_columns(len(upper), upper=upper, whole=True)
     program.add_rows(len(low), Entries(row, column, value), lower=low, upper=high)
-    said = program.solve(seconds=seconds * _FIRST)
-    if program.solved:
-        values = program.values()
+
+    def hold(values: IntArray) -> bool:
         total = np.bincount(row, weights=value * values[column], minlength=len(low)).astype(np.int64)
-        if np.all((values >= 0) & (values <= upper)) and np.all((total >= low) & (total <= high)):
-            return Whole(values, proven=False)
+        return bool(np.all((values >= 0) & (values <= upper)) and np.all((total >= low) & (total <= high)))
+
+    said = program.solve(seconds=seconds * _FIRST)
+    if program.solved and hold(values := program.values()):
+        aims = [_weights(len(upper))] if cost is None else [cost, _weights(len(upper))]
+        for aim in aims if len(upper) <= _MOST_COLUMNS else []:
+            program.change_columns(np.arange(len(upper)), cost=aim)
+            if program.solve(seconds=seconds * _FIRST, nodes=_NODES) != "optimal" or not hold(program.values()):
+                return Whole(values, proven=False)
+            values = program.values()
+            some = np.flatnonzero(aim)
+            program.add_rows(1, Entries(np.zeros_like(some), some, aim[some]), upper=int(aim @ values))
+        return Whole(values, proven=False, settled=len(upper) <= _MOST_COLUMNS)
     exact = Discrete()
     names = [exact.number(0, int(most_)) for most_ in upper]
     order = np.argsort(row, kind="stable")
@@ -56,6 +85,14 @@ def find_whole(
     if exact.solved:
         return Whole(np.array([exact.value(name) for name in names], dtype=np.int64), proven=False)
     return Whole(None, proven=verdict == "infeasible")
+
+
+def _weights(count: int) -> IntArray:
+    """Return weights of columns, the same ones always: the high bits of multiples of an odd number, stirred."""
+    stirred = (np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(0x5851F42D4C957F2D)
+    stirred = (stirred ^ (stirred >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    stirred = (stirred ^ (stirred >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return 1 + ((stirred ^ (stirred >> np.uint64(31))) % np.uint64(_WEIGHTS)).astype(np.int64)
 
 
 def guess_places(traffic: Any, distance: Any, rng: np.random.Generator) -> IntArray:

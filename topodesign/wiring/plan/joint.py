@@ -8,13 +8,15 @@ Hosts with the same lanes are alike, so that which *kind* of host a node gets is
 a plan exists exactly if all links are somewhere, no node has more of them on a field than lanes in its zones, in either
 direction, no lane is in a zone that the host does not reach, and lanes and kinds are not more than there are; where the
 cabling exists, l follows from y. Orders of many hosts are hard to search, so that the order of the inventory has the
-first word.
+first word. Of all such plans one is taken with the fewest links through circuit switches, and of these one whose fields
+lose least light; what is left to choose does not depend on the solver (:mod:`topodesign.solve.whole`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +86,8 @@ def choose_together(
         program.of_inventory(inventory, mode)
         there = Counter(have[name] for name in (order or have))
         program.hosts([there[kind] for kind in kinds], None if order is None else [have[name] for name in order])
-        found = find_whole(*program.whole(), seconds=seconds / len(orders), seed=seed)
+        cost = program.cost(_field_costs(inventory, len(src)))
+        found = find_whole(*program.whole(), seconds=seconds / len(orders), seed=seed, cost=cost)
         if found.values is not None:
             part, chosen = program.read(found.values)
             names = tuple(order) if order is not None else _names(have, [kinds[kind] for kind in chosen])
@@ -195,6 +198,12 @@ class _Program:
         low, high = (np.concatenate([bound[place] for bound in self.bounds]) for place in range(2))
         return np.concatenate(self.upper), entries, low, high
 
+    def cost(self, of_field: IntArray) -> IntArray:
+        """Return the cost of each column where a link costs so much by its field."""
+        cost = np.zeros(self.columns, dtype=np.int64)
+        cost[self.x] = of_field
+        return cost
+
     def read(self, values: IntArray) -> tuple[IntArray, list[int]]:
         """Return the field of each link and the kind of host of each node."""
         waiting = {
@@ -218,6 +227,28 @@ class _Program:
             self.entries.append((place[value != 0], name[value != 0], value[value != 0]))
         self.bounds.append((np.broadcast_to(np.asarray(low, dtype=np.int64), high.shape), high))
         self.rows += len(high)
+
+
+def _field_costs(inventory: Inventory, links: int) -> IntArray:
+    """Return what a link costs by its field: thousandths of a decibel, and if it is a circuit more than all links can.
+
+    Light is lost in the ports at either end, in the trunks before these and in a circuit, in each of a field as in the
+    worst of its kind; what is not known counts as nothing.
+    """
+    losses: dict[str, list[Fraction]] = {field: [] for field in inventory.fields}
+    for zone, ports in inventory.zones.items():
+        for key in ports:
+            port, trunk = inventory.panel_port[key], inventory.trunk_at.get(key)
+            lost = [inventory.losses.connector if port.loss_db is None else port.loss_db]
+            lost += [] if trunk is None else [trunk.loss_db, inventory.panel_port[trunk.near, trunk.near_port].loss_db]
+            losses[zone.field].append(sum((one for one in lost if one is not None), Fraction(0)))
+    cost = []
+    for field, panels in inventory.fields.items():
+        through = max((panel.circuit_db or Fraction(0) for panel in panels), default=Fraction(0))
+        cost.append(int(1000 * (2 * max(losses[field], default=Fraction(0)) + through)))
+    above = 1 + links * max(cost, default=0)
+    circuits = [any(panel.kind == "ocs" for panel in panels) for panels in inventory.fields.values()]
+    return np.array(cost, dtype=np.int64) + above * np.array(circuits, dtype=np.int64)
 
 
 def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
