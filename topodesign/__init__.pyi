@@ -45,6 +45,7 @@ from topodesign.finder.find import rank as rank
 from topodesign.finder.known import known_topologies as known_topologies
 from topodesign.finder.pareto import Pareto as Pareto
 from topodesign.finder.survey import survey as survey
+from topodesign.finder.undercut import find_undercut_rows as find_undercut_rows
 from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups

@@ -14,7 +14,6 @@ import pytest
 
 from tests.catalog.test_verify import MUTATIONS, Run, row_of
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.errors import ParameterError
 from topodesign.catalog import audit, flow_audit, replayed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.audit import audit_row, distances, spff
@@ -222,9 +221,7 @@ def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> N
     assert program("catalog", "verify", "--audit", "--all-sources", "-d", 3)[0] == 2
     rows = stored_rows(Catalog(default_directory()), [3], 10, 12)
     rows[1] = replace(rows[1], row=replace(rows[1].row, spec="uniring(3,4)"))
-    assert [fault.place for state in verify(rows, audit=True, workers=1) for fault in state.faults] == [rows[1]]
-    with pytest.raises(ParameterError):
-        list(verify(rows, audit=True, all_sources=True))
+    assert [fault.place for state in verify(rows, audit_row, workers=1) for fault in state.faults] == [rows[1]]
 
 
 def test_it_shares_nothing_with_the_makers() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,16 @@ from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
-from topodesign.catalog.verify import StoredRow, Verified, draw, misplaced, stored_rows, verify, verify_catalog
+from topodesign.catalog.verify import (
+    StoredRow,
+    Verified,
+    draw,
+    misplaced,
+    rebuild_row,
+    stored_rows,
+    verify,
+    verify_catalog,
+)
 from topodesign.graphs.expansions.expansion import Base, Expansion
 from topodesign.pricing.closed_form import price
 from topodesign.topology.library import build, generator
@@ -55,7 +65,7 @@ def test_what_the_finder_wrote_is_right(directory: Path) -> None:
     assert len(rows) == sum(len(Catalog(directory).rows(degree)) for degree in DEGREES)
     assert misplaced(rows) == []
     for all_sources in (False, True):
-        states = list(verify(rows, workers=1, all_sources=all_sources))
+        states = list(verify(rows, partial(rebuild_row, all_sources=all_sources), workers=1))
         assert [state.faults for state in states] == [()] * len(states)
         assert (states[-1].done, states[-1].total, states[-1].share) == (len(rows), len(rows), 1.0)
         assert [state.share for state in states] == sorted(state.share for state in states)
@@ -210,7 +220,7 @@ def test_a_progress_file_is_no_other_file(directory: Path, tmp_path: Path) -> No
     kept = tmp_path / "progress"
     last(verify(rows, workers=1, resume=kept))
     with pytest.raises(FileFormatError, match="all sources"):
-        next(verify(rows, all_sources=True, resume=kept))
+        next(verify(rows, how=", from all sources", resume=kept))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +244,14 @@ def test_python_says_what_the_command_says(directory: Path) -> None:
         str(directory), degrees=[4], sample=5, seed=2, workers=1, on_fault=lambda one: wrong.append(str(one))
     )
     assert (result.ok, result.rows, wrong) == (True, 5, [])
-    assert result.record() == {"rows": 5, "verified_before": 0, "faults": [], "audited": False, "sampled": 0}
+    assert result.record() == {
+        "rows": 5,
+        "verified_before": 0,
+        "faults": [],
+        "audited": False,
+        "planned": False,
+        "sampled": 0,
+    }
     assert "no fault(s)" in repr(result)
     with pytest.raises(TopodesignError):
         verify_catalog(5)  # type: ignore[arg-type]

@@ -7,17 +7,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared, key
-from topodesign.base.errors import CatalogError, FileFormatError, ParameterError
+from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.progress import tell
 from topodesign.base.records import Result
@@ -94,6 +94,7 @@ class Verification(Result):
     verified_before: int  # how many of them an earlier run had found right
     faults: tuple[Fault, ...]  # rows that are not true
     audited: bool = False  # whether they were audited
+    planned: bool = False  # whether they were compared with the plans that can be made of them
     sampled: int = 0  # rows too large to look at all nodes in an audit; some drawn at random were
 
     @property
@@ -105,10 +106,10 @@ class Verification(Result):
         """Return how many rows and how many faults."""
         before = f", {self.verified_before} of them before" if self.verified_before else ""
         some = f", {self.sampled} by a sample of their nodes" if self.sampled else ""
-        done = f"audited{some}" if self.audited else "rebuilt and priced"
+        done = f"audited{some}" if self.audited else "compared with plans" if self.planned else "rebuilt and priced"
         return f"{self.rows} rows {done}{before}: {len(self.faults) or 'no'} fault(s)"
 
-    KEYS = "rows verified_before faults audited sampled"
+    KEYS = "rows verified_before faults audited planned sampled"
     ROWS = "faults"
 
 
@@ -155,8 +156,13 @@ def verify_catalog(
     >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows rebuilt and priced: no fault(s)>
     """
-    how = {"all_sources": all_sources, "resume": resume, "workers": workers}
-    return _verified(catalog, degrees, nodes, (sample, seed), (on_fault, progress), **how)
+    how = ", from all sources" if all_sources else ""
+    check = partial(rebuild_row, all_sources=all_sources)
+
+    def collected(rows: Sequence[StoredRow]) -> Verification:
+        return collect(verify(rows, check, how=how, resume=resume, workers=workers), on_fault, progress)
+
+    return _verified(catalog, Wanted(degrees, nodes, sample, seed), wrong_exchange, collected, on_fault)
 
 
 def audit_catalog(
@@ -182,43 +188,69 @@ def audit_catalog(
     >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
     <Verification: 5 rows audited: no fault(s)>
     """
-    how = {"audit": True, "resume": resume, "workers": workers}
-    return _verified(catalog, degrees, nodes, (sample, seed), (on_fault, progress), **how)
+
+    def collected(rows: Sequence[StoredRow]) -> Verification:
+        return collect(verify(rows, audit_row, how=", by audit", resume=resume, workers=workers), on_fault, progress)
+
+    found = _verified(catalog, Wanted(degrees, nodes, sample, seed), audit_exchange, collected, on_fault)
+    return replace(found, audited=True)
+
+
+class Wanted(NamedTuple):
+    """Rows to verify: of some degrees and a range of N, all of them or a sample drawn by a seed."""
+
+    degrees: Iterable[int] | None = None
+    nodes: range | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    def rows_of(self, catalog: Catalog) -> tuple[list[StoredRow], list[StoredRow]]:
+        """Return the rows of these sizes with their places, and those of them to verify."""
+        limits = (self.nodes[0], self.nodes[-1]) if self.nodes else ()
+        rows = stored_rows(catalog, catalog.wanted(self.degrees), *limits)
+        if self.sample is None:
+            return rows, rows
+        return rows, draw(rows, as_count(self.sample, "sample", 1), as_count(self.seed, "seed", 0))
 
 
 def _verified(
     catalog: Catalog | str | Path | None,
-    degrees: Iterable[int] | None,
-    nodes: range | None,
-    drawn: tuple[int | None, int],
-    told: tuple[Callable[[Fault], None] | None, Callable[[float], None] | None],
-    **how: Any,
+    wanted: Wanted,
+    check_exchange: Callable[[Exchange, int], str | None],
+    collected: Callable[[Sequence[StoredRow]], Verification],
+    on_fault: Callable[[Fault], None] | None,
 ) -> Verification:
-    """Verify rows, or so many drawn by a seed, and tell faults and progress; ``how`` is of :func:`verify`."""
-    source, (sample, seed), (on_fault, progress), audit = as_catalog(catalog), drawn, told, "audit" in how
-    wanted = source.wanted(degrees)
-    rows = stored_rows(source, wanted, *((nodes[0], nodes[-1]) if nodes else ()))
-    kept = stored_exchanges(source, wanted, nodes) if sample is None else []
-    some = rows if sample is None else draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
-    check = audit_exchange if audit else wrong_exchange
-    faults: list[Fault] = []
+    """Verify the wanted rows by ``collected``; before them their places, and what is kept for all-to-all alone."""
+    source = as_catalog(catalog)
+    rows, some = wanted.rows_of(source)
+    kept = stored_exchanges(source, source.wanted(wanted.degrees), wanted.nodes) if wanted.sample is None else []
+    early = misplaced(rows)
+    early += [Fault(place, why) for degree, place in kept if (why := check_exchange(place.row, degree)) is not None]
+    if on_fault is not None:
+        for fault in early:
+            on_fault(fault)
+    found = collected(some)
+    return replace(found, rows=found.rows + len(kept), faults=(*early, *found.faults))
 
-    def note(found: Iterable[Fault]) -> None:
-        for fault in found:
-            faults.append(fault)
-            if on_fault is not None:
-                on_fault(fault)
 
-    note(misplaced(rows))
-    note(Fault(place, why) for degree, place in kept if (why := check(place.row, degree)) is not None)
+def collect(
+    states: Iterable[Verified],
+    on_fault: Callable[[Fault], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Return what a verification came to, telling its faults and its progress on the way."""
     before: int | None = None
+    faults: list[Fault] = []
     total = sampled = 0
-    for state in verify(some, **how):
+    for state in states:
         before = state.done if before is None else before
         total, sampled = state.total, sampled + state.sampled
         tell(progress, state.share)
-        note(state.faults)
-    return Verification(total + len(kept), before or 0, tuple(faults), audit, sampled)
+        for fault in state.faults:
+            faults.append(fault)
+            if on_fault is not None:
+                on_fault(fault)
+    return Verification(total, before or 0, tuple(faults), sampled=sampled)
 
 
 def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
@@ -260,22 +292,22 @@ def misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
 
 def verify(
     rows: Sequence[StoredRow],
+    check: Callable[[Row], Audited] | None = None,
     *,
-    all_sources: bool = False,
-    audit: bool = False,
+    how: str = "",
     resume: Path | None = None,
     workers: int | None = None,
 ) -> Iterator[Verified]:
-    """Rebuild rows from their specs and hold all that they say against the links, dearest first.
+    """Check rows in several processes, dearest first.
 
     Parameters
     ----------
     rows
         What to verify.
-    all_sources
-        Price from every node even if the construction proves that some are enough.
-    audit
-        Price by :mod:`topodesign.catalog.audit`, which shares nothing with what makes rows.
+    check
+        What looks at a row, a function that other processes can be sent; by default rows are rebuilt and priced.
+    how
+        How it looks, as the first line of ``resume`` names it.
     resume
         File that keeps which rows were found right; those are not looked at again.
     workers
@@ -292,20 +324,14 @@ def verify(
         If ``resume`` is not such a file, or cannot be written.
     CatalogError
         If a process ends before its time, as when memory is short.
-    ParameterError
-        If an audit is to be from all sources: it looks at one of each orbit that it has held against the links.
     """
-    if audit and all_sources:
-        raise ParameterError("an audit proves which nodes are enough; leave all_sources out")
-    check = audit_row if audit else partial(_checked, all_sources=all_sources)
-    how = ", by audit" if audit else ", from all sources" if all_sources else ""
     kept = _Progress(resume, how) if resume is not None else None
     left = [place for place in rows if kept is None or _key(place.row) not in kept.rows]
     batches = list(_batches(sorted(left, key=lambda place: -place.work)))
     total = sum(place.work for place in left) or 1
     done, work = len(rows) - len(left), 0
     yield Verified(done, len(rows), 0.0 if left else 1.0, ())
-    for batch, found in _run(batches, check, workers or _CORES):
+    for batch, found in _run(batches, check or rebuild_row, workers or _CORES):
         done += len(batch)
         work += sum(place.work for place in batch)
         answers = list(zip(batch, found, strict=True))
@@ -353,7 +379,8 @@ def _each(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
     return [check(row) for row in rows]
 
 
-def _checked(row: Row, *, all_sources: bool) -> Audited:
+def rebuild_row(row: Row, *, all_sources: bool = False) -> Audited:
+    """Return what is wrong with a row that is rebuilt from its spec and priced from its links."""
     return Audited(check_row(row, all_sources=all_sources))
 
 

@@ -75,6 +75,7 @@ def show_rows(nodes: range, degree: int, **options: Any) -> None:
 @seed_option("Seed of the sample.")
 @flag("--all-sources", "Price from every node, whatever symmetry the construction proves.")
 @flag("--audit", "Price by code that shares nothing with what makes rows.")
+@flag("--plans", "Instead: find rows that a plan of schedule undercuts.")
 @option("--resume FILE", "Keep in this file which rows are right, and start where it ends.", type=FILE)
 @flag(
     "--closure",
@@ -84,18 +85,26 @@ def show_rows(nodes: range, degree: int, **options: Any) -> None:
 @catalog_option
 @json_option
 def verify(
-    every: bool, all_sources: bool, audit: bool, closure: bool, jobs: int | None, catalog: Path | None, **options: Any
+    every: bool,
+    all_sources: bool,
+    audit: bool,
+    plans: bool,
+    closure: bool,
+    jobs: int | None,
+    catalog: Path | None,
+    **options: Any,
 ) -> int:
     """Rebuild rows of the catalog from their specs and price them from their links again.
 
     Any difference is reported with the file, the line, the row and what came out; the exit status is then 1. With
     --audit nothing of what makes rows is used: symmetry is held against the links, distances and loads are counted
-    anew, deferred schedules replayed, and prices of all-to-all proven by flows.
+    anew, deferred schedules replayed, and prices of all-to-all proven by flows. With --plans a row is wrong if schedule
+    makes a plan of its topology that no row of its size matches.
 
     Example: topodesign catalog verify --sample 2000 --seed 1
     """
     if closure:
-        if all_sources or audit or options["sample"] is not None or options["resume"] is not None:
+        if all_sources or audit or plans or options["sample"] is not None or options["resume"] is not None:
             raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
         with progress_bar("closing") as progress:
             left = topodesign.verify_closure(
@@ -105,13 +114,15 @@ def verify(
         return 0 if left.ok else 1
     if every == any(options[name] is not None for name in ("sample", "nodes", "degrees")):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
-    if audit and all_sources:
-        raise click.UsageError("--audit proves which nodes are enough; leave --all-sources out.")
+    if sum((audit, all_sources, plans)) > 1:
+        raise click.UsageError("--audit, --all-sources and --plans are three ways to verify; choose one.")
     with progress_bar("verifying") as progress:
         options |= {"workers": jobs, "progress": progress}
         options["on_fault"] = lambda fault: click.echo(str(fault), err=True)
         if audit:
             result = topodesign.audit_catalog(catalog, **options)
+        elif plans:
+            result = topodesign.find_undercut_rows(catalog, **options)
         else:
             result = topodesign.verify_catalog(catalog, all_sources=all_sources, **options)
     print_answer(result.heading(), result.record())
