@@ -5,6 +5,7 @@ a fifth of what a test says, but six where it says so many. Of a test marked ``o
 of its parameters, it takes as few as have every value of every parameter.
 ``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
+``--budget=0.5`` fails a test of the quick run that takes more than half a CPU second (``tests/budget.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import settings
 
-from tests import floors
+from tests import budget, floors
 
 MORE = 10
 """How many times as many samples as a test says a thorough run draws."""
@@ -39,6 +40,8 @@ settings.register_profile("thorough", deadline=None, print_blob=True)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help=f"run the slow tests too, and {MORE} times the samples")
+    words = "fail a test of the quick run that takes more CPU seconds than this, and list the dearest"
+    parser.addoption("--budget", type=float, metavar="SECONDS", help=words)
 
 
 def is_thorough(config: pytest.Config) -> bool:
@@ -64,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False  # workers, and the many commands that tests start, would compile all anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.pop("COLUMNS", None)  # workers inherit the width of a terminal; what tests print goes to none
+    if (seconds := config.getoption("--budget")) is not None:
+        config.pluginmanager.register(budget.Budget(seconds, thorough=is_thorough(config)))
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough" if is_thorough(config) else "quick")
 
