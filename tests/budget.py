@@ -1,5 +1,7 @@
 """The budget of a test: CPU seconds of its setup and call, of all threads, of processes it ends, and of compilation.
 
+What is set up for a whole module is shared among the tests of that module.
+
 ``python -m pytest --budget=0.5`` fails every test of the quick run that takes more than half a second, and lists the
 dearest. A machine that does other things needs more, 1.5: caches are shared, so that the same work costs more there.
 Tests marked ``thorough`` have no budget.
@@ -9,8 +11,10 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -42,11 +46,15 @@ class Budget:
     def __init__(self, seconds: float, *, thorough: bool) -> None:
         self._seconds, self._thorough = seconds, thorough
         self._begun, self._compiled = 0.0, set[str]()
+        self._sharing: Counter[Path] = Counter()
 
     def pytest_collection(self) -> None:
         for name in HEAVY:
             with suppress(ImportError):
                 importlib.import_module(name)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._sharing.update(item.path for item in session.items)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> Iterator[None]:
@@ -55,8 +63,9 @@ class Budget:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        ready = cpu_seconds()
         yield
-        spent = cpu_seconds() - self._begun
+        spent = cpu_seconds() - ready + (ready - self._begun) / self._sharing[item.path]
         kernels = sorted(compiled_kernels() - self._compiled)
         item.user_properties += [("cpu seconds", round(spent, 3)), ("compiled", len(kernels))]
         if spent > self._seconds and not self._thorough:
