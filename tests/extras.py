@@ -45,8 +45,7 @@ def main(chosen: list[str]) -> int:
             command = [python, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *TESTS[extra]]
             done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
             last = done.stdout.strip().rpartition("\n")[2]
-            told = f"{extra}: {last}" if done.returncode == 0 else f"{extra} failed
-{done.stdout}{done.stderr}"
+            told = f"{extra}: {last}" if done.returncode == 0 else f"{extra} failed\n{done.stdout}{done.stderr}"
             print(told, flush=True)
             status = status or done.returncode
     return status
