@@ -104,7 +104,7 @@ wiring
 # %%
 td.export_wiring(wiring, "racks", "racks.html")
 td.export_wiring(wiring, "patches", "patches.csv")
-td.import_wiring(wiring, "patches", "patches.csv")
+td.check_wiring(wiring, export="patches.csv")
 
 # %% [markdown]
 # Afterwards the hosts tell what they hear by LLDP. Two plugs were swapped:

@@ -117,7 +117,6 @@ from topodesign.wiring.check.check import check_wiring as check_wiring
 from topodesign.wiring.check.lldp import heard_hosts as heard_hosts
 from topodesign.wiring.exports.change import write_change as write_change
 from topodesign.wiring.exports.export import export_wiring as export_wiring
-from topodesign.wiring.exports.export import import_wiring as import_wiring
 from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
 from topodesign.wiring.failures.report import failure_impact as failure_impact
 from topodesign.wiring.inventory.answers import new_inventory as new_inventory

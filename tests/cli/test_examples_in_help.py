@@ -51,7 +51,7 @@ def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
 
 CHEAP = {
     "pareto", "catalog show", "evaluate", "links", "fabric", "schedule", "groups", "simulate",
-    "verify", "examples", "wire init", "wire plan", "wire show", "wire export", "wire import",
+    "verify", "examples", "wire init", "wire plan", "wire show", "wire export",
     "wire check", "wire impact",
 }  # fmt: skip
 

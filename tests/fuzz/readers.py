@@ -67,16 +67,15 @@ from topodesign.topology.files import LinkFormat, write_links
 from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.bringup.bringup import bringup
-from topodesign.wiring.check.observed import read_dumps, read_light, read_link_tests, read_lldp, read_switch
-from topodesign.wiring.exports.formats.netbox import from_netbox, to_netbox_cables
-from topodesign.wiring.exports.formats.patches import from_patches, to_patches
-from topodesign.wiring.exports.formats.switch_files import from_switches
+from topodesign.wiring.check.cables import read_export, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_link_tests, read_lldp
+from topodesign.wiring.exports.formats.netbox import to_netbox_cables
+from topodesign.wiring.exports.formats.patches import to_patches
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.parts.parts import read_parts
 from topodesign.wiring.plan.files import load_wiring, plan_text
 from topodesign.wiring.plan.losses import read_circuit_losses
-from topodesign.wiring.switches.drivers import DRIVERS
 
 
 class Reader(NamedTuple):
@@ -342,7 +341,7 @@ READERS = (
     Reader("wiring/check/lldp", "o.yml", RING_LAB.encode, lambda path: read_lldp(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
-        "wiring/check/observed",
+        "wiring/check/cables",
         "P1.json",
         switch_files("sonic", SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
@@ -352,20 +351,13 @@ READERS = (
     Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(
-        "wiring/exports/formats/switch_files",
+        "wiring/check/cables",
         "P1.scpi",
         switch_files("scpi", SWITCHED)["P1.scpi"].encode,
-        lambda path: from_switches(path.parent, SWITCHED, driver=DRIVERS["scpi"]),
+        lambda path: read_export(path.parent, SWITCHED),
     ),
-    Reader(
-        "wiring/exports/formats/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)
-    ),
-    Reader(
-        "wiring/exports/formats/netbox",
-        "n.csv",
-        to_netbox_cables(WIRING).encode,
-        lambda path: from_netbox(path, WIRING),
-    ),
+    Reader("wiring/check/cables", "e.csv", to_patches(WIRING).encode, lambda path: read_export(path, WIRING)),
+    Reader("wiring/check/cables", "n.csv", to_netbox_cables(WIRING).encode, lambda path: read_export(path, WIRING)),
     Reader(
         "wiring/netbox/tables",
         "c.csv",

@@ -246,7 +246,7 @@ CASES = {
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
         wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
-        wire import testbed.json patches.csv --format patches
+        wire check testbed.json --export patches.csv
         wire plan circulant(4,1) --inventory switched.yaml -o switched.json
     """,
 }

@@ -24,9 +24,10 @@ from topodesign.cli.wire.check import command
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
+from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed, Sighting
-from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.decompose import without_loops

@@ -32,12 +32,13 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import switch_files
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.wire import check as check_command
 from topodesign.cli.wire import export as export_command
-from topodesign.cli.wire import import_ as import_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
+from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.cables import COLOURS
-from topodesign.wiring.exports.export import READERS, export_wiring, import_wiring
+from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.pages import page
 from topodesign.wiring.exports.trace import trace_wiring
@@ -54,6 +55,7 @@ from topodesign.wiring.switches.kinds.scpi import port_lists
 from topodesign.wiring.switches.switch import listed_pairs
 
 SWITCHES = ("sonic", "scpi")
+COME_BACK = ("patches", "netbox", *SWITCHES)
 TESTBED = build("circulant(12,2,3)")
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -86,16 +88,14 @@ def test_a_plan_file_keeps_the_spec(tmp_path: Path) -> None:
 
 @pytest.mark.floor(read=8)
 @few
-@given(plan=plans(), file_format=st.sampled_from(list(READERS)))
+@given(plan=plans(), file_format=st.sampled_from(COME_BACK))
 def test_what_is_exported_is_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     if file_format in SWITCHES and plan.inventory.panels[0].kind != "ocs":
         with pytest.raises(ParameterError, match="no circuit switch"):
             export_wiring(plan, file_format, tmp_path / "none")
         return
     reached("read")
-    found = import_wiring(plan, file_format, exported(plan, file_format, tmp_path))
-    assert found.topology == without_loops(plan.topology)
-    assert (found.missing, found.extra) == ((), ())
+    assert check_wiring(plan, export=exported(plan, file_format, tmp_path)).ok
 
 
 @st.composite
@@ -116,14 +116,13 @@ def rooms(draw: st.DrawFn) -> WiringPlan:
 
 
 @few
-@given(plan=rooms(), file_format=st.sampled_from(list(READERS)))
+@given(plan=rooms(), file_format=st.sampled_from(COME_BACK))
 def test_plans_of_several_panels_are_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     assume(file_format not in SWITCHES or plan.inventory.panels[0].kind == "ocs")
     path = tmp_path / "plan.json"
     save_wiring(plan, path)
     assert load_wiring(path) == plan
-    found = import_wiring(plan, file_format, exported(plan, file_format, tmp_path)).topology
-    assert found == without_loops(plan.topology)
+    assert check_wiring(plan, export=exported(plan, file_format, tmp_path)).ok
 
 
 @few
@@ -143,7 +142,7 @@ def test_two_swapped_patches_are_found(plan: WiringPlan, data: st.DataObject, tm
         writer = csv.DictWriter(stream, list(table[0]))
         writer.writeheader()
         writer.writerows(table)
-    made = Counter({(u, v): c for u, v, c in import_wiring(plan, "netbox", path).topology.links() if u != v})
+    made = Counter({(u, v): c for u, v, c in check_wiring(plan, export=path).built.topology.links() if u != v})
     a, b = plan.connects[first], plan.connects[second]
     moved = [(a.link[0], b.link[1]), (b.link[0], a.link[1])]
     want = Counter({(u, v): c for u, v, c in without_loops(plan.topology).links()})
@@ -468,7 +467,7 @@ def test_anything_but_a_plan_is_refused_with_an_error_of_ours(data: bytes, tmp_p
 
 @pytest.mark.floor(read=1, refused=1)
 @few
-@given(plan=plans("ocs"), file_format=st.sampled_from(list(READERS)), data=st.data())
+@given(plan=plans("ocs"), file_format=st.sampled_from(COME_BACK), data=st.data())
 def test_damaged_exports_are_read_or_refused(
     plan: WiringPlan, file_format: str, data: st.DataObject, tmp_path: Path
 ) -> None:
@@ -478,7 +477,7 @@ def test_damaged_exports_are_read_or_refused(
     place = data.draw(st.integers(0, max(0, len(text) - 1)))
     file.write_text(text[:place] + data.draw(st.text(max_size=3)) + text[place + 1 :], errors="surrogatepass")
     try:
-        found = import_wiring(plan, file_format, path).topology
+        found = check_wiring(plan, export=path).built.topology
     except TopodesignError:
         reached("refused")
         return
@@ -531,18 +530,38 @@ def test_commands(tmp_path: Path) -> None:
     run = CliRunner()
     options = [str(file), "--format", "sonic", "-o", str(output)]
     assert run.invoke(export_command.command, options, standalone_mode=False).exception is None
-    options = [str(file), str(output), "--format", "sonic", "--json"]
-    result = run.invoke(import_command.command, options, standalone_mode=False)
+    options = [str(file), "--export", str(output), "--json"]
+    result = run.invoke(check_command.command, options, standalone_mode=False)
     assert result.return_value == 0
-    assert json.loads(result.stdout)["links"] == [list(link) for link in TESTBED.links()]
+    assert json.loads(result.stdout)["ok"]
     table = json.loads((output / "P1.json").read_text())
     name, entry = table["OCS_CROSS_CONNECT"].popitem()
     write(output / "P1.json", json.dumps(table))
-    result = run.invoke(import_command.command, options[:-1], standalone_mode=False)
+    result = run.invoke(check_command.command, options, standalone_mode=False)
     assert result.return_value == 1
-    sender = plan.net.end["P1", entry["a_side"][:-1]].host
-    receiver = plan.net.end["P1", entry["b_side"][:-1]].host
-    assert result.stdout == f"misses: 1 x {sender} -> {receiver}\n", name
+    [finding] = json.loads(result.stdout)["findings"]
+    lanes = [plan.lane_name(plan.net.end["P1", entry[side][:-1]]) for side in ("a_side", "b_side")]
+    assert finding["fault"] == "dark"
+    assert all(lane in finding["words"] for lane in lanes), name
+
+
+def test_a_list_of_patches_is_checked_row_by_row(tmp_path: Path) -> None:
+    """What lacks is named; two cables at one place, and ends that are not there, are not passed over."""
+    plan = plan_of(TESTBED, breakout=True)
+    export_wiring(plan, "patches", tmp_path / "all.csv")
+    lines = (tmp_path / "all.csv").read_text().splitlines()
+    place = next(number for number, line in enumerate(lines) if ",patch," in line)
+    for name, some in {"lacks.csv": lines[:place] + lines[place + 1 :], "twice.csv": [*lines, lines[place]]}.items():
+        write(tmp_path / name, "\n".join(some) + "\n")
+    lacking = check_wiring(plan, export=tmp_path / "lacks.csv")
+    assert {finding.fault for finding in lacking.findings} == {"unbuilt"}
+    cable = lines[place].partition(",")[0]
+    assert all(f"in the list of patches {cable} is not there" in finding.words for finding in lacking.findings)
+    [twice] = check_wiring(plan, export=tmp_path / "twice.csv").findings
+    assert "has two cables at" in twice.words
+    write(tmp_path / "other.csv", "\n".join([*lines[:place], lines[place].replace(",P1,", ",P9,")]) + "\n")
+    with pytest.raises(FileFormatError, match=f"line {place + 1}: no cable of the plan"):
+        check_wiring(plan, export=tmp_path / "other.csv")
 
 
 def test_links_that_circuits_make_rest_on_the_cabling_alone() -> None:
@@ -597,7 +616,7 @@ def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(t
     def lines(name: str, file_format: str = "sonic", **style: Any) -> list[str]:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}"
         export_wiring(plan, file_format, path, **style)
-        assert import_wiring(plan, file_format, path).same
+        assert check_wiring(plan, export=path).ok
         return (path / name).read_text().splitlines()
 
     first, command = lines("P1.sh", batch=True)
@@ -659,11 +678,11 @@ def test_labels_that_a_spreadsheet_took_for_numbers_are_read_and_told(tmp_path: 
         rows = [[str(int(cell)) if cell.isdecimal() else cell for cell in row] for row in csv.reader(file)]
     with (tmp_path / "saved.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
-    found = import_wiring(plan, "patches", tmp_path / "saved.csv")
-    assert found.same
+    found = check_wiring(plan, export=tmp_path / "saved.csv")
+    assert found.ok
     assert "'1' of panel 'PA' is taken for '001'" in found.notes[0]
     assert found.notes[0] in str(found)
-    assert not import_wiring(plan, "patches", tmp_path / "patches.csv").notes
+    assert not check_wiring(plan, export=tmp_path / "patches.csv").notes
     labels = PortLabels(plan.inventory.panel_port)
     assert (labels.read("PA", "001"), labels.read("PA", "0001"), labels.read("PA", "999")) == ("001", "001", "999")
     board = plan.inventory.panel["PA"]

@@ -52,7 +52,7 @@ COMMANDS = {
     "wire change plan.json {}": ("a fabric or a list of links", {"plan.json", "links.csv", "fabric_dgx_h100.yaml"}),
     "wire plan 'biring(2,4)' --inventory {}": ("an inventory", {"inventory_testbed.yaml", "inventory_testbed.csv"}),
     "wire plan {} --inventory x.yaml": ("a fabric or a list of links", {"links.csv", "fabric_dgx_h100.yaml"}),
-    "wire import plan.json {} --format patches": ("a list of patches", {"patches.csv"}),
+    "wire check plan.json --export {}": ("a list of patches", {"patches.csv", "cables.csv"}),
 }
 
 

@@ -16,10 +16,11 @@ from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.topology.library import build
+from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.light import read_power
 from topodesign.wiring.check.lldp import read_neighbours
-from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp
 from topodesign.wiring.check.outputs import Told, read_output
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.graphs import P2P_COLUMNS, to_ptm, to_topo

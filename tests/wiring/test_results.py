@@ -20,7 +20,7 @@ from topodesign.topology.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
-from topodesign.wiring.exports.export import FORMATS, READERS, export_wiring, import_wiring
+from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.failures.report import failure_impact
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
@@ -53,8 +53,8 @@ def results(folder: Path) -> list[Result]:
     return [
         PLAN,
         PLAN.bill(),
-        import_wiring(PLAN, "patches", path),
-        import_wiring(wire(OTHER, ROOM), "patches", path),
+        check_wiring(PLAN, export=path),
+        check_wiring(wire(OTHER, ROOM, mode="simplex"), export=path),
         rewire(PLAN, OTHER, most_dark=4),
         rewire(PLAN, SPEC),
         check_wiring(PLAN, lldp=heard(folder, PLAN)),
@@ -132,14 +132,14 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
         (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
         (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
         (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
-        (["import", path, patches, "--format", "patches"], import_wiring(plan, "patches", patches)),
+        (["check", path, "--export", patches], check_wiring(plan, export=patches)),
     ]
     for arguments, result in cases:
         said = CliRunner().invoke(program, ["wire", *arguments, "--json"], catch_exceptions=False)
         schema = f"topodesign/wire-{arguments[0]}/1"
         assert json.loads(said.stdout) == {"schema": schema} | json.loads(json.dumps(result.record())), arguments
         text = CliRunner().invoke(program, ["wire", *arguments], catch_exceptions=False).stdout
-        assert text.rstrip("\n") == str(result) or arguments[0] in {"import", "repairs"}, arguments
+        assert text.rstrip("\n") == str(result), arguments
 
 
 def heard_by_lanes(folder: Path, plan: WiringPlan) -> Path:
@@ -155,10 +155,9 @@ def test_help_names_every_format_and_command() -> None:
     said = CliRunner().invoke(program, ["wire", "export", "--help"]).output
     assert all(f"\n  {name} " in said and known.summary in said for name, known in FORMATS.items())
     top = CliRunner().invoke(program, ["wire", "--help"]).output
-    for name in ("plan", "export", "import", "change", "check", "impact"):
+    for name in ("plan", "export", "change", "check", "impact"):
         assert f"  {name} " in top
         assert CliRunner().invoke(program, ["wire", name, "--help"]).exit_code == 0
-    assert set(READERS) < set(FORMATS)
 
 
 def untyped(function: Any) -> Any:
@@ -177,7 +176,6 @@ def untyped(function: Any) -> Any:
         (lambda: untyped(load_wiring)(3), "the path of a file"),
         (lambda: untyped(save_wiring)(PLAN, "plan.txt"), "ending .json"),
         (lambda: untyped(export_wiring)(PLAN, "netboxx", "x"), "did you mean 'netbox'"),
-        (lambda: untyped(import_wiring)(PLAN, "dot", "x"), "format 'dot' is not known"),
         (lambda: untyped(rewire)(PLAN, 7), "nodes must be at least 13"),
         (lambda: untyped(rewire)(PLAN, 1.5), "a topology, a spec"),
         (lambda: untyped(rewire)(7, SPEC), "a wiring plan or the path"),

@@ -19,8 +19,9 @@ from topodesign import build, read_inventory, trace_wiring, wire
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
+from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.cables import ROWS, far_fibre, fibres_at_host, fibres_of_lane
-from topodesign.wiring.exports.export import export_wiring, import_wiring
+from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.inventory.devices import LANES, POLARITIES, Fixed, Losses, Polarity, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory, distance
 from topodesign.wiring.plan.files import load_wiring, save_wiring
@@ -57,7 +58,7 @@ def test_a_trunk_is_part_of_the_way(plan: WiringPlan, tmp_path: Path) -> None:
     assert [name[0] for name in way.through] == ["F", "X", "T", "o", "C", "o", "T", "X", "F"]
     assert way in trace_wiring(plan, way.through[2]).ways  # by the name of the trunk
     export_wiring(plan, "patches", tmp_path / "patches.csv")
-    assert import_wiring(plan, "patches", tmp_path / "patches.csv").same
+    assert check_wiring(plan, export=tmp_path / "patches.csv").ok
 
 
 def test_cables_go_to_the_panel_where_hosts_plug_in(plan: WiringPlan) -> None:

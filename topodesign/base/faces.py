@@ -23,7 +23,6 @@ FUNCTIONS = {
     "wire check": "check_wiring",
     "wire export": "export_wiring",
     "wire impact": "failure_impact",
-    "wire import": "import_wiring",
     "wire init": "new_inventory",
     "wire plan": "wire",
     "wire show": "trace_wiring",

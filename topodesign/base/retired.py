@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "synthesize": "use 'pareto --no-catalog'.",
     "wire apply": "write files with 'wire change -o DIR --format scpi' and check the answers with 'wire check --ocs'.",
     "wire diff": "use 'wire change', whose -o DIR writes the plan, the sheets and commands of switches.",
+    "wire import": "use 'wire check PLAN --export FILE'.",
     "wire repairs": "compare failures one by one with 'wire impact'.",
     "wire year": "see what each failure costs with 'wire impact'.",
 }
@@ -56,6 +57,7 @@ NAMES: dict[str, str] = {
     "apply_wiring": "use export_stages for the commands and check_wiring(ocs=...) for the answers.",
     "exact_frontier": "use list_schedules(place, collective).",
     "expected_year": "use failure_impact.",
+    "import_wiring": "use check_wiring(plan, export=...).",
     "pipeline_frontier": "use list_schedules(place, collective, method='pipeline').",
     "rank_routed": "use 'rank'; 'schedule' with a method such as 'swing' plans messages that pass through nodes.",
     "repair_order": "use failure_impact for each failure.",

@@ -13,7 +13,6 @@ COMMANDS = {
     "show": "Say where a cable, a port or a host of a plan leads.",
     "export": "Write a wiring plan for those who carry it out.",
     "addresses": "Show which interfaces cables join, with addresses.",
-    "import": "Read an export back and compare its links with those of the plan.",
     "loss": "Hold the loss of every link against what its optics stand.",
     "change": "Change or grow a wiring with few patches moved.",
     "check": "Hold what was wired against a plan.",

@@ -7,19 +7,14 @@ from typing import Any
 
 import click
 
+from topodesign.base.options import flag_of
 from topodesign.cli.answers import Command, json_option, tell
-from topodesign.cli.options import PATH, SPEC, flag, option, whole
+from topodesign.cli.options import PATH, SPEC, flag, offer, option, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.wire.options import (
-    SOURCES,
-    interfaces_option,
-    seed_option,
-    source_options,
-    spelling_option,
-    throughput_option,
-)
+from topodesign.cli.wire.options import seed_option, spelling_option, throughput_option
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import check_wiring
+from topodesign.wiring.check.options import SOURCES, Observations
 from topodesign.wiring.exports.change import write_change
 from topodesign.wiring.plan.files import load_wiring
 from topodesign.wiring.switches.kinds import Spelling
@@ -33,8 +28,7 @@ from topodesign.wiring.switches.steps import STAGE_FORMATS
     "--inventory FILE",
     "The room as it will be, where hosts, panels or switches come or go. Fixed cables stay where both ends do.",
 )
-@source_options
-@interfaces_option
+@offer(Observations, *SOURCES, "interfaces")
 @option("--max-dark most_dark K", "Dark links a host at a time.", type=whole(1), default=1)
 @flag("--downtime", "Move everything in one stage, whatever is dark meanwhile.")
 @flag("--keep-hosts", "Leave every host the node that it is, or is in the other plan.")
@@ -63,7 +57,7 @@ def command(
     interfaces = options.pop("interfaces")
     told = sum(source is not None for source in sources.values())
     if told > 1:
-        raise click.UsageError("Give at most one of --lldp, --ocs, --dumps, --netbox and --links.")
+        raise click.UsageError(f"Give at most one of {', '.join(map(flag_of, SOURCES))}.")
     if interfaces is not None and not told:
         raise click.UsageError("--interfaces requires what was observed, such as --lldp.")
     before = load_wiring(plan)

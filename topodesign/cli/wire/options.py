@@ -50,47 +50,6 @@ table_option = option(
     type=Assigned(),
 )
 
-SOURCES = ("lldp", "ocs", "dumps", "netbox", "links")
-
-interfaces_option = option(
-    "--interfaces FILE",
-    "What hosts call the ports that the plan names otherwise: a CSV (host,port,interface). Host * is any; a row with "
-    "port * gives another name of a host.",
-)
-
-
-def source_options(command: _Command) -> _Command:
-    """Add the options that say where it is told what was wired: ``SOURCES``."""
-    for one in (
-        option(
-            "--links DIR", "What link_test.py of 'wire export --format bringup' printed on each host, as HOST.json."
-        ),
-        option(
-            "--netbox SOURCE",
-            "The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of cables "
-            "as exported to CSV.",
-        ),
-        option(
-            "--dumps DIR",
-            "All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
-            "HOST.ethtool.",
-        ),
-        option(
-            "--ocs PATH",
-            "The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of "
-            "both.",
-        ),
-        option(
-            "--lldp PATH",
-            "What hosts hear: a directory with 'lldpctl -f json' or 'networkctl --json=short lldp' of each as "
-            "HOST.json, or as HOST.txt their text or SONiC's 'show lldp table'; one such file, of pdsh too; what "
-            "ibnetdiscover, iblinkinfo or UFM (.topo) says of all; a CSV (host,port,neighbour_host,neighbour_port); or "
-            "links of sonic-mgmt, containerlab or a cut-sheet.",
-        ),
-    ):
-        command = one(command)
-    return command
-
 
 def style_options(command: _Command) -> _Command:
     """Add the options that say how commands for switches are written."""

@@ -247,7 +247,6 @@ SHAPES: dict[str, Shape | str] = {
         *variants({"wiring.plan.plan:WiringPlan": "without NAME", "wiring.exports.trace:Traces": "with NAME"})
     ),
     "wire addresses": "wiring.bringup.bringup:Bringup",
-    "wire import": "wiring.exports.export:ReadBack",
     "wire change": "wiring.change.rewire:Rewiring",
     "wire check": "wiring.check.check:WiringCheck",
     "wire impact": "wiring.failures.report:FailureReport",

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.declared import key
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.patches import Change, wired_topology
 from topodesign.wiring.check.as_cabled import as_cabled
+from topodesign.wiring.check.cables import read_as_built, read_export, read_switch
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.check.names import KnownNames
 from topodesign.wiring.check.observed import (
     known_names,
     light_with_notes,
-    read_as_built,
     read_dumps,
     read_link_tests,
     read_lldp,
-    read_switch,
 )
+from topodesign.wiring.check.options import SOURCES, Observations
 from topodesign.wiring.check.view import Finding, View
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
@@ -172,18 +173,9 @@ class WiringCheck(Result):
         return lines
 
 
+@takes(Observations)
 def check_wiring(
-    plan: WiringLike,
-    observed: Observed | None = None,
-    *,
-    lldp: str | Path | None = None,
-    ocs: str | Path | None = None,
-    dumps: str | Path | None = None,
-    netbox: str | Path | None = None,
-    links: str | Path | None = None,
-    light: str | Path | None = None,
-    interfaces: str | Path | None = None,
-    seed: int = 0,
+    plan: WiringLike, observed: Observed | None = None, *, seed: int = 0, **options: Unpack[Observations]
 ) -> WiringCheck:
     r"""Hold what was wired against a plan, and say how few patches set it right.
 
@@ -195,27 +187,17 @@ def check_wiring(
     plan
         What was wanted, or the path of its file.
     observed
-        What was seen.
-    lldp, ocs, dumps
-        Instead of it, what hosts hear, the circuits of switches, or a directory with both, as :func:`read_lldp`,
-        :func:`read_switch` and :func:`read_dumps` of :mod:`topodesign.wiring.check.observed` read them.
-    netbox
-        Or what NetBox has as built: its address or a file, as
-        :func:`topodesign.wiring.check.observed.read_as_built` reads it.
-    links
-        Or what the link tests of hosts printed, as :func:`topodesign.wiring.check.observed.read_link_tests` reads it.
-    light
-        Beside these, what light arrives at receivers, as :func:`topodesign.wiring.check.observed.read_light` reads it.
-    interfaces
-        What hosts call the ports that the plan names otherwise: a CSV ``host,port,interface``, as
-        :mod:`topodesign.wiring.inventory.interfaces` reads it.
+        What was seen, as functions of :mod:`topodesign.wiring.check.observed` and
+        :mod:`topodesign.wiring.check.cables` read it.
     seed
         Of the search for another order of the hosts.
+    **options
+        Or one source of what was wired, and beside any what light arrives and what hosts call their ports.
 
     Raises
     ------
     ParameterError
-        If not exactly one of ``observed``, ``lldp``, ``ocs``, ``dumps``, ``netbox`` and ``links`` is given.
+        If not exactly one source is given.
     FileFormatError
         If a file cannot be read.
     NetboxError
@@ -233,10 +215,11 @@ def check_wiring(
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
-    names = known_names(plan, interfaces)
-    seen = _one_of(plan, names, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, links=links)
-    if light is not None:
-        powers, notes = light_with_notes(light, names)
+    known = read(Observations, options, "check_wiring")
+    names = known_names(plan, known["interfaces"])
+    seen = _one_of(plan, names, observed, {name: known[name] for name in SOURCES if known[name] is not None})
+    if known["light"] is not None:
+        powers, notes = light_with_notes(known["light"], names)
         seen = replace(seen, light=powers, notes=(*seen.notes, *notes))
     return replace(_checked(plan, seen, seed), notes=seen.notes, certain=seen.whole)
 
@@ -281,20 +264,20 @@ def _checked(plan: WiringPlan, seen: Observed, seed: int) -> WiringCheck:  # noq
     return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
 
 
-def _one_of(plan: WiringPlan, names: KnownNames, observed: Observed | None, **paths: str | Path | None) -> Observed:
+def _one_of(
+    plan: WiringPlan, names: KnownNames, observed: Observed | None, given: Mapping[str, str | Path]
+) -> Observed:
     readers: dict[str, Callable[[str | Path, WiringPlan], Observed]] = {
         "lldp": partial(read_lldp, names=names),
         "ocs": read_switch,
         "dumps": partial(read_dumps, names=names),
         "netbox": read_as_built,
         "links": partial(read_link_tests, names=names),
+        "export": read_export,
     }
-    given = {name: path for name, path in paths.items() if path is not None}
     if len(given) == 1 and observed is None:
         ((name, path),) = given.items()
         return readers[name](path, plan)
     if not isinstance(observed, Observed) or given:
-        raise ParameterError(
-            "give exactly one of observed (what read_lldp and its like return), lldp, ocs, dumps, netbox and links"
-        )
+        raise ParameterError(f"give exactly one of observed (what read_lldp and its like return), {', '.join(SOURCES)}")
     return observed

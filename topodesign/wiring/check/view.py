@@ -51,8 +51,8 @@ class Finding(Declared):
       neighbours are heard, or one at several places, as if a hub were between. ``name``: the inventory lacks the names
       of neighbours or of interfaces. ``unsplit``: a port of several lanes is told as one interface. ``link``: whatever
       its ports are called, a host hears other hosts than planned. ``outsider``: something is told of hosts that the
-      inventory lacks. ``unseen``: hosts have not told what they hear. ``unbuilt``: NetBox has not all cables of a link
-      as connected. ``cable``: NetBox has one that no link can use, or the link test of a host found something that is
+      inventory lacks. ``unseen``: hosts have not told what they hear. ``unbuilt``: NetBox or an export lacks
+      cables of a link. ``cable``: it has one that no link can use, or the link test of a host found something that is
       not as written.
     * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
     """

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from topodesign.base.file_kinds import FileKind
-from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.switch import SwitchStyle
 
@@ -17,8 +15,6 @@ Content: TypeAlias = str | bytes | dict[str, Any]
 class Format(NamedTuple):
     """A format.
 
-    ``read``: returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not
-    read. Called with the path and the plan, and the :class:`PortLabels` of the plan's inventory if it reads labels.
     ``commands``: makes the content instead where a style of commands is asked for; None if it has no commands.
     ``linked``: make the content instead where it shall lead to the address of a work package, by the ending of the
     path. ``notes``: says in words what of the plan is not in it; None if there is never anything to say. ``others``:
@@ -28,11 +24,8 @@ class Format(NamedTuple):
 
     summary: str  # what it is, for the help text
     write: Callable[[WiringPlan], Content]  # makes its content of a plan
-    read: Callable[..., Topology] | None = None
     commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
     others: Mapping[str, Callable[[WiringPlan], Content]] = {}
     linked: Mapping[str, Callable[[WiringPlan, str], Content]] = {}
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
-    reads_labels: bool = False  # whether it is read with the labels of panel ports as spreadsheets save them
-    kind: FileKind | None = None  # which kind of file it is
     settled: Callable[..., tuple[Content, tuple[str, ...]]] | None = None

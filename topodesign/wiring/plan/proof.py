@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError, TopologyError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.devices import Fixed
-from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.net import PanelEnd
 from topodesign.wiring.plan.plan import WiringPlan
@@ -50,15 +48,6 @@ def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
             raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
         links.append((node[ends[circuit.a].host], node[ends[circuit.b].host]))
     return Topology.from_links(len(plan.hosts), links)
-
-
-def topology_as_cabled(
-    made: Iterable[Circuit], fixed: Iterable[Fixed], led: Mapping[PanelEnd, PanelEnd], plan: WiringPlan
-) -> Topology:
-    """Return the links that circuits make with the fixed cabling of a file, and the trunks that lead its ends on."""
-    behind = tuple(Fixed(one.host, one.port, one.lane, *led.get(one.place, one.place)) for one in fixed)
-    Inventory(plan.inventory.hosts, plan.inventory.panels, behind)
-    return topology_of(made, replace(plan, fixed=behind, connects=()))
 
 
 def check_plan(plan: WiringPlan) -> None:

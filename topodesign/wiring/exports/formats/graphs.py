@@ -17,14 +17,10 @@ import json
 import zipfile
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.file_kinds import FileKind
+from topodesign.base.errors import ParameterError
 from topodesign.base.zips import write_zip
-from topodesign.fabrics.networks import read_network
-from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -81,14 +77,6 @@ def to_dot(plan: WiringPlan) -> str:
         u, v = connect.link
         lines.append(f"  {u} -> {v} [tooltip={_quoted(connect.cable)}{style}];")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def from_graph(path: Path, plan: WiringPlan) -> Topology:
-    """Return the links of a file of the graph."""
-    topology = read_network(path).topology()
-    if topology.nodes != len(plan.hosts):
-        raise FileFormatError(f"there are {topology.nodes} nodes, and {len(plan.hosts)} in the plan")
-    return topology
 
 
 def _quoted(text: str) -> str:
@@ -161,10 +149,8 @@ def _links(plan: WiringPlan) -> Iterator[tuple[End, End]]:
 
 FORMATS = {
     "dot": Format("drawing for Graphviz", to_dot),
-    "graphml": Format(
-        "graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph, kind=FileKind.LINKS
-    ),
-    "json": Format("the same graph as node-link data", to_node_link, from_graph, kind=FileKind.LINKS),
+    "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml),
+    "json": Format("the same graph as node-link data", to_node_link),
     "ptm": Format("topology.dot for the Prescriptive Topology Manager", to_ptm),
     "topo": Format("topology file for ibdiagnet and UFM", to_topo),
     "p2p": Format("spreadsheet (.xlsx) for UFM's cable validation tool", to_p2p),
