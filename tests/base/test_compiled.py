@@ -41,7 +41,7 @@ from topodesign.optima.forest.bottleneck import optimum, with_capacity
 from topodesign.optima.forest.repair import repaired as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
-from topodesign.plans.adapters import flow_of_rounds
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time import clock_kernels
 from topodesign.plans.time.steps import time_steps

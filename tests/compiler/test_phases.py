@@ -15,7 +15,6 @@ import pytest
 from topodesign import compile_phases, compile_plan, reconfigure, schedule, simulate
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import as_collective
-from topodesign.plans.rounds import Phases
 from topodesign.runtime.manifest import MANIFEST
 from topodesign.schedulers.circuits import search
 
@@ -86,7 +85,7 @@ def test_programs_one_after_another_do_the_collective(case: tuple[str, int, int,
     name, ranks = case[:2]
     plan = changing(*case)
     made = compile_phases(plan, inplace=inplace).checked()
-    moved, how, one = plan.moving(Phases), made.manifest, as_collective(name)
+    circuits_of, how, one = plan.flow.switching.rows, made.manifest, as_collective(name)
     block = how.chunks // one.shards(ranks)
     memory = np.full((ranks, how.workspace), -(10**12), dtype=np.int64)
 
@@ -98,7 +97,7 @@ def test_programs_one_after_another_do_the_collective(case: tuple[str, int, int,
             start = how.inputs[rank] + at * block
             memory[rank, start : start + block] = data(rank, number)
     for number, program in enumerate(made.programs):
-        circuits = {(a, b) for a, _, b, _ in moved.circuits_of(number).tolist()}
+        circuits = {(a, b) for a, _, b, _ in circuits_of(number).tolist()}
         assert run_xml(program.text, memory) <= circuits
     for rank in range(ranks):
         for at, number in enumerate(one.outputs(rank, ranks)):

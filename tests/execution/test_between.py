@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from topodesign.execution.levels import check_scripts, neighbours_of, scripts_of
 from topodesign.execution.ordering import Do
 from topodesign.execution.program import programs_of
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.rounds import Phases
 
 
 @pytest.mark.once
@@ -24,11 +22,11 @@ from topodesign.plans.rounds import Phases
 def test_messages_stay_within_their_phase(collective: str, nodes: int, degree: int, cabling: str) -> None:
     found = reconfigure(nodes, degree, collective, delay="0s", alpha="1us", cabling=cabling, size="64MiB")
     assert found.best.changes
-    moved: Any = found.plan.movement
+    circuits = found.plan.flow.switching
     made = kind_of(found.plan).transfers()
     phase: dict[tuple[int, int], list[int]] = {}
     for src, dst, step in sorted({*zip(made[0].src.tolist(), made[0].dst.tolist(), made[0].end.tolist(), strict=True)}):
-        phase.setdefault((src, dst), []).append(int(moved.phase_of(np.array([step]))[0]))
+        phase.setdefault((src, dst), []).append(int(circuits.phase_of(np.array([step]))[0]))
     for one in programs_of(made, kind_of(found.plan).changes):
         now = 0
         for do, at in one.order:
@@ -59,7 +57,7 @@ def test_all_wait_for_what_is_called_and_results_are_right(tmp_path: Path) -> No
 @pytest.mark.parametrize("collective", ["all-to-all", "allreduce"])
 def test_batches_without_tags_stay_within_their_phase(collective: str) -> None:
     found = reconfigure(8, 1, collective, delay="0s", alpha="1us", size="64MiB")
-    moved, made = found.plan.moving(Phases), kind_of(found.plan).transfers()
+    circuits_of, made = found.plan.flow.switching.rows, kind_of(found.plan).transfers()
     programs = list(programs_of(made, kind_of(found.plan).changes))
     scripts = scripts_of(programs)
     check_scripts(programs, scripts, neighbours_of(found.plan.topology))
@@ -68,7 +66,7 @@ def test_batches_without_tags_stay_within_their_phase(collective: str) -> None:
         now = 0
         for batch in script:
             now = batch.phase or now
-            circuits = {(a, b) for a, _, b, _ in moved.circuits_of(now).tolist()}
+            circuits = {(a, b) for a, _, b, _ in circuits_of(now).tolist()}
             for at in batch.sends:
                 assert (program.rank, program.sends[at].peer) in circuits
                 sends += 1

@@ -20,8 +20,8 @@ from tests.samples.timed import changed, timed_sample
 from tests.samples.verdicts import verify_rounds, verify_timed
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
-from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.options import Mode

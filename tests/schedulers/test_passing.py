@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -177,14 +178,15 @@ def test_bine_trees(collective: str) -> None:
 
 def test_the_wrong_route_and_the_wrong_load_are_found() -> None:
     plan = schedule("torus(4,4)", "allgather", method="swing")
-    moved = plan.movement
-    hop = moved.columns()["hop"].copy()
+    moved, routes = plan.flow, plan.flow.routes
+    assert routes is not None
+    hop = routes.hop.copy()
     hop[1] = hop[0] + 10
-    bad = moved.having(hop=hop)
+    bad = replace(moved, routes=routes._replace(hop=hop))
     assert "goes where there is no link" in verify(type(plan)(plan.place, bad)).problems[0]
     less = type(plan)(plan.place, moved, {**plan.claim, "bandwidth": Fraction(1, 2)})
     assert not verify(less).ok
-    late = moved.having(step=np.ones_like(moved.columns()["step"]))
+    late = replace(moved, start=np.zeros_like(moved.start), end=np.ones_like(moved.end))
     assert not verify(type(plan)(plan.place, late)).ok
 
 

@@ -27,8 +27,8 @@ from topodesign.base.errors import (
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
 from topodesign.graphs import FAMILIES
-from topodesign.plans.adapters import flow_of_rounds
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.measure import cost_of
 from topodesign.plans.time.steps import time_steps
 from topodesign.plans.verify.plans import verify

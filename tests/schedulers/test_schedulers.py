@@ -28,7 +28,7 @@ from topodesign.base.errors import (
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans import rounds_ops
-from topodesign.plans.adapters import flow_of_rounds
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse

@@ -12,7 +12,6 @@ from tests.samples.inventories import FIVE_HOSTS
 from topodesign import carry_phases, plain_inventory, reconfigure, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
-from topodesign.plans.rounds import Phases
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.switches.drivers import DRIVERS
@@ -41,8 +40,7 @@ def test_commands_read_back_make_the_links_of_each_phase(tmp_path: Path, room: t
     assert dark == "moved" or found.best.time == asked.best.time
     assert found.best.changes
     assert not found.not_carried
-    moved, circuits = found.plan.movement, dict[str, set[tuple[int, int]]]()
-    assert isinstance(moved, Phases)
+    graph, circuits = found.plan.flow.switching.links, dict[str, set[tuple[int, int]]]()
     files = found.write_commands(tmp_path / "new", "scpi")
     size = nodes * degree  # ports of a switch; light leaves by those from there on
     for number in range(len(found.phases)):
@@ -57,8 +55,8 @@ def test_commands_read_back_make_the_links_of_each_phase(tmp_path: Path, room: t
                     have -= pairs
                 else:
                     have |= pairs
-        assert links_of(found, circuits) == moved.topology_of(number)
-        assert found.wirings[number].topology == moved.topology_of(number)
+        assert links_of(found, circuits) == graph(number, nodes)
+        assert found.wirings[number].topology == graph(number, nodes)
     assert len(found.moves) == len(found.phases)
 
 

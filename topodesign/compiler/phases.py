@@ -33,8 +33,8 @@ from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.plans.files import as_plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.runtime.manifest import MANIFEST, TARGETS, Manifest, Phase
 from topodesign.runtime.phases import PhasesReport, check_sequence
 
@@ -123,7 +123,8 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     """
     plan = as_plan(plan)
     moved = plan.movement
-    if not isinstance(moved, Phases) or not moved.changes:
+    circuits = moved.circuits if isinstance(moved, Flow) else None
+    if circuits is None or not circuits.changes:
         raise InfeasibleError("the circuits of this plan do not change; it is one program (compile_plan)")
     if target not in TARGETS:
         raise ParameterError(f"programs by phase are for {', '.join(TARGETS)}; a module for jax has stages of its own")
@@ -134,8 +135,8 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     topology, rounds = rounds_to_compile(kind, settled.parts)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
-    now = moved.phase_of(rounds.step)
-    cut = [rounds.rows(now == number) for number in range(moved.changes + 1)]
+    now = circuits.phase_of(rounds.step)
+    cut = [rounds.rows(now == number) for number in range(circuits.changes + 1)]
     made: list[Program] = [one for at, part in enumerate(cut) if (one := backend.lower_phase(part, at, settled))]
     own = _Room(plan.collective, rounds.nodes)
     if not made:
@@ -144,16 +145,16 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         all_of_it = made_of_rounds(topology, rounds, inplace=inplace, channels=channels, limits=length)
         operations, scratch = packed(all_of_it.operations, reuse=False)
         own = _Room(plan.collective, rounds.nodes, all_of_it.chunks, int(scratch.max()), inplace)
-        made = _cut(own.placed(operations), moved, own.size, settled, limits)
+        made = _cut(own.placed(operations), plan.flow, own.size, settled, limits)
     programs = []
     for number, program in enumerate(made):
-        alone = Plan(moved.topology_of(number), cut[number], generator=plan.generator)
+        alone = Plan(circuits.links(number, rounds.nodes), cut[number], generator=plan.generator)
         for_it = replace(settled, place=alone.place, name=f"{settled.name}-phase{number}")
         files = backend.emit(program, for_it)
         notes = () if number else tuple(backend.notes(alone, for_it, files))
         programs.append(Compiled(plan, program, backend, for_it, files, notes=notes))
     ending = "" if backend.directory else backend.ending
-    circuits = [tuple(map(tuple, moved.circuits_of(number).tolist())) for number in range(len(made))]
+    every = [tuple(map(tuple, circuits.rows(number).tolist())) for number in range(len(made))]
     inputs, outputs = own.starts()
     manifest = Manifest(
         target,
@@ -164,9 +165,9 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         own.size,
         inputs,
         outputs,
-        moved.delay,
-        "moved" if moved.moving else "all",
-        tuple(Phase(f"program{number}{ending}", some) for number, some in enumerate(circuits)),
+        circuits.delay,
+        "moved" if circuits.moving else "all",
+        tuple(Phase(f"program{number}{ending}", some) for number, some in enumerate(every)),
     )
     return PhasePrograms(plan, tuple(programs), manifest)
 
@@ -222,22 +223,23 @@ class _Room:
         return operations._replace(source=moved(operations.source), target=moved(operations.target))
 
 
-def _cut(operations: Operations, moved: Phases, size: int, settled: Options, limits: Limits) -> list[Program]:
+def _cut(operations: Operations, flow: Flow, size: int, settled: Options, limits: Limits) -> list[Program]:
+    circuits = flow.switching
     rank = operations.rank
-    when = np.maximum(moved.phase_of(operations.step), 0)
-    number = np.maximum.accumulate(rank * len(moved.first_step) + when) - rank * len(moved.first_step)
+    when, phases = np.maximum(circuits.phase_of(operations.step), 0), len(circuits.begin)
+    number = np.maximum.accumulate(rank * phases + when) - rank * phases
     moves = SENDS[operations.kind] | RECEIVES[operations.kind]
     programs = []
-    for phase in range(len(moved.first_step)):
+    for phase in range(phases):
         here = operations.at(number == phase)
         busy = moves[number == phase]
         ends = []
         for peers in (here.send, here.receive):  # what only moves within a rank may have a peer of another phase
-            line = here.rank * moved.nodes + peers
+            line = here.rank * flow.nodes + peers
             ends.append(np.where(busy | np.isin(line, line[busy & (peers >= 0)]), peers, -1))
         ranks, used = assemble(
             here._replace(send=ends[0], receive=ends[1]),
-            reduce_steps=moved.reduce_steps,
+            reduce_steps=flow.reduce_steps,
             limits=limits,
             chunks=size,
             mode=settled.threadblocks,

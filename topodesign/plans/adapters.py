@@ -13,7 +13,8 @@ import numpy as np
 from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Circuits, Clock, Flow, Routes, fastest_link
+from topodesign.plans.flow import Clock, Flow, Routes, fastest_link
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed, Together, journeys
@@ -37,9 +38,12 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
     >>> flows_of(schedule("biring(2,4)", "allgather"))
     (<Flow allgather in steps, 16 pieces, 16 sends>,)
     """
+    moved = plan.movement
+    if isinstance(moved, Flow):
+        return (moved if moved.place is plan.place else replace(moved, place=plan.place),)
     if plan.kind not in _ADAPTERS:  # a kind of another package, which knows its rounds
         return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)
-    found = _ADAPTERS[plan.kind](plan, plan.movement)
+    found = _ADAPTERS[plan.kind](plan, moved)
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -51,36 +55,12 @@ def flow_of(plan: Plan) -> Flow:
     return found[0]
 
 
-def flow_of_rounds(place: Topology | Fabric, rounds: Any) -> Flow:
-    """Return rounds as a flow in steps: every row is a piece of its own."""
-    last = len(rounds.collective.movements) - 1
-    part = (rounds.step > rounds.reduce_steps).astype(np.int8) * np.int8(last)
-    sends = np.arange(len(rounds), dtype=np.int32), rounds.src, rounds.dst, rounds.step - 1, rounds.step, part
-    head = rounds.collective, place, "steps", rounds.units
-    return Flow(*head, rounds.block, rounds.lo, rounds.hi, *sends, steps=rounds.steps)  # type: ignore[arg-type]
-
-
 def _of_rounds(plan: Plan, rounds: Any) -> Flow:
     return flow_of_rounds(plan.place, rounds)
 
 
 def _of_orbit(plan: Plan, orbit: Any) -> Flow:
     return replace(flow_of_rounds(plan.place, orbit.own), fold=orbit.symmetry)
-
-
-def _of_routed(plan: Plan, moved: Any) -> Flow:
-    length = np.diff(moved.hop_start)[moved.route]
-    _, at = ranges(moved.hop_start[:-1][moved.route], length)
-    starts = np.concatenate(([0], np.cumsum(length)))
-    every = np.arange(len(moved))
-    routes = Routes(every, np.ones(len(moved), dtype=np.int64), starts, moved.hop[at])
-    return replace(flow_of_rounds(plan.place, moved.rounds), routes=routes)
-
-
-def _of_phases(plan: Plan, moved: Any) -> Flow:
-    ends = moved.phase, moved.circuit_src, moved.src_port, moved.circuit_dst, moved.dst_port
-    circuits = Circuits(moved.ports, moved.delay, moved.moving, moved.duplex, moved.first_step - 1, *ends)
-    return replace(flow_of_rounds(plan.place, moved.rounds), circuits=circuits)
 
 
 def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> Flow:
@@ -296,8 +276,6 @@ _ADAPTERS: MappingProxyType[str, Callable[[Plan, Any], Flow | tuple[Flow, ...]]]
     {
         "rounds": _of_rounds,
         "orbitrounds": _of_orbit,
-        "routed": _of_routed,
-        "phases": _of_phases,
         "trees": _of_trees,
         "orbittrees": _of_orbit_trees,
         "paths": _of_paths,

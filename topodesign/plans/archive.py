@@ -171,6 +171,14 @@ def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True)
     return number
 
 
+def read_flag(fields: Mapping[str, Any], key: str) -> bool:
+    """Return a true or false of the header."""
+    value = fields.get(key)
+    if not isinstance(value, bool):
+        raise FileFormatError(f"'{key}' in header.json must be true or false")
+    return value
+
+
 def read_integers(value: object, key: str) -> tuple[int, ...]:
     """Return a list of non-negative integers of the header."""
     if not isinstance(value, list) or not all(type(number) is int and 0 <= number < 2**62 for number in value):

@@ -1,11 +1,12 @@
 """Plan files: any plan with the place it runs on, in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 and 2, has these members
+The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 to 3, has these members
 and nothing else:
 
 ``header.json``
-    ``format`` ("topodesign plan"), ``version`` (1; 2 of timed sends that say their ``bandwidth``), ``kind`` of movement
-    (a name of ``KINDS``), ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
+    ``format`` ("topodesign plan"), ``version`` (3 of flows; 1 of other kinds of movement, 2 of timed sends that say
+    their ``bandwidth``), ``kind`` of movement (a name of ``KINDS``),
+    ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
     or ``together``, a list of such),
     ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
     ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
@@ -14,9 +15,11 @@ and nothing else:
     where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
     ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
     of texts such as "900" or "900/25GB/s", by class);
-    ``movement``: an object with what else belongs to the kind: its ``FIELDS``, and the rows of its ``TABLES``.
-one ``.npy`` for every column of the movement
-    As ``columns()`` of it gives them.
+    ``flow`` (version 3): an object, see :mod:`topodesign.plans.flow_files`, which also names the columns;
+    ``movement`` (versions 1 and 2): an object with what else belongs to the kind: its ``FIELDS``, and the rows of its
+    ``TABLES``.
+one ``.npy`` for every column of the flow or movement
+    As ``columns()`` of a movement gives them.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst), shape ``(links,)``.
 
@@ -28,11 +31,11 @@ unknown keys were ignored, are still read like that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
@@ -56,18 +59,21 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_files import check_fields, column_names, read_flow, write_flow
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
-from topodesign.plans.movement import MAX_STEPS
+from topodesign.plans.movement import MAX_STEPS, Movement
+from topodesign.plans.old_kinds import OLD_KINDS, OldKind
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
-VERSION = 2
+VERSION = 3
 _FIELDS = frozenset({
     "format", "version", "kind", "collective", "nodes", "switches", "links", "spec", "claim", "generator", "notes",
-    "fabric", "movement",
+    "fabric",
 })  # fmt: skip
 
 
@@ -103,10 +109,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
     kind_of(plan)
     target = as_path(path)
-    topology = plan.topology
+    topology, moved = plan.topology, plan.movement
+    header, columns = write_flow(moved) if isinstance(moved, Flow) else (moved.header(), moved.columns())
     fields = {
         "format": FORMAT,
-        "version": VERSION if says_bandwidth(plan) else 1,
+        "version": VERSION if isinstance(moved, Flow) else 2 if says_bandwidth(plan) else 1,
         "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
@@ -117,10 +124,10 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         "generator": {"program": f"topodesign {__version__}", **plan.generator},
         "notes": list(plan.notes),
         "fabric": _fabric_record(plan.place) if isinstance(plan.place, Fabric) else None,
-        "movement": plan.movement.header(),
+        "flow" if isinstance(moved, Flow) else "movement": header,
     }
     links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
-    write_archive(target, fields, plan.movement.columns() | links)
+    write_archive(target, fields, columns | links)
     return target
 
 
@@ -185,13 +192,6 @@ def _header(archive: ZipFile) -> dict[str, Any]:
     return fields
 
 
-def _check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Raise FileFormatError if an object of the header has fields that it should not have."""
-    unknown = sorted(record.keys() - set(known))
-    if unknown:
-        raise FileFormatError(f"{where} has the unknown field '{unknown[0][:50]}'")
-
-
 def _fabric_record(fabric: Fabric) -> dict[str, Any]:
     record: dict[str, Any] = {
         "name": fabric.name,
@@ -219,7 +219,7 @@ def _read_fabric(record: object, topology: Topology) -> Fabric:
     if not isinstance(record, dict):
         raise FileFormatError("'fabric' in header.json must be an object or null")
     known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared", "latency", "prices")
-    _check_fields(record, known, "'fabric' in header.json")
+    check_fields(record, known, "'fabric' in header.json")
     names = read_texts(record.get("names"), "names")
     latency = record.get("latency", {})
     if not isinstance(latency, dict):
@@ -258,7 +258,7 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
     for entry in value:
         if not isinstance(entry, dict):
             raise FileFormatError("an entry of 'shared' in header.json must be an object")
-        _check_fields(entry, ("name", "bandwidth", "links"), "'shared' in header.json")
+        check_fields(entry, ("name", "bandwidth", "links"), "'shared' in header.json")
         places = read_integers(entry.get("links"), "links")
         if not all(0 <= place < min(len(every), len(names) ** 2) for place in places):
             raise FileFormatError("'links' of a shared limit in header.json must be numbers of links")
@@ -275,32 +275,55 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
     return tuple(limits)
 
 
-def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+def _read_kind(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+    """Read versions 1 and 2: a kind of movement with columns of its own."""
     name = fields.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
-    kind = kind_named(name).movement
-    _check_fields(fields, _FIELDS, "header.json")
+    check_fields(fields, {*_FIELDS, "movement"}, "header.json")
+    kind = OLD_KINDS[name] if name in OLD_KINDS else kind_named(name).movement
     check_members(archive, kind.column_names())
+    place, collective, rest = _read_place(archive, fields)
+    movement = fields.get("movement")
+    if not isinstance(movement, dict):
+        raise FileFormatError("'movement' in header.json must be an object")
+    moved: Movement
+    if isinstance(kind, OldKind):
+        check_fields(movement, kind.header_names(), "'movement' in header.json")
+        moved = kind.read(archive, movement, place, collective)
+    else:
+        moved = kind.read(archive, movement, place.topology if isinstance(place, Fabric) else place, collective)
+        check_fields(movement, moved.header(), "'movement' in header.json")
+    return Plan(place, moved, *rest)
+
+
+def _read_flow(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+    """Read version 3: a flow."""
+    check_fields(fields, {*_FIELDS, "flow"}, "header.json")
+    header = fields.get("flow")
+    if not isinstance(header, dict):
+        raise FileFormatError("'flow' in header.json must be an object")
+    check_members(archive, column_names(header))
+    place, collective, rest = _read_place(archive, fields)
+    return Plan(place, read_flow(archive, header, place, collective), *rest)
+
+
+_Rest: TypeAlias = tuple[dict[str, Fraction], str | None, dict[str, Any], tuple[str, ...]]
+
+
+def _read_place(archive: ZipFile, fields: Mapping[str, Any]) -> tuple[Topology | Fabric, Collective, _Rest]:
+    """Return where a plan runs, what it is for, and its claim, spec, generator and notes."""
     topology = read_links(archive, fields)
-    spec, generator, claim, movement = (fields.get(key) for key in ("spec", "generator", "claim", "movement"))
+    spec, generator, claim = (fields.get(key) for key in ("spec", "generator", "claim"))
     if not (spec is None or isinstance(spec, str)):
         raise FileFormatError("'spec' in header.json must be text or null")
-    for name, value in (("generator", generator), ("claim", claim), ("movement", movement)):
-        if not isinstance(value, dict):
-            raise FileFormatError(f"'{name}' in header.json must be an object")
+    if not isinstance(generator, dict) or not isinstance(claim, dict):
+        name = "claim" if isinstance(generator, dict) else "generator"
+        raise FileFormatError(f"'{name}' in header.json must be an object")
     place = topology if fields.get("fabric") is None else _read_fabric(fields["fabric"], topology)
-    collective = from_record(fields.get("collective"))
-    moved = kind.read(archive, movement or {}, topology, collective)
-    _check_fields(movement or {}, moved.header(), "'movement' in header.json")
-    return Plan(
-        place,
-        moved,
-        {name: read_fraction(claim or {}, name, positive=False) for name in claim or {}},
-        spec,
-        generator or {},
-        read_texts(fields.get("notes", []), "notes"),
-    )
+    claimed = {name: read_fraction(claim, name, positive=False) for name in claim}
+    rest = claimed, spec, generator, read_texts(fields.get("notes", []), "notes")
+    return place, from_record(fields.get("collective")), rest
 
 
 # -- the files of earlier programs ------------------------------------------------------------------------------------
@@ -379,7 +402,7 @@ def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
 READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
     {
-        FORMAT: {1: _read_version_1, VERSION: _read_version_1},
+        FORMAT: {1: _read_kind, 2: _read_kind, VERSION: _read_flow},
         "topodesign schedule": {1: _rounds},
         "topodesign tree schedule": {1: _refuse, 2: _trees},
     }

@@ -21,23 +21,26 @@ A flow is what every plan comes to, whatever method makes it. Verifying, timing 
 * *Circuits* say which links there are at which instants, where they change.
 
 Bytes: M bytes of the collective are ``whole_units`` units of equal size.
-:func:`topodesign.plans.adapters.flows_of` makes flows of a plan.
+:func:`topodesign.plans.adapters.flows_of` makes flows of a plan; :mod:`topodesign.plans.flow_ops` reverses, joins and
+renames them, and :mod:`topodesign.plans.flow_files` is how files hold them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import ranges
-from topodesign.base.errors import ScheduleError
+from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives.collective import Collective, Movement
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.movement import Movement as Moving
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -47,6 +50,7 @@ Model: TypeAlias = Literal["steps", "chunks", "clock"]
 COPY = Movement("each", "all")
 """What the sends of a one-shot allreduce do: each node copies all that it has to all others."""
 PIECES, SENDS = ("block", "lo", "hi"), ("piece", "src", "dst", "start", "end", "part")
+MAX_PORTS = 2**12  # of a node whose circuits change
 
 
 class Routes(NamedTuple):
@@ -67,9 +71,45 @@ class Routes(NamedTuple):
     # makes several. None: all differ
     use: IntArray | None = None
 
+    def check(self, nodes: int, sends: int) -> None:
+        """Raise ScheduleError unless every route is of a send, and has at least two vertices."""
+        cut, count = self.hop_start, len(self.send)
+        if len(cut) != count + 1 or cut[0] != 0 or cut[-1] != len(self.hop) or np.any(np.diff(cut) < 2):
+            raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two vertices")
+        if len(self.weight) != count or np.any(np.diff(self.send) < 0):
+            raise ScheduleError("routes need a weight each, and come in the order of their sends")
+        for name, column, most in (("route_send", self.send, sends), ("hop", self.hop, nodes)):
+            if len(column) and not 0 <= int(column.min()) <= int(column.max()) < most:
+                raise ScheduleError(f"column {name!r} must hold numbers from 0 to {most - 1}")
+
+    @property
+    def lengths(self) -> IntArray:
+        """Links of every route."""
+        return np.diff(self.hop_start) - 1
+
+    @property
+    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """The vertices of the first route from one node to another, by both."""
+        found: dict[tuple[int, int], tuple[int, ...]] = {}
+        hops: list[int] = self.hop.tolist()
+        for start, end in pairwise(self.hop_start.tolist()):
+            found.setdefault((hops[start], hops[end - 1]), tuple(hops[start:end]))
+        return found
+
 
 class Circuits(NamedTuple):
-    """Links that change: phase k has its circuits from the instant ``begin[k]`` on."""
+    """Links that change: phase k has its circuits from the instant ``begin[k]`` on.
+
+    Every node has so many ports. In a phase a port has at most one circuit to a port of another node and at most one
+    from one. Between two phases circuits change, which takes ``delay`` seconds: of all ports, or of those alone whose
+    circuit is another, which then begin to move as soon as nothing more is to be sent over their old circuit, while
+    the others go on.
+
+    References
+    ----------
+    To Reconfigure or Not, arXiv:2602.10468; Bridge, arXiv:2605.12766, where all ports are dark; SWOT, arXiv:2510.19322,
+    where some go on.
+    """
 
     ports: int  # of every node, each at B/d
     delay: Fraction  # seconds of a change
@@ -81,6 +121,73 @@ class Circuits(NamedTuple):
     src_port: IntArray
     dst: IntArray
     dst_port: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        circuits: list[IntArray],
+        first_step: IntArray,
+        *,
+        ports: int,
+        delay: Fraction = Fraction(0),
+        moving: bool = False,
+        duplex: bool = False,
+    ) -> Circuits:
+        """Return the circuits of phases: of each an array of rows node, its port, other node, its port."""
+        phase = np.repeat(np.arange(len(circuits)), [len(rows) for rows in circuits])
+        ends = np.concatenate(circuits).astype(np.int64).T
+        return cls(
+            ports, delay, moving, duplex, first_step.astype(np.int64) - 1, phase, *map(np.ascontiguousarray, ends)
+        )
+
+    @property
+    def changes(self) -> int:
+        """How often circuits change: once less than there are phases."""
+        return len(self.begin) - 1
+
+    @property
+    def first_step(self) -> IntArray:
+        """The step with which each phase begins, from 1."""
+        return self.begin + 1
+
+    def phase_of(self, step: NDArray[np.integer[Any]]) -> IntArray:
+        """Return the phases of steps, which count from 1."""
+        found: IntArray = np.searchsorted(self.first_step, step, side="right") - 1
+        return found
+
+    def rows(self, phase: int) -> IntArray:
+        """Return the circuits of a phase, a row each: node, its port, other node, its port."""
+        found: IntArray = np.stack((self.src, self.src_port, self.dst, self.dst_port), axis=1)[self.phase == phase]
+        return found
+
+    def links(self, phase: int, nodes: int) -> Topology:
+        """Return the links among so many nodes that the circuits of a phase make."""
+        here = self.phase == phase
+        return Topology.from_arrays(nodes, self.src[here], self.dst[here])
+
+    def union(self, nodes: int) -> Topology:
+        """Return all links that there are at some time, each as wide as it ever is."""
+        every = [self.links(phase, nodes) for phase in range(len(self.begin))]
+        key = np.concatenate([one.src * nodes + one.dst for one in every])
+        width = np.concatenate([one.capacity for one in every])
+        order = np.lexsort((width, key))
+        last = np.append(np.diff(key[order]) > 0, True)[: len(key)]
+        src, dst = np.divmod(key[order][last], nodes)
+        return Topology.from_arrays(nodes, src, dst, width[order][last])
+
+    def check(self, nodes: int, steps: int) -> None:
+        """Raise ScheduleError unless phases begin with steps that there are, and circuits join ports of nodes."""
+        if self.delay < 0 or not 1 <= self.ports <= MAX_PORTS:
+            raise ScheduleError(f"phases need a delay from 0 and 1 to {MAX_PORTS} ports")
+        begin = self.begin
+        if not len(begin) or begin[0] != 0 or np.any(np.diff(begin) < 1) or begin[-1] >= max(1, steps):
+            raise ScheduleError("the first steps of phases must ascend from 1 and end with a step that there is")
+        for name, most in zip(self._fields[5:], (len(begin), nodes, self.ports, nodes, self.ports), strict=True):
+            column = getattr(self, name)
+            if len(column) != len(self.phase) or (
+                len(column) and not 0 <= int(column.min()) <= int(column.max()) < most
+            ):
+                raise ScheduleError(f"{name!r} of circuits must hold {len(self.phase)} numbers from 0 to {most - 1}")
 
 
 class Clock(NamedTuple):
@@ -101,7 +208,7 @@ class Clock(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class Flow(Moving):
     """Pieces and their sends, in columns.
 
     Columns are integer arrays that nobody changes. Its form is checked when it is made, not its meaning: that is the
@@ -149,6 +256,7 @@ class Flow:
                 column = getattr(self, name)
                 if not isinstance(column, np.ndarray) or column.dtype.kind != "i" or column.shape != shape:
                     raise ScheduleError(f"column {name!r} of a flow must be an integer array of shape {shape}")
+                column.setflags(write=False)
         nodes, parts = self.topology.nodes, len(self.movements)
         _check_range(self, "piece", len(self.block))
         _check_range(self, "src", nodes)
@@ -161,12 +269,66 @@ class Flow:
             raise ScheduleError("sends must satisfy 0 <= start < end")
         if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
             raise ScheduleError("chunks have weights, and ticks a clock")
+        if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
+            raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
+        if self.routes is not None:
+            self.routes.check(nodes, len(self.piece))
+        if self.circuits is not None:
+            self.circuits.check(nodes, self.steps)
 
     def __repr__(self) -> str:
         return f"<Flow {self.collective} in {self.model}, {len(self.block)} pieces, {len(self.piece)} sends>"
 
     def __len__(self) -> int:
         return len(self.piece)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Flow):
+            return NotImplemented
+        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.collective, self.model, self.src.tobytes(), self.dst.tobytes()))
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of other movements all values have the same
+        """What plans in this form are called."""
+        if self.model == "steps":
+            return "phases" if self.circuits is not None else "routed" if self.routes is not None else "rounds"
+        return "timed" if self.model == "clock" else "trees"
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for these very links."""
+        return self.topology == topology and (self.circuits is None or self.circuits.union(topology.nodes) == topology)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of its pieces and sends by name."""
+        return {name: getattr(self, name) for name in (*PIECES, *SENDS)}
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of its sends, with what each carries: of steps the step in place of two instants."""
+        times = {"step": self.end} if self.model == "steps" else {"start": self.start, "end": self.end}
+        ends = {"src": self.src, "dst": self.dst, "part": self.part}
+        return times | ends | {name: getattr(self, name)[self.piece] for name in PIECES}
+
+    @property
+    def switching(self) -> Circuits:
+        """Its circuits; raises InfeasibleError where links stay as they are."""
+        if self.circuits is None:
+            raise InfeasibleError("the links of this plan stay as they are; it has no circuits that change")
+        return self.circuits
+
+    @property
+    def nodes(self) -> int:
+        """Number of vertices, switches included."""
+        return self.topology.nodes
+
+    @property
+    def reduce_steps(self) -> int:
+        """Of steps: how many there are before those of the sends that copy."""
+        if len(self.movements) == 1:
+            return self.steps if self.movements[0].adds else 0
+        return int(self.start[self.part == 1].min(initial=self.steps))
 
     @property
     def topology(self) -> Topology:
@@ -242,6 +404,17 @@ class Flow:
         link = self.topology.link_index(src, dst)
         link[src == dst] = -1
         return send, link
+
+
+def _equal(one: object, other: object) -> bool:
+    """Return whether two values are equal: arrays, tuples of them, or others."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))  # type: ignore[arg-type]
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, Symmetry) and isinstance(other, Symmetry):
+        return one.representatives == other.representatives and np.array_equal(one.generators, other.generators)
+    return one == other
 
 
 def fastest_link(flow: Flow) -> Fraction:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.flow import Flow
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
@@ -48,6 +51,58 @@ def cost_of(topology: Topology, schedule: Rounds) -> Cost:
             worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
     total = sum(worst.values(), Fraction(0))
     return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
+
+
+class StepCosts(NamedTuple):
+    """What each step of a flow costs."""
+
+    factors: list[Fraction]  # what it adds to the bandwidth factor y
+    longest: list[int]  # links of its longest route
+
+    def claim(self, flow: Flow) -> dict[str, Fraction]:
+        """Return the claim of a flow that has these costs."""
+        found = {"steps": Fraction(flow.steps)}
+        if flow.routes is not None:
+            found["hops"] = Fraction(sum(self.longest))
+        found["bandwidth"] = sum(self.factors, Fraction(0))
+        if flow.circuits is not None:
+            found["changes"] = Fraction(flow.circuits.changes)
+        return found
+
+
+def step_costs(flow: Flow) -> StepCosts:
+    """Return what each step of a flow costs, over its routes and its circuits, as :func:`cost_of` adds it up."""
+    send, src, dst = flow.hops()
+    step, piece = flow.start[send].astype(np.int64), flow.piece[send]
+    width = ((flow.hi - flow.lo) * flow.share_of(flow.block))[piece].tolist()
+    circuits = flow.circuits
+    phase = np.zeros(len(send), dtype=np.int64) if circuits is None else circuits.phase_of(step + 1)
+    graphs = (
+        [flow.topology] if circuits is None else [circuits.links(at, flow.nodes) for at in range(len(circuits.begin))]
+    )
+    fullest = [Fraction(0)] * flow.steps
+    for number, graph in enumerate(graphs):
+        here = np.flatnonzero(phase == number)
+        link = graph.link_index(src[here], dst[here])
+        wrong = np.flatnonzero((link < 0) | (src[here] == dst[here]))
+        if len(wrong):
+            at = here[wrong[0]]
+            raise ScheduleError(f"step {step[at] + 1} sends over {src[at]}->{dst[at]}, where there is no link")
+        loads: dict[tuple[int, int], int] = defaultdict(int)
+        for at, place, row in zip(step[here].tolist(), link.tolist(), here.tolist(), strict=True):
+            loads[at, place] += width[row]
+        for (at, place), load in loads.items():
+            fullest[at] = max(fullest[at], Fraction(load, int(graph.capacity[place])))
+    ports = flow.topology.degree if circuits is None else circuits.ports
+    longest = np.zeros(flow.steps, dtype=np.int64)
+    if flow.routes is not None:
+        np.maximum.at(longest, flow.start[flow.routes.send], flow.routes.lengths)
+    return StepCosts([ports * most / flow.whole_units for most in fullest], longest.tolist())
+
+
+def flow_claim(flow: Flow) -> dict[str, Fraction]:
+    """Return the claim of a flow in steps."""
+    return step_costs(flow).claim(flow)
 
 
 def cost_claim(cost: Cost) -> dict[str, Fraction]:

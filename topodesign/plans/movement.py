@@ -12,16 +12,16 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import Field as DataclassField
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import owned, sealed
-from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
-from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_integer, read_integers
+from topodesign.plans.archive import MAX_ROWS, read_column, read_flag, read_fraction, read_integer, read_integers
 from topodesign.topology.topology import Topology
 
 MAX_STEPS = 2**31 - 1
@@ -48,14 +48,7 @@ def integer(least: int, most: int) -> Field:
     return Field(lambda header, name: read_integer(header, name, least, most))
 
 
-def _flag(header: Mapping[str, Any], name: str) -> bool:
-    value = header.get(name)
-    if not isinstance(value, bool):
-        raise FileFormatError(f"'{name}' in header.json must be true or false")
-    return value
-
-
-FLAG = Field(_flag)
+FLAG = Field(read_flag)
 FRACTION = Field(read_fraction, str)
 FRACTION_OR_NONE = Field(
     lambda header, name: None if header.get(name) is None else read_fraction(header, name),
@@ -64,6 +57,21 @@ FRACTION_OR_NONE = Field(
 INTEGERS_OR_NONE = Field(
     lambda header, name: None if header.get(name) is None else read_integers(header.get(name), name)
 )
+
+
+Fields: TypeAlias = Mapping[str, Field]
+Tables: TypeAlias = Mapping[str, tuple[Column, ...]]
+
+
+def read_tables(
+    archive: ZipFile, header: Mapping[str, Any], topology: Topology, fields: Fields, tables: Tables
+) -> dict[str, Any]:
+    """Return what a file says of a movement: fields of the header, and columns, as long as the header says."""
+    values = {name: field.read(header, name) for name, field in fields.items()}
+    for count, table in tables.items():
+        rows = len(topology.src) if count == LINKS else read_integer(header, count, 0, MAX_ROWS)
+        values |= {name: read_column(archive, name, rows, dtype) for name, _, dtype in table}
+    return values
 
 
 class Movement(ABC):
@@ -75,8 +83,8 @@ class Movement(ABC):
 
     kind: ClassVar[str]
     """Its name in files and words."""
-    FIELDS: ClassVar[Mapping[str, Field]] = {}
-    TABLES: ClassVar[Mapping[str, tuple[Column, ...]]] = {}
+    FIELDS: ClassVar[Fields] = {}
+    TABLES: ClassVar[Tables] = {}
 
     if TYPE_CHECKING:
 
@@ -167,10 +175,7 @@ class Movement(ABC):
     @classmethod
     def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
         """Return that of a file; its form is checked."""
-        values = {name: field.read(header, name) for name, field in cls.FIELDS.items()}
-        for count, table in cls.TABLES.items():
-            rows = len(topology.src) if count == LINKS else read_integer(header, count, 0, MAX_ROWS)
-            values |= {name: read_column(archive, name, rows, dtype) for name, _, dtype in table}
+        values = read_tables(archive, header, topology, cls.FIELDS, cls.TABLES)
         place = {"nodes": topology.nodes, "topology": topology}
         values |= {one.name: place[one.name] for one in _fields(cls) if one.name in place}
         return cls(collective=collective, **values)  # type: ignore[call-arg]  # a dataclass

@@ -12,6 +12,7 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.flow import Flow
 from topodesign.plans.movement import Movement
 from topodesign.topology.topology import Topology
 
@@ -41,6 +42,8 @@ class Plan(Result):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if self.collective.several and self.kind != "together":
             raise ScheduleError(f"{self.kind} are of one collective; several have a stream each")
+        if isinstance(self.movement, Flow) and self.movement.place is not self.place:
+            object.__setattr__(self, "movement", replace(self.movement, place=self.place))
         if self.spec is None and self.topology.spec is not None:
             object.__setattr__(self, "spec", str(self.topology.spec))
         if self.topology.alias is not None and "alias" not in self.generator:
@@ -68,6 +71,13 @@ class Plan(Result):
     def kind(self) -> str:
         """What sort of movement it has, in one word."""
         return self.movement.kind
+
+    @property
+    def flow(self) -> Flow:
+        """The flow that it is kept as; raises InfeasibleError for kinds of movement that are kept otherwise."""
+        if not isinstance(self.movement, Flow):
+            raise InfeasibleError(f"a plan in {self.kind} is not kept as a flow")
+        return self.movement
 
     def moving(self, kind: type[Moved]) -> Moved:
         """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""

@@ -28,7 +28,6 @@ from topodesign.compiler.ir import Permutations
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.jax.check import check_module, check_module_file
 from topodesign.runtime.jax.code import REFERENCES
@@ -238,15 +237,14 @@ def test_stages_one_by_one_use_the_circuits_of_their_phase(
     """Each is a call of its own; together they are the collective, and what each sends goes over its own circuits."""
     found = reconfigure(8, 1, collective, delay="0s", size="64MiB")
     made = compile_plan(found.plan, "jax").checked()
-    moved, program = found.plan.movement, made.program
-    assert isinstance(moved, Phases)
+    circuits, program = found.plan.flow.switching, made.program
     assert isinstance(program, Permutations)
     steps = [step for phase in program.phases for step in phase.steps]
     assert len(steps) == found.best.steps
     ends = [0, *program.changes, len(steps)]
     assert len(ends) == len(found.phases) + 1 > 2
     for number, (first, last) in enumerate(itertools.pairwise(ends)):
-        there = set(zip(*moved.circuits_of(number)[:, ::2].T.tolist(), strict=True))
+        there = set(zip(*circuits.rows(number)[:, ::2].T.tolist(), strict=True))
         assert {pair for step in steps[first:last] for one in step for pair in one.pairs} <= there
     (path,) = made.save(tmp_path / "module.py")
     jax: Any = pytest.importorskip("jax")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,19 +12,19 @@ import pytest
 from tests.plans.test_files import phases_plan
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER, COLLECTIVES
+from topodesign.plans.flow import Circuits
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.time.simulate import simulate
+from topodesign.schedulers.circuits.sequence import over_circuits
 
 US = Fraction(1, 10**6)
 NOW: Any = {"size": 6000, "alpha": "1us", "bandwidth": "8Gbps"}  # 1 us for 1000 bytes over all ports
 
 
 def delayed(plan: Plan, delay: Fraction, *, moving: bool) -> Plan:
-    movement = plan.movement
-    assert isinstance(movement, Phases)
-    return Plan(plan.place, movement.having(delay=delay, moving=moving))
+    circuits = plan.flow.switching._replace(delay=delay, moving=moving)
+    return Plan(plan.place, replace(plan.flow, circuits=circuits))
 
 
 @pytest.mark.parametrize("collective", ["all-to-all", "allgather", "reduce-scatter", "allreduce"])
@@ -47,8 +48,8 @@ def planes(delay: Fraction) -> Plan:
     parts = [(step, nodes, (nodes + step) % 4, nodes, 0, 1) for step in (1, 2, 3)]
     rounds = assemble(ALLGATHER, 4, 1, 3, parts)
     phases = [circuits(0, 1), circuits(1, 2), circuits(0, 3)]
-    moved = Phases.of(rounds, phases, np.array([1, 2, 3]), ports=2, delay=delay, moving=True)
-    return Plan(moved.union(), moved)
+    moved = over_circuits(rounds, Circuits.of(phases, np.array([1, 2, 3]), ports=2, delay=delay, moving=True))
+    return Plan(moved.place, moved)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3, 5, 50])

@@ -16,7 +16,7 @@ from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, 
 from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
-from topodesign.plans.adapters import flow_of_rounds
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.options import MODES, Mode

@@ -41,7 +41,7 @@ def test_plans_are_right_and_cost_what_ways_say(group: str, degree: int, duplex:
         assert plan is not None
         assert verify(plan).ok
         assert plan.claim == {"steps": ways.steps, "bandwidth": ways.factor, "changes": ways.changes}
-        assert plan.movement.duplex is duplex  # type: ignore[attr-defined]
+        assert plan.flow.switching.duplex is duplex
         gather = spreading(sequence)
         assert gather is not None
         for collective in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):

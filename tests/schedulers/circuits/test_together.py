@@ -30,13 +30,13 @@ def test_the_fastest_of_all_choices_is_taken(collective: Collective, delay: int)
 
     def time(chosen: tuple[Option, ...]) -> Fraction:
         plan = in_groups(chosen, done, 10)
-        timed = plan.movement.having(delay=work.delay)
+        timed = replace(plan.flow, circuits=plan.flow.switching._replace(delay=work.delay))
         size = work.second * 10**9  # bytes of M, at 8 Gbps
         return simulate(replace(plan, movement=timed), alpha=work.alpha, size=size, bandwidth="8Gbps").time
 
     found = together(options, work)
     assert time(found[0]) <= min(map(time, product(*options)))  # less where data are spread over phases
-    assert any(not any(one.moved.changes for one in chosen) for chosen in found)
+    assert any(not any(one.moved.switching.changes for one in chosen) for chosen in found)
 
 
 @pytest.mark.parametrize("delay", ["500ns", "1us"])

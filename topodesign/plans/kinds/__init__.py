@@ -22,9 +22,9 @@ KINDS = {
     "orbitrounds": "topodesign.plans.kinds.steps:OfOrbits",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
     "timed": "topodesign.plans.kinds.times:OfTimed",
-    "routed": "topodesign.plans.kinds.steps:OfRouted",
+    "routed": "topodesign.plans.kinds.flows:OfFlow",
     "together": "topodesign.plans.kinds.times:OfTogether",
-    "phases": "topodesign.plans.kinds.steps:OfPhases",
+    "phases": "topodesign.plans.kinds.flows:OfFlow",
     "stages": "topodesign.plans.kinds.pipelines:OfStages",
 }
 """The kinds by name: where their protocol is, which is loaded when a plan of the kind is met."""

@@ -20,9 +20,10 @@ from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Routed
 from topodesign.plans.time.chunked import PipelineSimulation
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -121,7 +122,7 @@ class Contender(Declared):
     @property
     def passing(self) -> bool:
         """Whether messages of its plan pass through nodes."""
-        return self.plan is not None and isinstance(self.plan.movement, Routed)
+        return self.plan is not None and self.plan.kind == "routed"
 
     def wires(self, degree: int | None) -> Wires:
         """Return its links for prices of training steps, if its nodes have so many ports."""
@@ -285,8 +286,9 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     if not verdict.ok:
         raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
     claim = plan.claim
-    if isinstance(plan.movement, Routed) and ports is not None:
-        steps = zip(plan.movement.longest, plan.movement.factors, strict=True)
+    if isinstance(plan.movement, Flow) and plan.movement.routes is not None and ports is not None:
+        costs = step_costs(plan.movement)
+        steps = zip(costs.longest, costs.factors, strict=True)
         return Timing(tuple(Phase(1, 1, links, factor * ports) for links, factor in steps))
     if kind_of(plan).pace == "steps" and ports is not None:
         return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))

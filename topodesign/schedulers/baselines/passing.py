@@ -1,4 +1,4 @@
-"""Schemes for tori whose messages pass through nodes, as plans of routed rounds.
+"""Schemes for tori whose messages pass through nodes, as sends over routes.
 
 Which node sends to which is in ``torus_schemes``. On tori, hypercubes and rings messages go along the sides, the nearer
 way round, and half of each block both ways where both are as near. Elsewhere nodes are a ring in the order of their
@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import ranges
 from topodesign.base.errors import DisconnectedError, InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.kinds.steps import after
+from topodesign.plans.flow import Flow, Routes
+from topodesign.plans.flow_ops import concatenate, reverse
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Routed
 from topodesign.plans.rounds_ops import check_rows
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.baselines.torus_schemes import SCHEMES, Grid, Parts, Send, grid_of
@@ -134,7 +136,7 @@ def _check(topology: Topology, name: str) -> None:
         raise InfeasibleError(f"two nodes are neighbours, and need no {name}")
 
 
-def _spreading(topology: Topology, collective: Collective, name: str) -> Routed:
+def _spreading(topology: Topology, collective: Collective, name: str) -> Flow:
     """Return an allgather or a broadcast by a scheme."""
     _check(topology, name)
     grid = grid_of(topology)
@@ -155,49 +157,50 @@ def _spreading(topology: Topology, collective: Collective, name: str) -> Routed:
         ways += [way[way >= 0] for way in moved.leg.way[used]]
         check_rows(sum(len(one[0]) for one in rows))
     step, route, block, lo_, hi_ = (np.concatenate(one).astype(np.int64) for one in zip(*rows, strict=True))
-    start, hop = _cut(ways)
-    steps = max(map(len, parts))
-    return Routed(collective, topology, 2 * len(parts), steps, 0, step, route, block, lo_, hi_, start, hop)
+    return _over_ways((collective, topology, 2 * len(parts)), (block, lo_, hi_), step, ways, route)
 
 
-def _cut(ways: list[IntArray]) -> tuple[IntArray, IntArray]:
-    start = np.concatenate(([0], np.cumsum([len(way) for way in ways]))).astype(np.int64)
-    return start, np.concatenate(ways).astype(np.int64)
+def _over_ways(
+    head: tuple[Collective, Topology, int],
+    what: tuple[IntArray, IntArray, IntArray],
+    step: IntArray,
+    ways: list[IntArray],
+    route: IntArray,
+) -> Flow:
+    """Return sends, each in a step and over the way with a number.
+
+    ``head`` are collective, topology and units, ``what`` are block, first unit and unit after the last.
+    """
+    length = np.array([len(way) for way in ways])
+    hop = np.concatenate(ways).astype(np.int64)
+    _, at = ranges((np.cumsum(length) - length)[route], length[route])
+    start = np.concatenate(([0], np.cumsum(length[route])))
+    routes = Routes(np.arange(len(route)), np.ones(len(route), dtype=np.int64), start, hop[at])
+    src, dst = routes.hop[start[:-1]], routes.hop[start[1:] - 1]
+    sends = np.arange(len(route)), src, dst, step - 1, step, np.zeros(len(route), dtype=np.int8)
+    collective, topology, units = head
+    return Flow(collective, topology, "steps", units, *what, *sends, steps=int(step.max()), routes=routes)
 
 
-def _reversed(moved: Routed, topology: Topology) -> Routed:
-    """Return the dual, backwards in time, on the transpose of its topology."""
-    start = moved.hop_start
-    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    hop = moved.hop[start[owner] + start[owner + 1] - 1 - np.arange(len(moved.hop))]
-    return moved.having(
-        collective=moved.collective.dual,
-        topology=topology,
-        reduce_steps=moved.steps,
-        step=moved.steps + 1 - moved.step,
-        hop=hop,
-    )
-
-
-def _movement(topology: Topology, collective: Collective, name: str) -> Routed:
+def _movement(topology: Topology, collective: Collective, name: str) -> Flow:
     if collective.like(ALLGATHER, BROADCAST):
         return _spreading(topology, collective, name)
     there = topology if topology.is_duplex else topology.transpose()
-    return _reversed(_spreading(there, collective.dual, name), topology)
+    return reverse(_spreading(there, collective.dual, name), topology)
 
 
 def _scheme(name: str, collectives: tuple[Collective, ...]) -> Method:
     def make(request: Request) -> list[Plan]:
         collective = request.collective.at(request.root_number)
         halves = [_movement(request.topology, part, name) for part in collective.parts]
-        return [_planned(request.topology, halves[0] if len(halves) == 1 else after(*halves), name)]
+        return [_planned(request.topology, halves[0] if len(halves) == 1 else concatenate(*halves), name)]
 
     options = frozenset({"root"}) if BROADCAST in collectives else frozenset()
     return Method(name, options, collectives, make, movement="routed", auto=False)
 
 
-def _planned(topology: Topology, moved: Routed, name: str) -> Plan:
-    return Plan(topology, moved, moved.claim, generator={"method": name})
+def _planned(topology: Topology, moved: Flow, name: str) -> Plan:
+    return Plan(topology, moved, flow_claim(moved), generator={"method": name})
 
 
 def _in_order(request: Request) -> list[Plan]:
@@ -221,9 +224,7 @@ def _in_order(request: Request) -> list[Plan]:
                 rows += [(len(ways), block, 0, 1), (len(ways) + 1, block, 1, 2)]
                 ways += [one, other]
     route, block, lo, hi = (column.copy() for column in np.array(rows, dtype=np.int64).T)
-    start, hop = _cut(ways)
-    step = np.ones(len(route), dtype=np.int64)
-    moved = Routed(ALL_TO_ALL, topology, 2, 1, 0, step, route, block, lo, hi, start, hop)
+    moved = _over_ways((ALL_TO_ALL, topology, 2), (block, lo, hi), np.ones_like(route), ways, route)
     return [_planned(topology, moved, "dimension-order")]
 
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import cost_of
+from topodesign.plans.measure import flow_claim, step_costs
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.circuits.sequence import (
     Sequence,
@@ -58,27 +59,24 @@ class Option:
     plan: Plan
 
     @cached_property
-    def moved(self) -> Phases:
+    def moved(self) -> Flow:
         """What moves in it."""
-        return self.plan.moving(Phases)
+        return self.plan.flow
 
     @cached_property
     def middle(self) -> int:
         """The topology with which what adds ends, or what copies begins."""
-        return int(self.moved.phase_of(np.array([max(1, self.moved.reduce_steps)]))[0])
+        return int(self.moved.switching.phase_of(np.array([max(1, self.moved.reduce_steps)]))[0])
 
     @cached_property
     def halves(self) -> tuple[Half, Half]:
         """What adds, and what copies."""
-        moved = self.moved
         found: tuple[Half, Half] = [], []
-        now, rounds = moved.phase_of(np.arange(1, moved.steps + 1)).tolist(), moved.rounds
-        for step, phase in enumerate(now, 1):
-            graph = moved.topology_of(phase)
-            cost = cost_of(graph, rounds.rows(rounds.step == step)).bandwidth
-            half = found[step > moved.reduce_steps]
+        now = self.moved.switching.phase_of(np.arange(1, self.moved.steps + 1)).tolist()
+        for step, (phase, cost) in enumerate(zip(now, step_costs(self.moved).factors, strict=True), 1):
+            half = found[step > self.moved.reduce_steps]
             half += [[] for _ in range(abs(phase - self.middle) + 1 - len(half))]
-            half[abs(phase - self.middle)].append(cost * Fraction(moved.ports, max(1, graph.degree)))
+            half[abs(phase - self.middle)].append(cost)
         for one in found[0]:
             one.reverse()
         return found
@@ -86,10 +84,10 @@ class Option:
 
 def in_turn(one: Option, degree: int) -> Option | None:
     """Return the plan of half the ports on two planes of so many: phases take turns, so one moves while one sends."""
-    kind = kind_of(one.plan)
-    if not kind.changes:
+    circuits = one.moved.switching
+    if not circuits.changes:
         return None
-    plan = on_ports(kind.plan, degree, kind.moved.phase % 2 * (degree // 2))
+    plan = on_ports(one.plan, degree, circuits.phase % 2 * (degree // 2))
     return option(f"planes in turn, {one.name}", one.source, plan)
 
 
@@ -100,9 +98,10 @@ def option(name: str, source: str, plan: Plan) -> Option:
 
 def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
     """Return a plan of fewer ports on nodes of so many, every circuit so many ports further."""
-    ports = {name: getattr(plan.movement, name) + shift for name in ("src_port", "dst_port")}
-    other = replace(plan, movement=plan.movement.having(ports=degree, **ports))
-    return replace(other, claim=dict(kind_of(other).measures()))
+    circuits = plan.flow.switching
+    ports = circuits.src_port + shift, circuits.dst_port + shift
+    moved = replace(plan.flow, circuits=circuits._replace(ports=degree, src_port=ports[0], dst_port=ports[1]))
+    return replace(plan, movement=moved, claim=flow_claim(moved))
 
 
 def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
@@ -149,14 +148,12 @@ def copying(collective: Collective) -> Collective:
     return ALL_TO_ALL if collective.pairwise else ALLGATHER
 
 
-def beside(plan: Plan, collective: Collective) -> Plan | None:
+def beside(plan: Plan, collective: Collective) -> Plan:
     """Return the plan of a node more over pairs: it gives node 0 its blocks first, and gets from it all others last.
 
     ``plan`` is an all-to-all or allgather; what is done in it with the blocks of node 0 is done with the new ones, too.
     """
-    moved = plan.movement
-    if not isinstance(moved, Phases):
-        return None
+    moved, before = rounds_of_flow(plan.flow), plan.flow.switching
     more, nodes, last = moved.nodes, moved.nodes + 1, moved.steps + 2
     others, step, whole = np.arange(more), moved.step + 1, (0, moved.units)
     if collective.pairwise:
@@ -175,8 +172,8 @@ def beside(plan: Plan, collective: Collective) -> Plan | None:
         rows.append((at * one, src * one, (more - src) * one, some, whole[0] * one, whole[1] * one))
     rounds = assemble(copying(collective), nodes, moved.units, last, rows)
     pair = np.array([[0, 0, more, 0], [more, 0, 0, 0]], dtype=np.int64)
-    circuits = [pair, *(moved.circuits_of(phase) for phase in range(moved.changes + 1)), pair]
-    counts = np.array([1, *np.diff([*moved.first_step, moved.steps + 1]), 1], dtype=np.int64)
+    circuits = [pair, *(before.rows(phase) for phase in range(before.changes + 1)), pair]
+    counts = np.array([1, *np.diff([*before.first_step, moved.steps + 1]), 1], dtype=np.int64)
     turned = rounds if collective.reduces else None
     method = str(plan.generator.get("method", ""))
     return forth_and_back(rounds, turned, circuits, counts, 1, collective=collective, duplex=True, method=method)

@@ -33,7 +33,6 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups
 from topodesign.fabrics.options import GroupOptions
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.bounds import Room, Work, bound
 from topodesign.schedulers.circuits.published import Option
@@ -161,19 +160,20 @@ class Reconfiguration(Result):
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The topologies of the fastest plan."""
-        moved = self.plan.moving(Phases)
+        moved, circuits = self.plan.flow, self.plan.flow.switching
         found, before = [], set[tuple[int, ...]]()
-        ends = [*moved.first_step.tolist()[1:], moved.steps + 1]
-        for number, (first, end) in enumerate(zip(moved.first_step.tolist(), ends, strict=True)):
-            now = set(map(tuple, moved.circuits_of(number).tolist()))
+        ends = [*circuits.begin.tolist()[1:], moved.steps]
+        for number, (first, end) in enumerate(zip(circuits.begin.tolist(), ends, strict=True)):
+            now = set(map(tuple, circuits.rows(number).tolist()))
             found.append(Phase(number, end - first, len(now), len(now - before)))
             before = now
         return tuple(found)
 
     def write_circuits(self, directory: str | Path) -> Path:
         """Write the links of every phase of the fastest plan, ``phase_0.csv`` and so on, into a new directory."""
-        moved, where = self.plan.moving(Phases), as_path(directory)
-        links = {f"phase_{one.number}.csv": write_links(moved.topology_of(one.number), "csv") for one in self.phases}
+        circuits, where = self.plan.flow.switching, as_path(directory)
+        graphs = {one.number: circuits.links(one.number, self.nodes) for one in self.phases}
+        links = {f"phase_{number}.csv": write_links(graph, "csv") for number, graph in graphs.items()}
         write_directory(where, dict(links))
         return where
 
@@ -280,7 +280,8 @@ def reconfigure(
     least, topologies = bound(rooms, what, work, moving=moving)
 
     def timed(one: Option) -> Contender:
-        now = replace(one.plan, movement=one.plan.movement.having(delay=work.delay, moving=moving))
+        circuits = one.moved.switching._replace(delay=work.delay, moving=moving)
+        now = replace(one.plan, movement=replace(one.moved, circuits=circuits))
         if moving:
             time = simulate(now, alpha=work.alpha, size=amount, bandwidth=rate).time
         else:  # which is the same, and quicker; tests hold one against the other

@@ -15,14 +15,17 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
+from topodesign.plans.flow import Circuits, Flow
+from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases, Rounds
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce, assemble, reverse
 from topodesign.schedulers.circuits import kernels
 from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray, Topology
 
-Circuits = list[IntArray]
+PhaseRows = list[IntArray]
 """For every phase rows of node, its port, other node, its port."""
 
 
@@ -56,7 +59,7 @@ class Sequence:
         """Return the sequence whose circuits are these turned round."""
         return replace(self, ports=self.group.inverses()[self.ports])
 
-    def circuits(self) -> Circuits:
+    def circuits(self) -> PhaseRows:
         """Return the circuits; the two ends of a duplex one are the ports of an element and of its inverse."""
         nodes, inverse = np.arange(self.group.order), self.group.inverses()
         found = []
@@ -204,15 +207,18 @@ def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[in
 
 
 def plan_of(
-    rounds: Rounds, circuits: Circuits, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
+    rounds: Rounds, circuits: PhaseRows, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
 ) -> Plan:
     """Return the plan of rounds over circuits, with no delay yet, and what it costs as its claim."""
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  the kinds load what moves in them
-
     first = np.concatenate(([1], 1 + np.cumsum(counts)[:-1]))
-    moved = Phases.of(rounds, circuits, first, ports=ports, duplex=duplex)
-    plan = Plan(moved.union(), moved, generator={"method": method}, notes=(note,) if note else ())
-    return replace(plan, claim=dict(kind_of(plan).measures()))
+    changing = Circuits.of(circuits, first, ports=ports, duplex=duplex)
+    moved = over_circuits(rounds, changing)
+    return Plan(moved.place, moved, flow_claim(moved), generator={"method": method}, notes=(note,) if note else ())
+
+
+def over_circuits(rounds: Rounds, circuits: Circuits) -> Flow:
+    """Return rounds over circuits that change, on all links that there are at some time."""
+    return flow_of_rounds(circuits.union(rounds.nodes), rounds, circuits=circuits)
 
 
 def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | None:
@@ -232,7 +238,7 @@ def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | Non
 def forth_and_back(
     forth: Rounds,
     back: Rounds | None,
-    circuits: Circuits,
+    circuits: PhaseRows,
     counts: IntArray,
     ports: int,
     *,

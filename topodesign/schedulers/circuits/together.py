@@ -18,14 +18,16 @@ from itertools import accumulate, pairwise, product, zip_longest
 import numpy as np
 
 from topodesign.collectives import Collective
+from topodesign.plans.flow import Circuits
+from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.group_ops import alongside, carried_over
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases, Rounds
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble
 from topodesign.schedulers.circuits.bounds import Room, Work
 from topodesign.schedulers.circuits.published import Half, Option, in_turn, published
-from topodesign.schedulers.circuits.sequence import right
+from topodesign.schedulers.circuits.sequence import over_circuits, right
 from topodesign.topology.topology import IntArray
 
 _MOST_WAYS = 4096  # to choose a plan for each size that are tried
@@ -59,7 +61,7 @@ def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Opti
         few = [sorted(some, key=lambda one: time([one]))[:most] for some in among]
         return [min(product(*few), key=time)] if all(few) else []
 
-    found = fastest(options) + fastest([[one for one in some if not one.moved.changes] for some in options])
+    found = fastest(options) + fastest([[one for one in some if not one.moved.switching.changes] for some in options])
     by_name = [{one.name: one for one in some} for some in options]
     found += [tuple(some[name] for some in by_name) for name in by_name[0] if all(name in some for some in by_name)]
     every = {tuple(map(id, one)): one for one in found}.values()
@@ -106,14 +108,18 @@ def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Opt
     ``shares``: of every unit, what is sent each time: for the phases of one topology, outwards, those of its turns.
     """
     each = [share for some in shares for share in some]
-    moved, parts = one.moved, math.lcm(*(share.denominator for share in each))
-    outer = moved.changes if half else 0
-    begin = max(int(moved.first_step[outer]), moved.reduce_steps + 1 if half else 1)
-    last = moved.steps if half else min([moved.reduce_steps, *(int(first) - 1 for first in moved.first_step[1:2])])
+    moved, before, parts = (
+        rounds_of_flow(one.moved),
+        one.moved.switching,
+        math.lcm(*(share.denominator for share in each)),
+    )
+    outer = before.changes if half else 0
+    begin = max(int(before.first_step[outer]), moved.reduce_steps + 1 if half else 1)
+    last = moved.steps if half else min([moved.reduce_steps, *(int(first) - 1 for first in before.first_step[1:2])])
     length, more = last + 1 - begin, len(each) - 1
     mine = (moved.step >= begin) & (moved.step <= last)
     later = 0 if half else more * length  # by which all others move back
-    old = moved.rounds.rows(~mine)
+    old = moved.rows(~mine)
     rows: list[Part] = [(old.step + later, old.src, old.dst, old.block, old.lo * parts, old.hi * parts)]
     count = (moved.hi - moved.lo)[mine]
     unit = np.concatenate([np.arange(lo, hi) for lo, hi in zip(moved.lo[mine], moved.hi[mine], strict=True)])
@@ -124,17 +130,18 @@ def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Opt
         rows.append((step, src, dst, block, unit * parts + lo, unit * parts + hi))
     made = assemble(moved.collective, moved.nodes, moved.units * parts, moved.steps + more * length, rows)
     made = made.having(reduce_steps=moved.reduce_steps + later)
-    circuits = [moved.circuits_of(phase) for phase in range(moved.changes + 1)]
-    again = [moved.circuits_of(outer)] * (len(shares) - 1)
+    circuits = [before.rows(phase) for phase in range(before.changes + 1)]
+    again = [before.rows(outer)] * (len(shares) - 1)
     turns = length * np.cumsum([len(some) for some in shares])  # steps up to the end of each phase, outwards
     if half:
-        circuits, first = circuits + again, np.append(moved.first_step, begin + turns[:-1])
+        circuits, first = circuits + again, np.append(before.first_step, begin + turns[:-1])
     else:
         new = 1 + int(turns[-1]) - turns[::-1]  # first steps, the outermost first
-        circuits, first = again + circuits, np.append(new, moved.first_step[1:] + later)
-    movement = Phases.of(made, circuits, first, ports=moved.ports, duplex=moved.duplex)
-    plan = replace(one.plan, movement=movement)
-    return Option(one.name, one.source, right(replace(plan, claim=dict(kind_of(plan).measures()))))
+        circuits, first = again + circuits, np.append(new, before.first_step[1:] + later)
+    changing = Circuits.of(circuits, first, ports=before.ports, duplex=before.duplex)
+    other = over_circuits(made, changing)
+    plan = replace(one.plan, place=other.place, movement=other, claim=flow_claim(other))
+    return Option(one.name, one.source, right(plan))
 
 
 def all_in_groups(
@@ -168,7 +175,7 @@ def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> P
     rounds: list[Rounds] = []
     circuits: list[list[IntArray]] = [[] for _ in range(sum(topologies) - 1)]
     for team, one in zip((alone.group or () for alone in collective.single), chosen, strict=True):
-        moved, step = one.moved, [0]
+        moved, changing, step = rounds_of_flow(one.moved), one.moved.switching, [0]
         for half, sign in ((0, -1), (1, 1)):
             own = [
                 before[half][phase] + at
@@ -177,21 +184,18 @@ def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> P
             ]
             step += [adding + at for at in own] if sign > 0 else [adding + 1 - at for at in reversed(own)]
         now = np.array(step, dtype=np.int32)[moved.step]
-        own_rounds = moved.rounds.having(steps=adding + sum(counts[1]), reduce_steps=adding, step=now)
+        own_rounds = moved.having(steps=adding + sum(counts[1]), reduce_steps=adding, step=now)
         rounds.append(carried_over(own_rounds, team, nodes))
         names = np.array(team)
         for number, rows in enumerate(circuits):
             phase = one.middle + number - (topologies[0] - 1)
-            some = moved.circuits_of(min(max(0, phase), moved.changes))
+            some = changing.rows(min(max(0, phase), changing.changes))
             some[:, ::2] = names[some[:, ::2]]
             rows.append(some)
     lengths = [*counts[0][:0:-1], sum(some[0] for some in counts if some), *counts[1][1:]]
-    movement = Phases.of(
-        alongside(rounds, collective),
-        [np.concatenate(rows) for rows in circuits],
-        np.cumsum([1, *lengths[:-1]]),
-        ports=chosen[0].moved.ports,
-        duplex=chosen[0].moved.duplex,
-    )
-    other = replace(chosen[0].plan, place=movement.union(), movement=movement, spec=None)
-    return right(replace(other, claim=dict(kind_of(other).measures())))
+    first = chosen[0].moved.switching
+    changes = [np.concatenate(rows) for rows in circuits]
+    changing = Circuits.of(changes, np.cumsum([1, *lengths[:-1]]), ports=first.ports, duplex=first.duplex)
+    movement = over_circuits(alongside(rounds, collective), changing)
+    claim = flow_claim(movement)
+    return right(replace(chosen[0].plan, place=movement.place, movement=movement, spec=None, claim=claim))

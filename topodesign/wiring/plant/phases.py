@@ -22,11 +22,12 @@ from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.progress import Progress, each
 from topodesign.base.records import Table
+from topodesign.plans.flow import Circuits
+from topodesign.plans.flow_ops import rounds_of_flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Phases
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.circuits.reconfigure import Contender, Reconfiguration, claimed
-from topodesign.schedulers.circuits.sequence import Circuits, right
+from topodesign.schedulers.circuits.sequence import PhaseRows, over_circuits, right
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.inventory.devices import Fixed
@@ -163,7 +164,7 @@ def carry_phases(
         if carried and (one.changes or not all(other.changes for other, _ in carried)):
             continue
         try:
-            wirings = _wired(one.plan.moving(Phases), plant)
+            wirings = _wired(one.plan.flow.switching, plant)
         except InfeasibleError as error:
             refused += [] if carried else [NotCarried(one.name, one.time, str(error))]
             continue
@@ -199,9 +200,9 @@ def _with_ports(plant: Plant) -> Plant:
     return replace(plant, inventory=replace(plant.inventory, cabling=tuple(kept)), fixed=tuple(kept))
 
 
-def _wired(moved: Phases, plant: Plant) -> tuple[WiringPlan, ...]:
+def _wired(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
     """Return the wiring of every phase, with the same hosts, each with few moves from the one before."""
-    graphs = [moved.topology_of(number) for number in range(moved.changes + 1)]
+    graphs = [circuits.links(number, len(plant.hosts)) for number in range(circuits.changes + 1)]
     for number, graph in enumerate(graphs):
         if (reason := why_not(graph, plant, lambda: None)) is not None:
             raise InfeasibleError(f"phase {number}: {reason}")
@@ -243,14 +244,15 @@ def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, fou
     for end in plant.fixed:
         port[end] = count[end.host]
         count[end.host] += 1
-    circuits: Circuits = []
+    circuits: PhaseRows = []
     for wiring in wirings:
         rows = [(c.link[0], port[c.a], c.link[1], port[c.b]) for c in wiring.connects]
         rows += [(v, q, u, p) for u, p, v, q in rows] if plant.duplex else []
         circuits.append(np.array(rows, dtype=np.int64).reshape(-1, 4))
-    moved = one.plan.moving(Phases)
-    how = {name: getattr(moved, name) for name in ("ports", "delay", "moving", "duplex")}
-    plan: Plan = right(replace(one.plan, movement=Phases.of(moved.rounds, circuits, moved.first_step, **how)), one.name)
+    before = one.plan.flow.switching
+    how: Any = {name: getattr(before, name) for name in ("ports", "delay", "moving", "duplex")}
+    moved = over_circuits(rounds_of_flow(one.plan.flow), Circuits.of(circuits, before.first_step, **how))
+    plan: Plan = right(replace(one.plan, place=moved.place, movement=moved), one.name)
     work = found.work
     time = simulate(plan, alpha=work.alpha, size=found.size, bandwidth=found.bandwidth).time
     return replace(one, plan=plan, time=time)

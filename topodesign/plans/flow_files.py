@@ -1,0 +1,153 @@
+"""Flows in plan files: an object of the header, and columns.
+
+A flow is an object with these fields, and a column is ``NAME.npy``:
+
+``model``, ``units``, ``steps``, ``pieces``, ``sends``
+    The timing model (``steps``, ``chunks`` or ``clock``), units of a block, how many steps, and how many of each.
+``left_out``
+    Names of columns that are as expected, and are not in the file: send i carries piece i (``piece``), ends one after
+    its start (``end``), and is of movement 0 (``part``).
+``routes``
+    Null, or an object of ``routes`` and ``hops``, how many.
+``circuits``
+    Null, or an object of ``ports``, ``delay`` ("p/q", seconds), ``moving``, ``duplex``, ``phases`` and ``circuits``.
+
+Columns: of every piece ``block lo hi``, of every send ``piece src dst start end part``; of routes ``route_send
+route_weight hop_start hop``; of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst dst_port``.
+:mod:`topodesign.plans.flow` says what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import FileFormatError
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, read_column, read_flag, read_fraction, read_integer
+from topodesign.plans.flow import MAX_PORTS, PIECES, SENDS, Circuits, Flow, Routes
+from topodesign.plans.movement import MAX_STEPS
+from topodesign.topology.topology import Topology
+
+_FIELDS = ("model", "units", "steps", "pieces", "sends", "left_out", "routes", "circuits")
+_ROUTES = {"route_send": "send", "route_weight": "weight", "hop_start": "hop_start", "hop": "hop"}
+_CIRCUITS = {
+    "begin": "begin",
+    "phase": "phase",
+    "circuit_src": "src",
+    "src_port": "src_port",
+    "circuit_dst": "dst",
+    "dst_port": "dst_port",
+}
+_HOW = {"routes": ("routes", "hops"), "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits")}
+_NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
+    "src": np.int32,
+    "dst": np.int32,
+    "block": np.int32,
+    "piece": np.int32,
+    "part": np.int8,
+}
+
+
+def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what the header says of a flow, and its columns by name."""
+    expected = _expected(len(flow), flow.start)
+    left_out = [name for name, column in expected.items() if np.array_equal(getattr(flow, name), column)]
+    columns = {name: getattr(flow, name) for name in (*PIECES, *SENDS) if name not in left_out}
+    routes, circuits = flow.routes, flow.circuits
+    header: dict[str, Any] = {
+        "model": flow.model,
+        "units": flow.units,
+        "steps": flow.steps,
+        "pieces": len(flow.block),
+        "sends": len(flow),
+        "left_out": left_out,
+        "routes": None,
+        "circuits": None,
+    }
+    if routes is not None:
+        header["routes"] = {"routes": len(routes.send), "hops": len(routes.hop)}
+        columns |= {name: getattr(routes, own) for name, own in _ROUTES.items()}
+    if circuits is not None:
+        how = (
+            circuits.ports,
+            str(circuits.delay),
+            circuits.moving,
+            circuits.duplex,
+            len(circuits.begin),
+            len(circuits.src),
+        )
+        header["circuits"] = dict(zip(_HOW["circuits"], how, strict=True))
+        columns |= {name: getattr(circuits, own) for name, own in _CIRCUITS.items()}
+    return header, columns
+
+
+def column_names(header: Mapping[str, Any]) -> list[str]:
+    """Return the names of the columns that a file with this header has."""
+    left_out = header.get("left_out")
+    if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
+        raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
+    names = [name for name in (*PIECES, *SENDS) if name not in left_out]
+    for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
+        names += more if header.get(name) is not None else ()
+    return names
+
+
+def read_flow(archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective) -> Flow:
+    """Return the flow of a file; its form is checked."""
+    check_fields(header, _FIELDS, "'flow' in header.json")
+    if header.get("model") != "steps":
+        raise FileFormatError("'model' in header.json must be steps")
+    pieces, sends = (read_integer(header, name, 0, MAX_ROWS) for name in ("pieces", "sends"))
+    rows = dict.fromkeys(PIECES, pieces) | dict.fromkeys(SENDS, sends)
+    own = [name for name in column_names(header) if name in rows]
+    columns: dict[str, Any] = {
+        name: read_column(archive, name, rows[name], _NARROW.get(name, np.int64)) for name in own
+    }
+    columns = _expected(sends, columns["start"]) | columns
+    more: dict[str, Any] = {}
+    if header.get("routes") is not None:
+        asked = _object(header, "routes")
+        routes, hops = (read_integer(asked, name, 0, MAX_ROWS) for name in _HOW["routes"])
+        lengths = {"hop_start": routes + 1, "hop": hops}
+        ways: dict[str, Any] = {
+            own: read_column(archive, name, lengths.get(name, routes), np.int64) for name, own in _ROUTES.items()
+        }
+        more["routes"] = Routes(**ways)
+    if header.get("circuits") is not None:
+        asked = _object(header, "circuits")
+        phases, count = (read_integer(asked, name, 0, MAX_ROWS) for name in ("phases", "circuits"))
+        read: dict[str, Any] = {
+            own: read_column(archive, name, phases if name == "begin" else count, np.int64)
+            for name, own in _CIRCUITS.items()
+        }
+        delay = read_fraction(asked, "delay", positive=False)
+        flags = read_flag(asked, "moving"), read_flag(asked, "duplex")
+        more["circuits"] = Circuits(read_integer(asked, "ports", 1, MAX_PORTS), delay, *flags, **read)
+    units, steps = read_integer(header, "units", 1, MAX_INTEGER), read_integer(header, "steps", 0, MAX_STEPS)
+    return Flow(collective, place, "steps", units, **columns, steps=steps, **more)
+
+
+def _expected(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns that are left out where they are these."""
+    return {"piece": np.arange(sends, dtype=np.int32), "end": start + 1, "part": np.zeros(sends, dtype=np.int8)}
+
+
+def _object(header: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = header[name]
+    if not isinstance(value, dict):
+        raise FileFormatError(f"'{name}' in header.json must be an object or null")
+    check_fields(value, _HOW[name], f"'{name}' in header.json")
+    return value
+
+
+def check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Raise FileFormatError if an object of the header has fields that it should not have."""
+    unknown = sorted(record.keys() - set(known))
+    if unknown:
+        raise FileFormatError(f"{where} has the unknown field '{unknown[0][:50]}'")
