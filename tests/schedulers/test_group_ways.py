@@ -36,6 +36,9 @@ def test_no_way_is_below_the_exact_price_nor_that_below_the_bound(place: str, gr
     most = max(int(links.out_ports[node]) for node in wires.fabric.compute)
     seconds = exact.bandwidth / (wires.fabric.unit * most)
     assert found.bound(Fraction(1)) <= seconds <= found.best(Fraction(1)).seconds(Fraction(1))
+    for size in (Fraction(0), Fraction(1, 10), Fraction(1), Fraction(100)):  # ways that cannot be best stay out
+        assert found.best(size).seconds(size) == min(way.seconds(size) for way in found.each)
+    assert all(way.least_rate <= way.rate for way in (*found.each, found.least))
     if collective == "all-to-all":
         assert found.best(Fraction(1)).rate == seconds == found.least.rate
 

@@ -10,15 +10,14 @@ who send in it. These are prices of flows; a plan needs whole chunks and may tak
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.latency import Latency
 from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Fabric
@@ -37,16 +36,37 @@ _MOST_INSIDE = 32  # members of a group up to which trees inside it are looked f
 _HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
 
 
-class Way(NamedTuple):
-    """A way to do a collective."""
+@dataclass(frozen=True)
+class Way:
+    """A way to do a collective, whose rate is worked out where it may be the best.
+
+    * ``latency``: seconds, whatever the size.
+    * ``least_rate``: seconds for each byte of M that it does not go below.
+    * ``find_rate``: returns those that it takes.
+    """
 
     name: str
-    latency: Fraction  # seconds, whatever the size
-    rate: Fraction  # seconds for each byte of M
+    latency: Fraction
+    least_rate: Fraction
+    find_rate: Callable[[], Fraction] = field(repr=False, compare=False)
+
+    @classmethod
+    def of_rate(cls, name: str, latency: Fraction, rate: Fraction) -> Way:
+        """Return a way whose rate is known."""
+        return cls(name, latency, rate, lambda: rate)
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """Seconds for each byte of M."""
+        return self.find_rate()
 
     def seconds(self, size: Fraction) -> Fraction:
         """Return how long it takes for so many bytes."""
         return self.latency + self.rate * size
+
+    def least_seconds(self, size: Fraction) -> Fraction:
+        """Return seconds that it does not go below."""
+        return self.latency + self.least_rate * size
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +77,20 @@ class Ways:
     least: Way  # a latency and seconds for each byte that are both undercut by nothing
 
     def best(self, size: Fraction) -> Way:
-        """Return the fastest for a size."""
-        return min(self.each, key=lambda way: way.seconds(size))
+        """Return the fastest for a size, the first of several; rates of those that cannot be it stay unknown."""
+        ahead: tuple[Fraction, int] | None = None
+        for place in sorted(range(len(self.each)), key=lambda place: self.each[place].least_seconds(size)):
+            if ahead is not None and self.each[place].least_seconds(size) > ahead[0]:
+                break
+            own = self.each[place].seconds(size), place
+            ahead = own if ahead is None else min(ahead, own)
+        if ahead is None:
+            raise ParameterError("there is no way to do a collective")
+        return self.each[ahead[1]]
+
+    def least_seconds(self, size: Fraction) -> Fraction:
+        """Return seconds that none of these ways goes below; rates stay unknown."""
+        return min(way.least_seconds(size) for way in self.each)
 
     def bound(self, size: Fraction) -> Fraction:
         """Return seconds that nothing undercuts."""
@@ -99,6 +131,10 @@ class Wires:
 
     def step(self, pairs: Sequence[tuple[int, int]], starts: int = 1) -> Fraction:
         """Return the latency of a step in which these send, the farthest of whom count."""
+        for u, v in pairs:
+            if self.apart[u, v] < 0:
+                names = self.fabric.names
+                raise InfeasibleError(f"{names[v]} cannot be reached from {names[u]}")
         messages, switches = max(divmod(int(self.apart[u, v]), self.fabric.topology.nodes + 1) for u, v in pairs)
         once = self.latency.of_step(1, 0) * messages + switches * self.latency.hop
         return once + (max(starts, 1) - 1) * self.latency.gap
@@ -122,6 +158,14 @@ class Wires:
     def load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
         """Return the seconds that a byte of each pair takes."""
         return self.flow(kind, groups).time / self.fabric.unit
+
+    def least_load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
+        """Return seconds that it takes at least: what all goes over at least, over all links; 0 over switches."""
+        links = self.fabric.topology
+        if links.switches:
+            return Fraction(0)
+        far = sum(int(self.apart[u, v]) // (links.nodes + 1) for group in groups for u, v in _pairs(kind, group))
+        return Fraction(far, int(links.capacity[links.src != links.dst].sum())) / self.fabric.unit
 
 
 def _pairs(kind: str, group: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -151,24 +195,30 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
     messages = many - 1 if kind == "direct" else 1
     starts = max(wires.starts(group[0], messages) for group in those)
     part = Fraction(1) if kind == "send" else Fraction(1, 2 if kind == "exchange" else many)
-    direct = Way(kind, halves * wires.step(far, starts), halves * part * wires.load(kind, those))
     least = wires.step(far)
-    if collective in {"all-to-all", "send"}:
-        floor = wires.flow(kind, those).bound / wires.fabric.unit * part
-    else:
-        floor = _floor(
-            wires.fabric, halves, [(group[0], group[-1]) if kind == "exchange" else group for group in those]
-        )
-    each = [direct]
+    floor = Fraction(0)
+    if collective not in {"all-to-all", "send"}:
+        ends = [(group[0], group[-1]) if kind == "exchange" else group for group in those]
+        floor = _floor(wires.fabric, halves, ends)
+
+    def routed(name: str, latency: Fraction, share: Fraction, kind: str, members: tuple[tuple[int, ...], ...]) -> Way:
+        """Return a way that sends a share of the data between pairs."""
+        low = max(floor, share * wires.least_load(kind, members))
+        return Way(name, latency, low, lambda: share * wires.load(kind, members))
+
+    each = [routed(kind, halves * wires.step(far, starts), halves * part, kind, those)]
     if kind == "direct" and many == len(wires.fabric.compute):
         each += _known(wires, collective, least)
     if kind == "direct" and collective != "all-to-all" and many > 2:
         rings = tuple(_in_ring(wires, group) for group in those)
         step = wires.step([pair for group in rings for pair in _pairs("ring", group)])
-        load = wires.load("ring", rings) * Fraction(many - 1, 2 * many)
-        each.append(Way("ring", halves * (many - 1) * step, halves * load))
+        share = halves * Fraction(many - 1, 2 * many)
+        each.append(routed("ring", halves * (many - 1) * step, share, "ring", rings))
         each += _inner_trees(wires, collective, those)
-    return Ways(tuple(each), Way("", least, floor))
+    if floor:
+        return Ways(tuple(each), Way.of_rate("", least, floor))
+    low = part * wires.least_load(kind, those)
+    return Ways(tuple(each), Way("", least, low, lambda: wires.flow(kind, those).bound / wires.fabric.unit * part))
 
 
 def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
@@ -181,12 +231,12 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
     alpha = wires.latency.of_step(1, 0)
     if collective == "all-to-all":
         found = price_all_to_all(place)
-        return [] if found.upper is None else [Way("best flow", least, found.upper * a_byte)]
+        return [] if found.upper is None else [Way.of_rate("best flow", least, found.upper * a_byte)]
     ways = []
     for methods, (there, back) in price_plans(place).ways:
         costs = {"reduce-scatter": (there,), "allgather": (back,)}.get(collective, (there, back))
         steps, factor = sum(one.steps for one in costs), sum((one.bandwidth for one in costs), Fraction(0))
-        ways.append(Way(", ".join(methods), steps * alpha, factor * a_byte))
+        ways.append(Way.of_rate(", ".join(methods), steps * alpha, factor * a_byte))
     return ways
 
 
@@ -198,7 +248,7 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
         for chunks in (4**at for at in range(_CHUNKS)):
             given = {"latency": wires.latency, "unit": 8 * wires.fabric.unit, "chunks": chunks}
             once, twice = (simulate_trees(schedule, size=Fraction(size), **given).time for size in (1, 2))
-            ways.append(Way("trees", 2 * once - twice, twice - once))
+            ways.append(Way.of_rate("trees", 2 * once - twice, twice - once))
         wires.trees[collective] = ways
     return wires.trees[collective]
 
@@ -213,7 +263,7 @@ def _inner_trees(wires: Wires, collective: str, groups: tuple[tuple[int, ...], .
     except (InfeasibleError, TooLargeError):
         return []
     latency = _HALVES[collective] * (many - 1) * wires.latency.of_step(1, 0)
-    return [Way("inner trees", latency, factor / (wires.fabric.unit * place.degree))]
+    return [Way.of_rate("inner trees", latency, factor / (wires.fabric.unit * place.degree))]
 
 
 def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:

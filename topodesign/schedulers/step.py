@@ -126,12 +126,8 @@ class StepTime(Result):
 
     def scaled(self, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
         """Return the seconds in this layout with sizes times a factor, collectives as often as said."""
-
-        def seconds(sent: Sent) -> Fraction:
-            one = min(way.latency + size * sent.size * way.rate for way in self.ways[sent].each)
-            return often.get(sent.collective, Fraction(1)) * one
-
-        return step_seconds(self.step, seconds)
+        each = {sent: ways.best(size * sent.size).seconds(size * sent.size) for sent, ways in self.ways.items()}
+        return step_seconds(self.step, lambda sent: often.get(sent.collective, Fraction(1)) * each[sent])
 
     @property
     def tensor(self) -> Fraction:
@@ -291,11 +287,10 @@ def price_on(
         candidates = list(itertools.islice(_orders(mix.shape, fabric), layouts))
     best: StepTime | None = None
     for number, nodes_of in enumerate(candidates, 1):
-        found = _priced(mix, wires, nodes_of)
-        before = found.seconds if best is None else best.before
-        if best is None or found.seconds < best.seconds:
-            best = found
-        best = replace(best, before=before, priced=number)
+        found = _priced(mix, wires, nodes_of, best)
+        if found is not None:
+            best = replace(found, before=found.seconds if best is None else best.before)
+        best = None if best is None else replace(best, priced=number)
         if progress is not None:
             progress(number / len(candidates))
     if best is None:
@@ -344,7 +339,8 @@ def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:
+def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...], best: StepTime | None) -> StepTime | None:
+    """Return the step in a layout, or None where it takes no less than the best one that is known."""
     fabric = wires.fabric
     known: dict[tuple[str, tuple[int, ...]], tuple[Ways, int, int]] = {}
     for sent in mix.counts:
@@ -353,6 +349,9 @@ def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:
             many = len(groups[0])
             known[sent.collective, sent.axes] = ways_of(wires, sent.collective, groups), len(groups), many
     ways = {sent: known[sent.collective, sent.axes][0] for sent in mix.counts}
+    least = {sent: ways[sent].least_seconds(sent.size) for sent in ways}
+    if best and step_seconds(mix, least.__getitem__) >= best.seconds:
+        return None
     seconds = {sent: ways[sent].best(sent.size).seconds(sent.size) for sent in ways}
     bounds = {sent: ways[sent].bound(sent.size) for sent in ways}
     times = tuple(
@@ -367,5 +366,7 @@ def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...]) -> StepTime:
         for sent, count in mix.counts.items()
     )
     where = spent(mix, seconds.__getitem__)
+    if best and where.seconds >= best.seconds:
+        return None
     bound = step_seconds(mix, bounds.__getitem__)
     return StepTime(mix, fabric, wires.latency, nodes, times, where, bound, where.seconds, 1, ways)

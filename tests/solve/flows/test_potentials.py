@@ -73,3 +73,16 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(TooLargeError, match="larger pieces"):
         traffic_time(topology, np.full((9, 9), 2**50), most=0)
     assert traffic_time(topology, np.zeros((9, 9), dtype=np.int64)).time == 0
+
+
+def test_few_pairs_are_exact_where_sources_see_too_much() -> None:
+    """A ring of a random graph: a program of paths finds what the whole program does."""
+    import networkx as nx
+
+    graph = nx.random_regular_graph(4, 14, seed=5)
+    topology = Topology.from_links(14, [(u, v) for a, b in graph.edges for u, v in ((a, b), (b, a))])
+    demand = np.zeros((14, 14), dtype=np.int64)
+    nodes = np.arange(14)
+    demand[nodes, (nodes + 5) % 14], demand[nodes, (nodes - 5) % 14] = 3, 2
+    exact, found = traffic_time(topology, demand), traffic_time(topology, demand, most=0)
+    assert found.bound == found.time == exact.time

@@ -23,6 +23,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress
 from topodesign.solve.certificate import common_denominator
 from topodesign.solve.flows.concurrent import Amounts, ConcurrentFlow, arc_lengths, carried, paid, tree, trees
+from topodesign.solve.flows.potentials import find_lengths
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray
@@ -37,6 +38,7 @@ def tree_flow(
     quotient: Quotient,
     *,
     shortest: bool = False,
+    balanced: bool = False,
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> ConcurrentFlow:
@@ -44,17 +46,21 @@ def tree_flow(
 
     * ``quotient``: sources and links; hundreds of orbits of links at most.
     * ``shortest``: over paths of fewest links only.
+    * ``balanced``: begin with the trees of flows that are balanced for a while, which is faster where sources send to
+      few nodes each.
     * ``seconds``: time after which the best flow and prices so far are returned.
     * ``progress``: told the proven ratio of the bounds every now and then.
     """
-    return _Master(quotient, shortest).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
+    return _Master(quotient, shortest, balanced).run(
+        math.inf if seconds is None else time.monotonic() + seconds, progress
+    )
 
 
 class _Master:
     """The mixture of the trees that there are, and what they prove."""
 
-    def __init__(self, quotient: Quotient, shortest: bool) -> None:
-        self.quotient, self.shortest = quotient, shortest
+    def __init__(self, quotient: Quotient, shortest: bool, balanced: bool) -> None:
+        self.quotient, self.shortest, self.balanced = quotient, shortest, balanced
         many, kinds = len(quotient.sources), len(quotient.room)
         self.room = quotient.room // np.gcd.reduce(quotient.room)
         self.scale = min(int(self.room.sum()) * _FINE, 2**56 // (quotient.topology.nodes * quotient.most))
@@ -74,8 +80,13 @@ class _Master:
 
     def run(self, until: float, progress: Progress | None) -> ConcurrentFlow:
         self._add_trees(self.best_prices + 1)
+        if self.balanced:
+            for lengths in find_lengths(self.quotient):
+                self._add_trees(lengths)
+        grown = False
         while True:
-            self.program.solve()
+            self.program.solve(grown=grown)
+            grown = self.balanced
             if not self.program.solved:
                 raise InfeasibleError("the solver finds no mixture of trees; ask for approximate flows, or for bounds")
             reached = Fraction(int(self.program.values(2**40)[0]), 2**40)

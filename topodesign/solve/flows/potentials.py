@@ -35,6 +35,7 @@ _UNITS = 2**24  # parts of a shard
 _TURNS = 4  # of all sources before bounds are computed
 _WORK = 2**20  # sources times arcs that are looked at without a break
 _FIRST, _LAST = 3, 14  # doublings of the exponent
+_LOOKS = 10  # turns of all sources at each of the first exponents whose lengths are taken down
 
 
 def balanced_flow(
@@ -81,6 +82,20 @@ def balanced_flow(
             doublings += 1
     _whole(quotient, tried, flow, units, spare, keep=True)
     return ConcurrentFlow(quotient, flow.astype(np.int64), units, prices, "balanced flow")
+
+
+def find_lengths(quotient: Quotient) -> Iterator[IntArray]:
+    """Yield lengths of the kinds of arcs, as flows are balanced for a while: shortest trees in them make good mixtures.
+
+    * ``quotient``: sources and links.
+    """
+    room = quotient.room.astype(np.float64)
+    flow, load = np.zeros((len(quotient.sources), len(quotient.arcs))), np.zeros(len(quotient.room))
+    for doublings in range(_FIRST, _FIRST + 3):
+        for _ in range(_LOOKS):
+            kernels.balance(*quotient.graph, room, doublings, flow, load)
+            fullest = load / room / np.max(load / room)
+            yield 1 + (2**20 * fullest ** (2**doublings - 1)).astype(np.int64)
 
 
 def _whole(

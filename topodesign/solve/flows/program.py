@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.solve.flows.columns import tree_flow
 from topodesign.solve.flows.concurrent import ConcurrentFlow
 from topodesign.solve.flows.potentials import balanced_flow
 from topodesign.solve.program import NO_BOUND, Entries, Program
@@ -28,6 +29,8 @@ from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 MOST_COLUMNS = 60_000  # of a linear program that is solved in fractions
 FEW_COLUMNS = 4_000  # of one that takes a second or so
+_FEW_ROWS = 1_000  # pairs and links of a program of paths that takes a second or so
+_SMALL = 2**20  # all traffic that is a good number for the solver of that program
 _MANY = 3000  # unknowns from which an interior point method is faster
 _SAFE = 2**62
 
@@ -178,10 +181,15 @@ def traffic_time(
         if limits:
             raise
     arcs = np.flatnonzero(topology.src != topology.dst)
+    pairs = np.argwhere(demand)
+    few = len(pairs) + len(arcs) <= _FEW_ROWS and float(demand.sum(dtype=np.float64)) <= _SMALL
+    if few:  # each pair alone: of few goals of a source, trees hold each other back
+        sources, demand = pairs[:, 0], np.where(np.arange(topology.nodes) == pairs[:, 1:], demand[pairs[:, 0]], 0)
+    else:
+        demand = demand[sources]
     alone, one = np.arange(len(arcs)), np.ones(len(sources), dtype=np.int64)
-    flow = balanced_flow(
-        Quotient(topology, None, sources, one, arcs, alone, topology.capacity[arcs].copy(), demand[sources]), gap=gap
-    )
+    small = Quotient(topology, None, sources, one, arcs, alone, topology.capacity[arcs].copy(), demand)
+    flow = tree_flow(small, balanced=True) if few else balanced_flow(small, gap=gap)
     return TrafficTime(flow.bound, flow.time)
 
 
