@@ -37,7 +37,8 @@ from topodesign.wiring.inventory.devices import (
 from topodesign.wiring.inventory.inventory import Inventory, distance, tray_way
 from topodesign.wiring.parts.bought import RUNS, Purchase
 from topodesign.wiring.parts.parts import Part, PartsList, Piece, Sort
-from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, slot_after
+from topodesign.wiring.parts.ways import SINGLES, WAYS, Shop, Single, Way, cheapest_cover, runs_of, slot_after
+from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.losses import read_circuit_losses
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -827,3 +828,49 @@ def test_lists_of_earlier_versions_are_read_and_name_what_they_ignore(parts: Par
     plan = wire("biring(2,8)", room(2, 4, 2))
     assert note in " ".join(str(buy_cables(plan, old)).split())
     assert buy_cables(plan, old).lines == buy_cables(plan, parts).lines
+
+
+def reused(needed: list[Fraction], there: list[Fraction], price: dict[Fraction, Fraction]) -> Fraction:
+    """What cords that are there save at most, by a matching of largest weight."""
+    graph = nx.Graph()
+    for number, metres in enumerate(needed):
+        for other, length in enumerate(there):
+            if length >= metres:
+                graph.add_edge(("n", number), ("t", other), weight=int(100 * price[metres]))
+    pairs = nx.max_weight_matching(graph)
+    return sum((Fraction(graph.edges[pair]["weight"], 100) for pair in pairs), Fraction(0))
+
+
+@pytest.mark.parametrize(("old", "new"), [(8, 12), (12, 16), (16, 12)])
+def test_an_addition_is_what_the_cables_that_are_there_do_not_do(parts: PartsList, old: int, new: int) -> None:
+    """Breakouts counted by hosts that come, cords by a matching of those that are pulled with those that are made."""
+    site = room(4, 4, 4)
+    boards = tuple(replace(panel, kind="patch panel", circuit_db=None, field="all") for panel in site.panels)
+    site = replace(site, panels=boards)
+    before, after = (wire(f"circulant({count},1,3)", site, mode="duplex") for count in (old, new))
+    whole = buy_cables(after, parts, ways=["breakouts"])
+    added = buy_cables(after, parts, ways=["breakouts"], since=before)
+    count = {sort: sum(line.count for line in added.lines if line.sort == sort) for sort in ("breakout", "cord")}
+    places = {frozenset(fibres(one)) for one in before.connects} & {frozenset(fibres(one)) for one in after.connects}
+    shop = Shop(site, parts)
+
+    def metres(one: CrossConnect) -> Fraction:
+        return shop.metres(site.place(one.a.panel), site.place(one.b.panel))
+
+    made, pulled = ([metres(c) for c in one.connects if frozenset(fibres(c)) not in places] for one in (after, before))
+    cords = {
+        size: shop.cord("LC duplex", site.place("x0"), site.place("x0"), crosses=True) for size in {*made, *pulled}
+    }
+    for plan in (before, after):
+        for one in plan.connects:
+            ends = (site.place(end.panel) for end in (one.a, one.b))
+            cords[metres(one)] = shop.cord("LC duplex", *ends, crosses=True)
+    price = {size: piece.price for size, piece in cords.items() if piece is not None}
+    lengths = [piece.length for size in pulled if (piece := cords[size]) is not None and piece.length is not None]
+    wanted = sum((price[size] for size in made), Fraction(0)) - reused(made, lengths, price)
+    assert sum((line.total for line in added.lines if line.sort == "cord"), Fraction(0)) == wanted
+    assert added.total <= whole.total
+    racks = {run.host: run.racks for run in runs_of(before.net)}
+    assert count["breakout"] == sum(run.racks != racks.get(run.host) for run in runs_of(after.net))
+    assert "in addition to a plan" in str(added)
+    assert not buy_cables(after, parts, ways=["breakouts"], since=after).lines

@@ -34,6 +34,7 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
     "Send both ways of a lane on one fibre: by circulators in the racks of hosts, or because optics do.",
     words=SINGLES,
 )
+@option("--since PLAN", "Buy only what is needed in addition to this plan, such as the one before a change.")
 @table_option
 @option("--runs FILE", "Write what every lane goes through, piece by piece and fibre by fibre (.csv).")
 @json_option

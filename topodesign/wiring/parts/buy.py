@@ -1,8 +1,15 @@
-"""Buy the cables of a plan: which parts of a list, how many, and what light loses in them."""
+"""Buy the cables of a plan: which parts of a list, how many, and what light loses in them.
+
+What is bought in addition to another plan is what its cables do not do. Fixed cables stay where all lanes of a port end
+in the same racks as before; the others are chosen like those of a whole plan, with fibres exchanged or not as there.
+Patch cords that are pulled are used again where they are long enough: since a longer patch never takes a cheaper cord,
+those for the longest patches that they can do save most.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,14 +17,15 @@ from fractions import Fraction
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import counted
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.inventory import PATCH, format_metres
 from topodesign.wiring.parts.bought import BundleUse, Purchase, WayPrice, lines_of
 from topodesign.wiring.parts.choice import HostRack, RackChoice, host_racks
 from topodesign.wiring.parts.laid import Hop, Laid, cables_of, cheapest_that_fits, uses_of
-from topodesign.wiring.parts.parts import PartsLike, Piece, as_parts
-from topodesign.wiring.parts.ways import SINGLES, WAYS, Rack, Shop, Single, Way, rack_of, runs_of
-from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.parts.parts import PartsLike, PartsList, Piece, as_parts
+from topodesign.wiring.parts.ways import SINGLES, WAYS, PortRun, Rack, Shop, Single, Way, rack_of, runs_of
+from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.losses import (
     Bought,
@@ -40,6 +48,7 @@ def buy_cables(
     spares: str | Fraction | int = 0,
     one_fibre: Single | None = None,
     tables: Mapping[str, TableLike] | None = None,
+    since: WiringLike | None = None,
 ) -> Purchase:
     """Choose which parts of a list make the cables of a plan, as cheaply as can be.
 
@@ -59,6 +68,9 @@ def buy_cables(
         the host, or because ``optics`` do.
     tables
         What circuit switches lose from port to port, by name, or the paths of these files (CSV).
+    since
+        Another plan whose cables are there, such as that before a change, or the path of its file: only what is needed
+        in addition is bought. Its cables count as bought from the same list in the same ways.
 
     Returns
     -------
@@ -94,8 +106,11 @@ def buy_cables(
         raise ParameterError("one fibre goes both ways, so the plan has to be duplex")
     single = None if one_fibre is None else as_choice("one_fibre", one_fibre, SINGLES)
     shop = Shop(wiring.inventory, listed, single)
+    before = None if since is None else _Before(as_wiring(since), listed, single, allowed)
     runs = [] if wiring.inventory.cabling else runs_of(wiring.net)
+    runs = [run for run in runs if before is None or not before.has(run)]
     turns = (False, True) if wiring.mode == "duplex" and single is None else (False,)
+    turns = turns if before is None else (before.odd,)
     racks = {odd: host_racks(shop, runs, odd=odd) for odd in turns}
     plugged = {lead.end.source: lead.fixed.b for lead in wiring.net.leads.values()}
     there: dict[_LaneKey, Rack] = {lane: rack_of(end.place) for lane, end in plugged.items()}
@@ -108,7 +123,8 @@ def buy_cables(
     count = Counter(unit.piece for unit in laid.units)
     switches_of_room = wiring.inventory.switches
     cords = {one.cable: _patch(shop, wiring, one) for one in wiring.connects if one.a.panel not in switches_of_room}
-    count.update(cords.values())
+    again = set() if before is None else before.used_again(shop, wiring)
+    count.update(piece for cable, piece in cords.items() if cable not in again)
     bought = Bought(
         {lane: [part for hop in hops for part in _losses(wiring, hop.unit.piece)] for lane, hops in laid.hops.items()},
         {cable: _losses(wiring, piece) for cable, piece in cords.items()},
@@ -129,9 +145,54 @@ def buy_cables(
         tuple(laid.units),
         laid.hops,
         ends,
-        uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs else (),
-        listed.notes,
+        uses_of(wiring.inventory, cables_of(wiring.inventory, laid, there)) if runs and before is None else (),
+        (*listed.notes, *(() if before is None else before.notes(len(cords), len(again)))),
     )
+
+
+class _Before:
+    """The cables of a plan that are there, as if bought from a list of parts."""
+
+    def __init__(self, plan: WiringPlan, parts: PartsList, single: Single | None, ways: Sequence[Way]) -> None:
+        self.plan, self.shop = plan, Shop(plan.inventory, parts, single)
+        runs = runs_of(plan.net)
+        self._racks = {(run.host, run.port.name): dict(run.racks) for run in runs}
+        self.odd = False
+        if runs and not plan.inventory.cabling and plan.mode == "duplex" and single is None:
+            racks = {odd: host_racks(self.shop, runs, odd=odd) for odd in (False, True)}
+            there = {run.key(lane): rack for run in runs for lane, rack in run.racks}
+            self.odd = _fitting(self.shop, racks, ways, there).odd
+
+    def has(self, run: PortRun) -> bool:
+        """Return whether the cable of a port is there: all its lanes end in the racks where they ended."""
+        return dict(run.racks).items() <= self._racks.get((run.host, run.port.name), {}).items()
+
+    def used_again(self, shop: Shop, plan: WiringPlan) -> set[str]:
+        """Return the patches of another plan that take no new cord: those that stay, and those that pulled ones do."""
+        hand = [one for one in plan.connects if one.a.panel not in plan.inventory.switches]
+        old = {
+            frozenset(fibres(one)): one for one in self.plan.connects if one.a.panel not in self.plan.inventory.switches
+        }
+        stay = {one.cable for one in hand if frozenset(fibres(one)) in old}
+        if plan.mode != self.plan.mode:
+            return set()
+        kept = {frozenset(fibres(one)) for one in hand}
+        pulled = (_patch(self.shop, self.plan, one).length for places, one in old.items() if places not in kept)
+        lengths = sorted(size for size in pulled if size is not None)
+        place = plan.inventory.place
+        needed = {
+            one.cable: shop.metres(place(one.a.panel), place(one.b.panel)) for one in hand if one.cable not in stay
+        }
+        done: set[str] = set()
+        for cable in sorted(needed, key=lambda name: -needed[name]):
+            if len(lengths) - bisect_left(lengths, needed[cable]) > len(done):
+                done.add(cable)
+        return stay | done
+
+    def notes(self, cords: int, again: int) -> tuple[str, ...]:
+        """Return what is there, and what is not looked at, in words."""
+        words = f"{again} of {counted(cords, 'patch cord')} stay or are used again"
+        return (f"in addition to a plan of {len(self.plan.hosts)} hosts, whose trunks count as full: {words}",)
 
 
 @dataclass(frozen=True)
