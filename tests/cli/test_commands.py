@@ -349,7 +349,7 @@ BAD_CALLS: list[tuple[tuple[str, ...], str]] = [
     (("links",), "Missing argument"),
     (("evaluate", "diamond()", "diamond()"), "unexpected extra argument"),
     (("links", "diamond()", "--format", "xml"), "'xml' is not one of"),
-    (("links", "diamond()", "--json", "--format", "csv"), "exclude each other"),
+    (("convert", "diamond()", "--json", "--format", "csv"), "cannot be combined with --format csv"),
     (("pareto", "-n", "x", "-d", "2"), "not a valid integer"),
     (("pareto", "-n", "8.5", "-d", "2"), "not a valid integer"),
     (("pareto", "-n", "", "-d", "2"), "not a valid integer"),

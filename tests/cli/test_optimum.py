@@ -428,8 +428,8 @@ def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_bad_usage_of_fabric(cli: Cli, tmp_path: Path) -> None:
-    assert "ends in .yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "a.txt").message()
-    assert "exclude each other" in cli("fabric", "mi250(1)", "--format", "yaml", "--json").message()
+    assert "use .yaml, .json" in cli("fabric", "mi250(1)", "-o", tmp_path / "a.txt").message()
+    assert "cannot be combined" in cli("fabric", "mi250(1)", "--format", "yaml", "--json").message()
     assert "a.yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "missing" / "a.yaml").message()
     assert list(tmp_path.iterdir()) == []
 

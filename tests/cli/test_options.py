@@ -51,7 +51,18 @@ def test_wherever_a_spec_is_read_its_names_are_offered() -> None:
     }
     assert having >= {
         (name,)
-        for name in ("evaluate", "compare", "links", "optimum", "fabric", "schedule", "compile", "groups", "families")
+        for name in (
+            "evaluate",
+            "compare",
+            "convert",
+            "optimum",
+            "schedule",
+            "compile",
+            "groups",
+            "info",
+            "failures",
+            "upgrade",
+        )
     } | {("wire", "plan"), ("wire", "change"), ("plot", "structure"), ("plot", "cut"), ("methods",)}
 
 

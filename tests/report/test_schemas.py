@@ -62,36 +62,36 @@ CASES = {
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
         compare best fattree -n 16 -d 4 --workload workload_moe.yaml
-        step model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
-        step workload_moe.yaml --on torus(4,2)
+        training model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
+        training workload_moe.yaml --on torus(4,2)
         design asked.yaml -o decided
         design boxed.yaml
         design crowded.yaml
         design trained.yaml
         uneven torus(3,3) --matrix zipf:1 --tokens 90
         uneven fat_tree(2,2,2) --matrix dirichlet:0.5 --tokens 90
-        families
-        families kautz
-        links circulant(5,1,2)
+        info families
+        info families kautz
+        convert --as links circulant(5,1,2)
         catalog show -n 12 -d 4
         catalog show -n 1021 -d 4
         catalog show -n 12..14 -d 4
-        catalog list -d 4 -n 2..20
-        catalog list -d 4 -n 5..20 --quality
-        catalog list -d 4 -n 5..20 --quality --collective all-to-all
+        catalog status -d 4 -n 2..20
+        catalog status -d 4 -n 5..20 --compare-bound
+        catalog status -d 4 -n 5..20 --compare-bound --collective all-to-all
         catalog build -n 3..5 -d 2 --effort 0 -o cat --jobs 1
         catalog verify -d 2 -n 3..5 --catalog cat --jobs 1
         catalog improve -d 2 -n 8 -o improved --catalog cat --time-limit 9s
         catalog improve -d 5 -n 12 -o exchanged --catalog cat --for all-to-all --time-limit 4s
         catalog merge cat improved -o merged
-        catalog compare cat -d 2 -n 3..5
-        catalog price --catalog cat -d 2
+        catalog diff cat -d 2 -n 3..5
+        catalog improve --prices-only --catalog cat -d 2
         catalog verify -d 2 --catalog wrong --jobs 1
     """,
     "fabrics": """
-        optimum torus(3,3) --failures
-        optimum torus(3,3) --failures --plans failed
-        fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
+        failures torus(3,3) --collective allgather
+        failures torus(3,3) --output failed --collective allgather
+        convert --as fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
         optimum dgx_a100(2)
         optimum dgx_a100(2) --collective all-to-all --cost InfiniBand=1
         optimum dgx_a100(2) --collective scatter --root box0/gpu0
@@ -103,14 +103,14 @@ CASES = {
         optimum dgx_a100(2) --method fluid --cost InfiniBand=1 --without box0/gpu0-rail0
         optimum torus(3,3) --collective allreduce
         optimum torus(3,3) --no-proof
-        optimum dgx_a100(2) --upgrade InfiniBand=900 --target 350GB/s
-        optimum dgx_a100(1) --upgrade NVLink=900 --budget 7200
-        optimum star.yaml --budget 2700
+        upgrade dgx_a100(2) --prices InfiniBand=900 --target 350GB/s --collective allgather
+        upgrade dgx_a100(1) --prices NVLink=900 --budget 7200 --collective allgather
+        upgrade star.yaml --budget 2700 --collective allgather
         optimum star.yaml --shards 2,1,1
         optimum limited.yaml
-        fabric dgx_a100(1)
-        fabric star.yaml
-        fabric shared.yaml
+        convert --as fabric dgx_a100(1)
+        convert --as fabric star.yaml
+        convert --as fabric shared.yaml
         groups torus(4,4) --group 4x4:0 --collective all-to-all
     """,
     "plans": """
@@ -121,7 +121,7 @@ CASES = {
         schedule line(kautz(2,1)) -o both.npz
         schedule torus(4,4) --collective allgather --group 4x4:0 -o groups.npz
         schedule dgx_a100(2) --collective allreduce -o trees.npz
-        replan trees.npz --without box0/gpu0-rail0 -o left.npz
+        repair trees.npz --fail box0/gpu0-rail0 -o left.npz
         schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
         schedule dgx_a100(2) --collective all-to-all -o paths.npz
         schedule dgx_a100(2) --method two-level -o stages.npz
@@ -176,8 +176,8 @@ CASES = {
         verify set --wiring uniring(1,4)
         doctor run.log --program program.xml
         doctor run.log
-        runtimes
-        runtimes mscclpp
+        info runtimes
+        info runtimes mscclpp
         compile star.yaml --collective allgather --target chakra -o tree_traces
         verify traces
         verify program.xml
@@ -190,7 +190,7 @@ CASES = {
         reconfigure -n 6 -d 1 --group 3x2:0
         reconfigure -n 5 -d 2 --collective allgather --cabling duplex --plant five.yaml
         reconfigure -n 4 -d 1 --group 2x2:0 --cabling duplex --plant five.yaml
-        methods
+        info algorithms
         methods torus(3,3) --collective allgather --size 64KiB --method spff --method tacos --method stored
         methods dgx_a100(1) --method forest --method bruck
     """,
@@ -218,22 +218,23 @@ CASES = {
     "commands": """
         examples
         examples inventory_testbed.yaml -o copies
-        schema
-        schema wire plan
-        plugins
-        warm --jobs 1
+        info
+        info json
+        info json wire plan
+        info plugins
+        kernels --jobs 1
     """,
     "wirings": """
         wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json
         wire plan biring(2,12) --inventory inventory_testbed.yaml --place
         wire plan biring(4,12) --inventory inventory_testbed.yaml
         wire plan torus(8,4) --inventory inventory_pods.yaml -o pods.json
-        wire loss pods.json
-        wire buy pods.json --parts parts_neutral.yaml
+        wire show --loss pods.json
+        wire bill pods.json --parts parts_neutral.yaml
         wire plan circulant(8,1,2) --inventory trays.yaml -o trays.json
-        wire buy trays.json --way trunks
+        wire bill trays.json --way trunks
         wire show pods.json
-        wire loss testbed.json
+        wire show --loss testbed.json
         wire change testbed.json torus(3,4)
         wire change testbed.json torus(3,4) --no-throughput
         wire change testbed.json circulant(3,1) --inventory other.yaml --max-dark 4
@@ -241,11 +242,11 @@ CASES = {
         wire plan circulant(11,2,3) --inventory inventory_testbed.yaml -o eleven.json
         wire change eleven.json 12 --no-throughput
         wire check testbed.json --lldp observed_testbed.csv
-        wire impact testbed.json --host host01
-        wire impact testbed.json --kind cable --top 1
+        repair testbed.json --fail host01
+        failures testbed.json --kind cable --top 1
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
-        wire addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
+        wire show --addresses pods.json --ipv6 fd64::/48 --interfaces names.csv
         wire check testbed.json --export patches.csv
         wire plan circulant(4,1) --inventory switched.yaml -o switched.json
     """,

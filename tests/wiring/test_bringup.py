@@ -30,8 +30,8 @@ from tests.samples.plans import plan_of
 from tests.samples.topologies import regular_digraphs
 from topodesign import bringup, export_wiring
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.cli.wire import addresses as addresses_command
 from topodesign.cli.wire import export as export_command
+from topodesign.cli.wire import show as show_command
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.bringup import link_test
@@ -333,7 +333,7 @@ def test_the_directory(tmp_path: Path) -> None:
     named = plan_of(build("circulant(5,1,2)"), "duplex", hosts=("ring", "c", "d", "e", "f"))
     with pytest.raises(ParameterError, match="cannot be called 'ring' here"):
         export_wiring(named, "bringup", tmp_path / "named")
-    told = CliRunner().invoke(addresses_command.command, [str(file), "--subnet", "31", "--json"])
+    told = CliRunner().invoke(show_command.command, [str(file), "--addresses", "--subnet", "31", "--json"])
     assert json.loads(told.output)["lines"][0]["a"]["address"] == "10.64.0.0/31"
     assert set(BringupOptions.__annotations__) >= {"base", "subnet", "mtu"}
 

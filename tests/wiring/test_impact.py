@@ -22,7 +22,7 @@ from tests.samples.wirings import bare, wired
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
-from topodesign.cli.wire.impact import command
+from topodesign.cli.main import program
 from topodesign.pricing.repricing import priced
 from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.automorphisms import find_symmetry, link_classes
@@ -260,21 +260,27 @@ def test_unknown_things_are_refused(failure: Failure) -> None:
         best_repair(plan, failure)
 
 
+def invoke(path: Path, *options: str) -> Any:
+    return CliRunner().invoke(program, ["wire", "impact", str(path), *options])
+
+
 def test_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     save_wiring(wired(build("circulant(12,2,3)"), 4), path)
-    text = CliRunner().invoke(command, [str(path), "--host", "h3"], catch_exceptions=False).output
+    text = invoke(path, "--host", "h3").output
     assert "host h3: 8 links lost\n  left: 11 hosts, 3 steps" in text
     assert text.count("plug into") == 4
-    ranked = CliRunner().invoke(command, [str(path), "--top", "3", "--json", "--kind", "cable"], catch_exceptions=False)
+    ranked = CliRunner().invoke(
+        program, ["wire", "impact", str(path), "--top", "3", "--json", "--kind", "cable"], catch_exceptions=False
+    )
     document = json.loads(ranked.stdout)
     assert (document["failures"], len(document["impacts"])) == (48, 2)
     assert sum(1 + len(one["alike"]) for one in document["impacts"]) == 48
     assert all(one["repair"]["restored"] for one in document["impacts"])
     for extra in (["--host", "h1", "--cable", "C1"], ["--port", "nowhere"], ["--host", "h1", "--kind", "cable"]):
-        assert CliRunner().invoke(command, [str(path), *extra]).exit_code == 2
-    port = CliRunner().invoke(command, [str(path), "--port", "panel0:7"], catch_exceptions=False).output
+        assert invoke(path, *extra).exit_code == 2
+    port = invoke(path, "--port", "panel0:7").output
     assert "panel port panel0 7: 2 links lost" in port
-    quick = CliRunner().invoke(command, [str(path), "--no-throughput"], catch_exceptions=False).output
+    quick = invoke(path, "--no-throughput").output
     assert "48 single failures of a cable; 2 that differ, all shown:" in quick
     assert "allreduce" not in quick

@@ -9,7 +9,7 @@ _SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
 _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the times."
 
 COMMANDS: dict[str, str] = {
-    "layout": "give a placement of your own with '--placement'; 'step' tries several for a training step.",
+    "layout": "give a placement of your own with '--placement'; 'training' tries several for a training step.",
     "frontier": "use 'schedule --method exact --list'.",
     "pipeline": "use 'schedule --method pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
@@ -20,13 +20,13 @@ COMMANDS: dict[str, str] = {
     "wire apply": "write files with 'wire change -o DIR --format scpi' and check the answers with 'wire check --ocs'.",
     "wire diff": "use 'wire change', whose -o DIR writes the plan, the sheets and commands of switches.",
     "wire import": "use 'wire check PLAN --export FILE'.",
-    "wire repairs": "compare failures one by one with 'wire impact'.",
-    "wire year": "see what each failure costs with 'wire impact'.",
+    "wire repairs": "compare failures one by one with 'topodesign repair'.",
+    "wire year": "see what each failure costs with 'topodesign failures'.",
 }
 """Successor of each retired command, by its words: ``routes``, ``wire apply``."""
 
 OPTIONS: dict[str, dict[str, str]] = {
-    "design init": {
+    "design --init": {
         "--cube": _SLICES,
     },
     "pareto": {
@@ -41,9 +41,9 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--plot": _DELAYS,
         "--time-limit": "plans are found by search, and bounds say how far they may be from the best.",
     },
-    "wire buy": {
+    "wire bill": {
         "--in-stock": "use --spares for a share of every line.",
-        "--optics": "give ports a budget in the inventory, which 'wire loss' and 'wire buy' check.",
+        "--optics": "give ports a budget in the inventory, which 'wire show --loss' and 'wire bill' check.",
     },
 }
 """Successor of each retired option, by command and option: ``{"pareto": {"--hop": ...}}``."""

@@ -1,4 +1,4 @@
-"""``topodesign doctor``, ``examples``, ``warm`` and ``plugins``: about what is installed and what ran."""
+"""``topodesign doctor``, ``examples`` and ``kernels``: about what is installed and what ran."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 import topodesign
 from topodesign.base.doors import BACKENDS
 from topodesign.base.wording import counted
-from topodesign.cli.answers import Command, json_option, print_answer, show, tell
+from topodesign.cli.answers import Command, json_option, print_answer, tell
 from topodesign.cli.options import FOLDER, PATH, jobs_option, option
 from topodesign.cli.progress import progress_bar
 
@@ -82,31 +82,18 @@ def examples(names: tuple[str, ...], output: Path | None) -> None:
     print_answer(said, {"files": copied}, lambda: [{"file": path} for path in copied])
 
 
-@click.command(name="warm", cls=Command)
+@click.command(name="kernels", cls=Command)
 @jobs_option
 @json_option
-def warm(jobs: int | None) -> None:
-    """Compile once, after installing, what the main commands run as machine code.
+def kernels(jobs: int | None) -> None:
+    """Precompile the numerical kernels of the main commands.
 
     Without it each command compiles what it needs on its first use, which takes up to a quarter of a minute. What is
     compiled already, or came with the package, is left alone; another version of the program or of Numba, or another
     processor, needs it again.
 
-    Example: topodesign warm
+    Example: topodesign kernels
     """
     with progress_bar("compiling") as progress:
         warmed = topodesign.warm(workers=jobs, progress=progress)
     tell(warmed, warmed.heading())
-
-
-@click.command(name="plugins", cls=Command)
-@json_option
-def plugins() -> None:
-    """List what other packages bring to this one, and what of it had to be left out and why.
-
-    Families of graphs, expansions, presets of fabrics, methods of schedule, targets of compile, formats of wire export
-    and drivers of switches may come from packages that are installed beside this one.
-
-    Example: topodesign plugins --json
-    """
-    show(topodesign.plugins())

@@ -22,6 +22,7 @@ from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.errors import TopodesignError
 from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
+from topodesign.cli.renamed import former
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -269,7 +270,7 @@ def print_json(document: dict[str, Any], rows: _Rows | None = None) -> None:
 
     context = click.get_current_context()
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
-    named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
+    named = {"schema": identifier(former() or command)} if command in SHAPES else {}  # a test finds those without
     click.echo(json.dumps(named | document, indent=2))
 
 

@@ -1,4 +1,4 @@
-"""``topodesign design`` and ``topodesign design init``."""
+"""``topodesign design`` and ``topodesign design --init``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.answers import FILE, Command, directory, json_option, tell
-from topodesign.cli.options import PATH, named_values, offer, option
+from topodesign.cli.options import PATH, flag, named_values, offer, option
 from topodesign.cli.progress import progress_bar
 from topodesign.report.design.fields import RequestOptions
 
@@ -38,14 +38,15 @@ _INSTEAD = {
 
 
 class _Command(Command):
-    """A command whose -o may name a directory, and whose first word may be ``init``."""
+    """A command whose -o may name a directory, and which writes a request with ``--init``."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Leave the rest to ``init`` where that is the first word."""
-        if args[:1] == ["init"]:
-            return init.make_context(f"{info_name} init", args[1:], parent, **extra)
+        """Leave the rest to ``init`` with ``--init``."""
+        if "--init" in args:
+            rest = [word for word in args if word != "--init"]
+            return init.make_context(f"{info_name} --init", rest, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -67,12 +68,13 @@ class _Command(Command):
     "Time of work, such as 20s. The answer lists what it was too short for: contenders, plans, failures, growth.  "
     "[default: none]",
 )
+@flag("--init", "Write a first request instead: see 'topodesign design --init --help'.", expose_value=False)
 @json_option
 def command(request: Path, time_limit: str | None) -> None:
-    """Decide what to wire: from one page of requirements to a recommendation, with its reasons and its files.
+    """Turn requirements into a recommendation with files.
 
     REQUEST is a file with the machines, their ports, what a training step sends, rivals, prices, the room and what is
-    wanted (see docs/design.md); 'topodesign design init' writes one, and 'topodesign examples' lists some.
+    wanted (see docs/design.md); 'topodesign design --init' writes one, and 'topodesign examples' lists some.
 
     With -o FILE.html the decision is written as a page that opens offline, and prints its summary on one sheet.
     With -o DIR everything that goes to the bench and to the racks is written: schedules, programs, wiring plan, work
@@ -105,7 +107,7 @@ def init(output: Path | None, **answers: Any) -> None:
 
     What is needed and not said is asked on a terminal. The request is read before it is written.
 
-    Example: topodesign design init --nodes 12 --degree 4 --bandwidth 100Gbps --workload workload_moe.yaml -o my.yaml
+    Example: topodesign design --init --nodes 12 --degree 4 --bandwidth 100Gbps --workload workload_moe.yaml -o my.yaml
     """
     given = {name for name in answers if _given(name)}
     said = {name: value for name, value in answers.items() if name in given}

@@ -11,6 +11,7 @@ import click
 from topodesign.base.faces import COMMANDS
 from topodesign.base.wording import suggest
 from topodesign.cli.answers import Group, refuse_retired
+from topodesign.cli.renamed import modernise
 
 
 class LazyGroup(Group):
@@ -18,7 +19,7 @@ class LazyGroup(Group):
 
     * ``package``: where the modules are.
     * ``table``: commands in the order of the help text, with what it says of them. The module of a command has its
-      name, or that and an underscore where the name alone is a word of the language.
+      name.
     * ``sections``: the same under headings; all under one if None.
     * ``together``: modules of several commands, with these and blanks between.
     """
@@ -48,7 +49,7 @@ class LazyGroup(Group):
         del ctx
         if cmd_name not in self.table:
             return None
-        own = f"{cmd_name}_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        own = cmd_name.replace("-", "_")
         module = importlib.import_module(f"{self.package}.{self.modules.get(cmd_name, own)}")
         return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
 
@@ -61,7 +62,9 @@ class LazyGroup(Group):
                 formatter.write_dl([(name.ljust(width), about) for name, about in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take ``help COMMAND`` for ``COMMAND --help``."""
+        """Take ``help COMMAND`` for ``COMMAND --help``, and old names for those of today."""
+        if ctx.parent is None and not ctx.resilient_parsing:
+            args = modernise(args)
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def resolve_command(

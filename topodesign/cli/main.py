@@ -20,52 +20,52 @@ from topodesign.cli.interrupt import Ended, in_order, will_tell
 from topodesign.cli.lazy import LazyGroup
 
 SECTIONS = {
-    "Find": {
-        "pareto": "Find every topology worth wiring for N nodes of degree d.",
-        "catalog": "Look up, list and verify the best known topologies.",
-        "evaluate": "Price one topology and set it against the bounds.",
-        "design": "Decide what to wire, from one page of requirements.",
-        "compare": "Put designs side by side: yours, tori, fat trees, rings.",
-        "step": "Time a training step of a model on several networks.",
-        "families": "Describe what specs are made of: families, expansions, names.",
-        "links": "Print the links of a topology.",
-    },
-    "Schedule": {
+    "Design": {
+        "pareto": "Find the best topologies for N nodes with d ports.",
+        "evaluate": "Compute the cost of a topology and compare it with bounds.",
+        "compare": "Compare designs: yours, tori, fat trees, rings.",
+        "upgrade": "Find the cheapest links to reach a throughput.",
+        "training": "Compute the time of a training step.",
+        "design": "Turn requirements into a recommendation with files.",
         "optimum": "Find the best throughput of a fabric, and what limits it.",
-        "fabric": "Write a fabric, or what is left of it, as a file.",
-        "schedule": "Write the explicit schedule of a collective.",
-        "replan": "Repair a plan after a failure, from the plan before.",
-        "groups": "Price a collective in several groups that share links.",
-        "uneven": "Price an all-to-all of uneven traffic.",
-        "reconfigure": "Find plans whose circuits change on the way.",
-        "methods": "Compare all methods that schedule a collective.",
-        "verify": "Check a schedule, a program or traces.",
-        "simulate": "Time a schedule, with failed links or a training step.",
+        "groups": "Compute the cost of a collective in concurrent groups.",
+        "uneven": "Compute the cost of an all-to-all of given traffic.",
+        "methods": "Compare all algorithms for a collective.",
     },
-    "Run": {
-        "compile": "Compile a schedule to a program or to traces.",
+    "Plans and programs": {
+        "schedule": "Schedule a collective and write the plan.",
+        "verify": "Check a plan, program, traces or plan directory.",
+        "simulate": "Compute completion times, also with failures.",
+        "compile": "Compile a plan for MSCCL, MSCCL++, JAX or ASTRA-sim.",
         "compile-set": "Make a library of plans and programs of one wiring.",
-        "run": "Run a schedule with real data, by threads, MPI or PyTorch.",
-        "doctor": "Read the log of a run: was the program used.",
-        "runtimes": "List limits and rules of runtimes, and where they stand.",
+        "run": "Run a plan with real data over threads, MPI or PyTorch.",
+        "reconfigure": "Schedule a collective with changing circuits.",
+        "doctor": "Read a runtime log: was the program used?",
     },
-    "Wire": {
+    "Failures": {
+        "failures": "Rank single failures by their cost.",
+        "repair": "Repair a plan or a wiring after failures.",
+    },
+    "Wiring": {
         "wire": "Plan, export, check and change the wiring of a topology.",
     },
-    "Look": {
+    "Files": {
+        "convert": "Write a network to a file, or read one from a machine.",
+        "info": "List families, fabrics, algorithms, runtimes, plugins.",
+        "examples": "Copy example files.",
         "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
         "report": "Write one page with an answer, its reasons and plots.",
-        "examples": "List and copy example fabrics, inventories and workloads.",
-        "schema": "Describe what --json prints, as JSON Schema too.",
-        "warm": "Compile once what commands run as machine code.",
-        "plugins": "List what other packages bring to this one.",
+    },
+    "Maintainers": {
+        "catalog": "Look up, verify, build and improve the catalog.",
+        "kernels": "Precompile numerical kernels.",
     },
 }
 """Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
 _TOGETHER = {
-    "topologies": "families compare step",
+    "comparing": "compare training",
     "prices": "groups uneven methods",
-    "about": "doctor examples warm plugins",
+    "about": "doctor examples kernels",
 }
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}
 """All of them, with what the help text says."""
@@ -80,12 +80,12 @@ _NO_THREAD = "can't start new thread"  # what Python says, as a RuntimeError
     table=COMMANDS,
     sections=SECTIONS,
     together=_TOGETHER,
-    epilog="'help COMMAND' says what a command does, as its --help.",
+    epilog="Run 'topodesign COMMAND --help' for options.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="topodesign")
 def program() -> None:
-    """Design direct-connect topologies for AI training and price their collectives exactly.
+    """Design direct-connect networks for AI training and schedule collectives.
 
     Start with: topodesign pareto -n 1024 -d 4
     """

@@ -166,7 +166,7 @@ class Families(ResultList[Described]):
 
     def heading(self) -> str:
         """Return how many there are."""
-        return f"{len(self)} names; more of one: topodesign families NAME"
+        return f"{len(self)} names; more of one: topodesign info families NAME"
 
     def table(self) -> Table:
         """Return a line for each."""
@@ -203,7 +203,7 @@ def families(name: str | None = None) -> Families:
     wanted = SPOKEN_FABRICS.get(str(name), str(name)) if spec is None else SPOKEN_FABRICS.get(spec.name, spec.name)
     found = Families(one for one in every if one.name == wanted)
     if not found:
-        hint = suggest(wanted, (one.name for one in every), "'topodesign families' lists all")
+        hint = suggest(wanted, (one.name for one in every), "'topodesign info families' lists all")
         raise ParameterError(f"no spec begins with {wanted[:50]!r}; {hint}")
     return found if spec is None else Families(_with_example(one, spec) for one in found if _fits(one, spec))
 

@@ -175,7 +175,7 @@ def _bare(text: str) -> SpecError | FileFormatError:
     """Return what is wrong with a name alone."""
     name = text.strip()
     if names_topology(name):
-        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign families {name}'", text, 0)
+        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign info families {name}'", text, 0)
     kind = kind_of(Path(name))
     if kind is None:
         return SpecError(_unknown(name), text, 0)
@@ -190,5 +190,5 @@ def _unknown(name: str) -> str:
     known = [*doors.FAMILIES, *doors.EXPANSIONS, *SPOKEN, *CATALOG_NAMES]
     near = nearest(name, [*known, *doors.FABRICS, *SPOKEN_FABRICS])
     words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
-    hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign families' lists all that there are"
+    hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign info families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

@@ -8,22 +8,21 @@ from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
     "show": "Show the best known topologies of a size, or of a range of sizes.",
-    "list": "Summarise what the catalog covers and how good it is.",
+    "status": "Summarise coverage and quality of the catalog.",
     "verify": "Rebuild rows from their specs and price them again.",
-    "price": "Work out what all-to-all costs on rows of a catalog.",
     "build": "Work out the best topologies of every size of a grid.",
     "improve": "Search for topologies that beat the catalog's.",
     "merge": "Put several catalogs together, of each size the best rows.",
-    "compare": "Hold a catalog against another, size by size.",
+    "diff": "Compare a catalog with another, size by size.",
 }
 
 
-_TOGETHER = {"rows": "show verify price build merge compare"}
+_TOGETHER = {"rows": "show verify build merge diff"}
 
 
 @click.group(name="catalog", cls=LazyGroup, package=__name__, table=COMMANDS, together=_TOGETHER)
 def command() -> None:
-    """Look up, list, verify, price, build and improve the best known topologies of many sizes.
+    """Look up, verify, build and improve the best known topologies of many sizes.
 
     Start with: topodesign catalog show -n 1000 -d 4
     """

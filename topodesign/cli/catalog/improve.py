@@ -8,32 +8,34 @@ from typing import Any
 import click
 
 import topodesign
+from topodesign.base.units import as_time
 from topodesign.base.work_options import ImproveOptions
 from topodesign.catalog.exchange import OBJECTIVES
-from topodesign.cli.answers import Command, json_option, show
+from topodesign.cli.answers import Command, json_option, print_answer, show
 from topodesign.cli.options import (
     FOLDER,
     catalog_option,
     degrees_option,
+    flag,
     nodes_option,
     offer,
     option,
-    time_limit_option,
 )
 from topodesign.cli.progress import progress_bar
 from topodesign.search.strategies import NAMES
 
+_TIME = "60s"
+
 
 @click.command(name="improve", cls=Command)
-@nodes_option("N or a range, such as 3..2048.", required=True)
-@degrees_option("A degree or a range.", required=True)
+@nodes_option("N or a range, such as 3..2048.")
+@degrees_option("A degree or a range.")
 @option(
     "-o --output",
-    "Directory for the files, one per degree. A degree that has one there goes on from it.",
+    "Directory for the files, one per degree. A degree that has one there is continued.",
     type=FOLDER,
-    required=True,
 )
-@time_limit_option("60s", "How long to search.")
+@option("--time-limit TIME", f"Search time.  [default: {_TIME}; with --prices-only none]")
 @option("--cabling", "Only these.", words=["both", "duplex", "simplex"], default="both")
 @option(
     "--only",
@@ -48,10 +50,18 @@ from topodesign.search.strategies import NAMES
     words=OBJECTIVES,
     default="allreduce",
 )
+@flag("--prices-only", "Only compute the all-to-all cost of rows of the catalog, and keep it there.")
 @offer(ImproveOptions)
 @catalog_option
 @json_option
-def command(nodes: range, degrees: range, output: Path, cabling: str, **options: Any) -> None:
+def command(
+    nodes: range | None,
+    degrees: range | None,
+    output: Path | None,
+    time_limit: str | None,
+    prices_only: bool,
+    **options: Any,
+) -> None:
     """Search for topologies that beat the catalog's, where that gains most a second, and expand what is found.
 
     Searches quotients (voltage lifts whose base changes too), neighbours and links one by one, and finds deferred
@@ -61,6 +71,12 @@ def command(nodes: range, degrees: range, output: Path, cabling: str, **options:
 
     Example: topodesign catalog improve -n 25 -d 2 -o better --time-limit 20s
     """
+    if prices_only:
+        _compute_prices(nodes, degrees, time_limit, output, options)
+        return
+    if nodes is None or degrees is None or output is None:
+        raise click.UsageError("'catalog improve' requires -n, -d and -o, except with --prices-only.")
+    cabling = options.pop("cabling")
     if nodes.start < 3 or degrees.start < 2:
         raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
     with progress_bar("searching") as progress:
@@ -69,7 +85,28 @@ def command(nodes: range, degrees: range, output: Path, cabling: str, **options:
             nodes,
             degrees,
             duplex={"both": None, "duplex": True, "simplex": False}[cabling],
+            time_limit=time_limit or _TIME,
             progress=progress,
             **options,
         )
     show(found)
+
+
+def _compute_prices(
+    nodes: range | None, degrees: range | None, time_limit: str | None, output: Path | None, options: dict[str, Any]
+) -> None:
+    """Compute what all-to-all costs on rows of a catalog, and keep it beside them."""
+    if output is not None:
+        raise click.UsageError("-o cannot be combined with --prices-only, which writes into the catalog.")
+    catalog: Path | None = options["catalog"]
+    with progress_bar("pricing") as progress:
+        counts = topodesign.price_catalog(
+            catalog if catalog is not None else topodesign.Catalog(),
+            degrees=degrees,
+            nodes=nodes,
+            seconds=None if time_limit is None else float(as_time(time_limit)),
+            progress=progress,
+        )
+    found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
+    lines = (f"degree {one}: {done} of {rows} rows have an all-to-all cost" for one, (done, rows) in counts.items())
+    print_answer("\n".join(lines), {"degrees": found}, lambda: found)

@@ -1,4 +1,4 @@
-"""``topodesign catalog show``, ``verify``, ``price``, ``build``, ``merge`` and ``compare``."""
+"""``topodesign catalog show``, ``verify``, ``build``, ``merge`` and ``diff``."""
 
 from __future__ import annotations
 
@@ -129,33 +129,6 @@ def verify(
     return 0 if result.ok else 1
 
 
-@click.command(name="price", cls=Command)
-@nodes_option("Only an N or a range of N.", whole_range)
-@degrees_option("Only a degree or a range.", whole_range)
-@option("--seconds S", "Begin no further row after so long.", type=click.FloatRange(0, 10**7))
-@catalog_option
-@json_option
-def price(nodes: range | None, degrees: range | None, seconds: float | None, catalog: Path | None) -> None:
-    """Work out what all-to-all costs on rows of a catalog, and keep it beside them.
-
-    Rows with symmetry come first. What was worked out before stays, so a run that ended or was interrupted goes on
-    where it was. Rows that would take more than about a second are left out; see evaluate --all-to-all.
-
-    Example: topodesign catalog price --catalog my-catalog -d 4
-    """
-    with progress_bar("pricing") as progress:
-        counts = topodesign.price_catalog(
-            catalog if catalog is not None else topodesign.Catalog(),
-            degrees=degrees,
-            nodes=nodes,
-            seconds=seconds,
-            progress=progress,
-        )
-    found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
-    lines = (f"degree {one}: {done} of {rows} rows have a price of all-to-all" for one, (done, rows) in counts.items())
-    print_answer("\n".join(lines), {"degrees": found}, lambda: found)
-
-
 def _shard(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
@@ -243,18 +216,18 @@ def merge(directories: tuple[Path, ...], output: Path) -> None:
     show(found, {"shares": found.to_records()})
 
 
-@click.command(name="compare", cls=Command)
+@click.command(name="diff", cls=Command)
 @click.argument("old", type=FOLDER)
 @click.argument("new", type=FOLDER, required=False)
 @nodes_option("Range of N.", whole_range, default="3..2048", show_default=True)
 @degrees_option("Degree or range of degrees.  [default: all that both have]", whole_range)
 @json_option
-def compare(old: Path, new: Path | None, nodes: range, degrees: range | None) -> int:
+def diff(old: Path, new: Path | None, nodes: range, degrees: range | None) -> int:
     """Hold the catalog in directory NEW (or the shipped one) against that in OLD, size by size and cost by cost.
 
     The exit status is 1 where a topology of OLD has fewer steps or a lower bandwidth factor than all of NEW.
 
-    Example: topodesign catalog compare before after -d 4
+    Example: topodesign catalog diff before after -d 4
     """
     found = topodesign.compare_catalogs(old, new, degrees=degrees, first=nodes[0], last=nodes[-1])
     show(found, {"degrees": found.to_records()})

@@ -7,16 +7,13 @@ import click
 from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
-    "init": "Write an inventory to begin with.",
-    "plan": "Plan which patches make a topology, and what has to be bought.",
-    "buy": "Choose parts that make the cables of a plan, and say what they cost.",
-    "show": "Say where a cable, a port or a host of a plan leads.",
-    "export": "Write a wiring plan for those who carry it out.",
-    "addresses": "Show which interfaces cables join, with addresses.",
-    "loss": "Hold the loss of every link against what its optics stand.",
-    "change": "Change or grow a wiring with few patches moved.",
-    "check": "Hold what was wired against a plan.",
-    "impact": "Say what failures cost and how to patch around them.",
+    "init": "Write a first inventory.",
+    "plan": "Plan the patches of a topology.",
+    "bill": "Choose cables and print the bill of materials.",
+    "show": "Trace cables, ports and hosts; list loss and addresses.",
+    "export": "Write work sheets, labels, NetBox or switch files.",
+    "change": "Plan the moves to another topology or site.",
+    "check": "Compare the observed wiring with a plan.",
 }
 
 

@@ -26,9 +26,9 @@ from topodesign.wiring.plan.files import save_wiring
 )
 @json_option
 def command(plan: Path, seed: int, output: Path | None, **options: Any) -> int:
-    """Hold what was wired against a plan, and say how few patches set it right.
+    """Compare the observed wiring with a plan and list the minimum repairs.
 
-    Exit status 1 if something is not as planned.
+    Exit status 1 if something differs from the plan.
 
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """

@@ -31,10 +31,10 @@ _CHART, _DRAWING = "report.charts.chart:Chart", "report.charts.chart:Drawing"
 
 _CATALOG_LIST = {
     "degrees": array("catalog.quality:Coverage", "A row for each degree."),
-    "quality?": array("catalog.quality:Quality", "With --quality: how far the best topologies are from the bound."),
+    "quality?": array("catalog.quality:Quality", "With --compare-bound: the best and the bound."),
     "exchange?": array(
         "catalog.exchange_quality:ExchangeQuality",
-        "With --quality --collective all-to-all: how far the fastest are from the bound by distances.",
+        "With --compare-bound --collective all-to-all: how far the fastest are from the bound by distances.",
     ),
 }
 _PRICED = {
@@ -43,6 +43,7 @@ _PRICED = {
     "rows": integer("Rows."),
 }
 
+_SUBJECT = {"subject": text("Its name."), "about": text("What it is.")}
 _ENDS = {"from": text("A node or switch."), "to": text("A node or switch.")}
 _SWITCH = {
     "name": text("A switch."),
@@ -133,37 +134,28 @@ SHAPES: dict[str, Shape | str] = {
     "catalog show": either(
         declared(_PARETO, "for one N"), record({"sizes": array(_PARETO, "The answer for each N.")}, "for a range of N")
     ),
-    "catalog list": record(_CATALOG_LIST),
+    "catalog status": record(_CATALOG_LIST),
     "catalog build": record({"files": texts("The files that were written.")}),
     "catalog verify": "catalog.verify:Verification",
-    "catalog price": record({"degrees": array(record(_PRICED), "A row for each degree.")}),
-    "catalog improve": "search.improve:Improvement",
+    "catalog improve": either(
+        declared("search.improve:Improvement", "a search"),
+        record({"degrees": array(record(_PRICED), "A row for each degree.")}, "with --prices-only"),
+    ),
     "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
-    "catalog compare": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
+    "catalog diff": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
     "evaluate": "schedulers.evaluation:Evaluation",
     "compare": _COMPARISON,
-    "step": "report.comparison.steps:StepComparison",
+    "training": "report.comparison.steps:StepComparison",
     "design": "report.design.answer:Decision",
-    "families": "report.families:Families",
-    "links": record(
-        {
-            "nodes": integer("Nodes N, numbered from 0."),
-            "links": array(array(integer(), "From node, to node, capacity.", length=3), "All links."),
-        }
-    ),
     "optimum": either(
         *variants(
             {
                 "optima.tree_optimum:FabricOptimum": "over trees",
                 "optima.flow_optimum:FlowOptimum": "of all-to-all, scatter and gather",
                 "optima.fluid.fluid_optimum:FluidOptimum": "with --method fluid",
-                "optima.purchase:Purchase": "with --upgrade",
-                "optima.failures:SingleFailures": "with --failures",
-                "schedulers.failure_plans:FailurePlans": "with --failures and --plans",
             }
         )
     ),
-    "fabric": record(_FABRIC),
     "schedule": either(
         *variants(
             {
@@ -178,7 +170,6 @@ SHAPES: dict[str, Shape | str] = {
         ),
         declared("schedulers.schedule_list:ScheduleList", "with --list", more=_FILE),
     ),
-    "replan": declared("schedulers.replan:Replanned", more={"file": text("What -o wrote.")}),
     "groups": "optima.group_price:GroupPrice",
     "uneven": "optima.uneven:UnevenPrice",
     "reconfigure": either(
@@ -220,7 +211,6 @@ SHAPES: dict[str, Shape | str] = {
         ),
     ),
     "compile-set": declared("compiler.sets:CompiledSet", more={"directory": text("What was written.")}),
-    "runtimes": "runtime.rules:Rules",
     "doctor": either(
         declared("runtime.diagnosis:Diagnosis", "of a log"),
         record({"calls": array("runtime.calls:CallCheck", "One for each --call.")}, "with --call"),
@@ -231,25 +221,60 @@ SHAPES: dict[str, Shape | str] = {
     **dict.fromkeys((f"plot {name}" for name in ("distances", "timeline", "use")), _CHART),
     "plot cut": _DRAWING,
     "report": "report.page.page:Page",
+    "upgrade": "optima.purchase:Purchase",
+    "failures": either(
+        *variants(
+            {
+                "optima.failures:SingleFailures": "of a network",
+                "schedulers.failure_plans:FailurePlans": "of a network, with -o",
+                "wiring.failures.report:FailureReport": "of a wiring plan",
+            }
+        )
+    ),
+    "repair": either(
+        declared("schedulers.replan:Replanned", "of a plan", more={"file": text("What -o wrote.")}),
+        declared("wiring.failures.report:FailureReport", "of a wiring plan"),
+    ),
+    "convert": either(
+        record(
+            {
+                "nodes": integer("Nodes N, numbered from 0."),
+                "links": array(array(integer(), "From node, to node, capacity.", length=3), "All links."),
+            },
+            "links",
+        ),
+        record(_FABRIC, "a fabric"),
+    ),
+    "info": either(
+        record({"subjects": array(record(_SUBJECT), "Those to ask about.")}, "without a subject"),
+        declared("report.families:Families", "families and fabrics"),
+        record({"methods": array("schedulers.listing:Listed", "All, or the one named.")}, "algorithms"),
+        declared("runtime.rules:Rules", "runtimes"),
+        declared("base.plugins:Plugins", "plugins"),
+        record(
+            {"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")},
+            "json",
+        ),
+    ),
     "examples": either(
         record({"examples": array("base.shipped:Example", "Those that there are.")}, "the list"),
         record({"files": texts("Copies that were made.")}, "with NAMES"),
     ),
-    "schema": record(
-        {"schemas": mapping({"type": "object"}, "The JSON Schema of each command that was named, or of all.")}
-    ),
-    "plugins": "base.plugins:Plugins",
-    "warm": "report.first_use:Warmed",
+    "kernels": "report.first_use:Warmed",
     "wire plan": "wiring.plan.plan:WiringPlan",
-    "wire buy": "wiring.parts.bought:Purchase",
-    "wire loss": "wiring.plan.losses:LossBudget",
+    "wire bill": "wiring.parts.bought:Purchase",
     "wire show": either(
-        *variants({"wiring.plan.plan:WiringPlan": "without NAME", "wiring.exports.trace:Traces": "with NAME"})
+        *variants(
+            {
+                "wiring.plan.plan:WiringPlan": "without NAME",
+                "wiring.exports.trace:Traces": "with NAME",
+                "wiring.plan.losses:LossBudget": "with --loss",
+                "wiring.bringup.bringup:Bringup": "with --addresses",
+            }
+        )
     ),
-    "wire addresses": "wiring.bringup.bringup:Bringup",
     "wire change": "wiring.change.rewire:Rewiring",
     "wire check": "wiring.check.check:WiringCheck",
-    "wire impact": "wiring.failures.report:FailureReport",
 }
 """The shape of what a command prints, or the place of the class that declares it."""
 
@@ -258,7 +283,7 @@ VERSIONS: dict[str, int] = {}
 
 New keys leave a version as it is; where one goes or means something else, it grows.
 """
-FILES = frozenset({"links", "fabric"})
+FILES = frozenset({"convert"})
 """Commands that print a file in a format of its own, which other commands read: it has no key ``schema``."""
 
 
@@ -287,9 +312,9 @@ def json_schema(command: str) -> dict[str, Any]:
     Examples
     --------
     >>> from topodesign import json_schema
-    >>> schema = json_schema("catalog price")
+    >>> schema = json_schema("catalog merge")
     >>> schema["$id"], list(schema["properties"])
-    ('topodesign/catalog-price/1', ['schema', 'degrees'])
+    ('topodesign/catalog-merge/1', ['schema', 'shares'])
     """
     shape = SHAPES[as_choice("command", command, SHAPES)]
     maker = Shapes()

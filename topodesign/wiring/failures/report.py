@@ -250,6 +250,20 @@ def failure_impact(
     return FailureReport(_ability(wiring, intact(wiring), told), all_alike, worst, ranked=given is None)
 
 
+def failure_named(plan: WiringPlan, name: str) -> Failure:
+    """Return the failure of a host, of ``HOST:PORT`` or ``PANEL:PORT``, or of a cable, by its name."""
+    if name in plan.inventory.host:
+        return Failure("host", name, "")
+    if any(
+        character == ":" and (name[:at] in plan.inventory.host or name[:at] in plan.inventory.panel)
+        for at, character in enumerate(name)
+    ):
+        failure = failure_of(plan, port=name)
+        if failure is not None:
+            return failure
+    return Failure("cable", "", name)
+
+
 def failure_of(
     plan: WiringPlan, *, host: str | None = None, port: str | None = None, cable: str | None = None
 ) -> Failure | None:

@@ -1,4 +1,4 @@
-"""``topodesign wire buy``."""
+"""``topodesign wire bill``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topodesign.wiring.parts.buy import buy_cables
 from topodesign.wiring.parts.ways import SINGLES, WAYS
 
 
-@click.command(name="buy", cls=Command)
+@click.command(name="bill", cls=Command)
 @click.argument("plan", type=PATH)
 @option(
     "--parts FILE",
@@ -39,13 +39,13 @@ from topodesign.wiring.parts.ways import SINGLES, WAYS
 @option("--runs FILE", "Write what every lane goes through, piece by piece and fibre by fibre (.csv).")
 @json_option
 def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -> int:
-    """Choose parts that make the cables of a plan as cheaply as can be, and print the bill.
+    """Choose cables and print the bill of materials.
 
     Fixed cables go by breakouts or by trunks between cassettes; no leg is longer than it is sold, and what is sent
     comes out where it is received. Exit status 1 if a link loses more than its optics stand, as
     far as that is known, or if trays are too full.
 
-    Example: topodesign wire buy plan.json --parts parts_neutral.yaml --spares 3%
+    Example: topodesign wire bill plan.json --parts parts_neutral.yaml --spares 3%
     """
     options["ways"] = options["ways"] or WAYS
     options["tables"] = dict(options["tables"])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 import topodesign
 from topodesign.base.work_options import OwnWorkOptions, WorkOptions
-from topodesign.cli.answers import Command, csv_option, form, json_option, show
+from topodesign.cli.answers import Command, csv_option, json_option, show
 from topodesign.cli.options import (
-    FILE,
     SPEC,
     message_options,
     named_values,
@@ -22,31 +20,6 @@ from topodesign.cli.options import (
     work_options,
 )
 from topodesign.cli.progress import progress_bar
-from topodesign.report.figures import check_picture
-
-
-@click.command(name="families", cls=Command)
-@click.argument("name", type=SPEC, required=False)
-@option("--picture FILE", "Draw the example of NAME: .svg, .png or .pdf.", type=FILE)
-@json_option
-def families(name: str | None, picture: Path | None) -> None:
-    """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.
-
-    Without NAME all are listed, with their arguments, nodes and ports. With one (or a spec that begins with it, which
-    is the example then) there is more: what it is, where it is from, a picture of its links, and what an example costs.
-
-    Example: topodesign families kautz
-    """
-    if picture is not None:
-        if name is None:
-            raise click.UsageError("--picture draws the example of one NAME.")
-        check_picture(picture)
-    found = topodesign.families(name)
-    if picture is not None:
-        topodesign.plot(found[0].example, "structure").save(picture)
-        click.echo(f"wrote {picture}", err=True)
-    for one in found if name is not None and form() == "text" else [found]:
-        show(one)
 
 
 @click.command(name="compare", cls=Command)
@@ -62,7 +35,7 @@ def families(name: str | None, picture: Path | None) -> None:
 )
 @option(
     "--workload step FILE",
-    "Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign step'.",
+    "Time a training step on each, too: a model, a list of collectives or layers, as of 'topodesign training'.",
     type=click.Path(),
 )
 @time_limit_option("60s", "For each contender; what takes longer is left out, and said so.")
@@ -84,7 +57,7 @@ def compare(contenders: tuple[str, ...], **options: Any) -> None:
     show(found)
 
 
-@click.command(name="step", cls=Command)
+@click.command(name="training", cls=Command)
 @click.argument("model", type=click.Path())
 @option(
     "--on SPEC...",
@@ -103,18 +76,21 @@ def compare(contenders: tuple[str, ...], **options: Any) -> None:
 @offer(OwnWorkOptions, "bandwidth")
 @message_options
 @option(
-    "--layouts", "Layouts of ranks on nodes that are priced on each network, at most.", type=whole(1, 10**4), default=4
+    "--placements layouts N",
+    "Maximum placements of ranks on nodes to try on each network.",
+    type=whole(1, 10**4),
+    default=4,
 )
 @csv_option
 @json_option
-def step(model: str, on: tuple[str, ...], **options: Any) -> None:
-    """Time a training step of a model on networks, and say what it waits for.
+def training(model: str, on: tuple[str, ...], **options: Any) -> None:
+    """Compute the time of a training step on networks.
 
     MODEL is a YAML file of a model with its parallel degrees (examples: model_gpt3.yaml, model_mixtral.yaml), a list of
     collectives (workload_moe.yaml), or layers whose gradients are ready one after the other (workload_gpt2.csv). The
     model's tensor x pipeline x data are as many as the nodes. Of one network every collective is listed.
 
-    Example: topodesign step model_gpt3.yaml --on 'torus(4,4,4)' --on fattree -d 6 --bandwidth 400Gbps
+    Example: topodesign training model_gpt3.yaml --on 'torus(4,4,4)' --on fattree -d 6 --bandwidth 400Gbps
     """
     with progress_bar("pricing") as progress:
         found = topodesign.compare_steps(model, on, progress=progress, **options)

@@ -1,0 +1,177 @@
+"""Commands and options of 0.29 by the names that they have now; version 0.31 removes this module.
+
+An old command line is rewritten before it is read, and a line on standard error says the new one. What is retired
+altogether is in :mod:`topodesign.base.retired`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+
+import click
+
+QUIET = "TOPODESIGN_RENAMED"
+"""Variable of the environment that silences the line if it is ``quiet``."""
+
+Change = str | tuple[str, ...] | Callable[[str], list[str]]
+"""What an old option becomes: another option with the same value; words instead of a flag; or words for its value.
+
+A name that ends in an equals sign is a setting: ``--set chunks=`` takes the value.
+"""
+
+_former: ContextVar[str | None] = ContextVar("former", default=None)
+
+
+COMMANDS: dict[str, str] = {
+    "catalog compare": "catalog diff",
+    "catalog list": "catalog status",
+    "catalog price": "catalog improve --prices-only",
+    "design init": "design --init",
+    "fabric": "convert --as fabric",
+    "families": "info families",
+    "links": "convert --as links",
+    "plugins": "info plugins",
+    "replan": "repair",
+    "runtimes": "info runtimes",
+    "schema": "info json",
+    "step": "training",
+    "warm": "kernels",
+    "wire addresses": "wire show --addresses",
+    "wire buy": "wire bill",
+    "wire loss": "wire show --loss",
+}
+"""New words of each command that has another name."""
+
+OPTIONS: dict[str, dict[str, Change]] = {
+    "catalog list": {"--quality": "--compare-bound"},
+    "catalog price": {"--seconds": lambda value: ["--time-limit", f"{value}s"]},
+    "families": {"--picture": "--output"},
+    "replan": {"--without": "--fail"},
+    "step": {"--layouts": "--placements"},
+    "wire impact": {"--host": "--fail", "--port": "--fail", "--cable": "--fail"},
+}
+"""New names of the options of each command, by its words in 0.29."""
+
+
+def rewrite(args: Sequence[str]) -> list[str]:
+    """Return a command line in the names of today; one that has no old names is returned as it is.
+
+    Examples
+    --------
+    >>> rewrite(["wire", "buy", "plan.json"])
+    ['wire', 'bill', 'plan.json']
+    """
+    helped = list(args[:1]) == ["help"]
+    given = list(args[1:] if helped else args)
+    names = (" ".join(given[:count]) for count in (2, 1) if len(given) >= count)
+    name = next((words for words in names if words in COMMANDS or words in OPTIONS or words in _DIVIDED), None)
+    if name is None:
+        return list(args)
+    own = given[len(name.split()) :]
+    rest = _options(own, OPTIONS.get(name, {}))
+    words = _DIVIDED[name](own, rest) if name in _DIVIDED else None
+    if words is None:
+        words = [*COMMANDS.get(name, name).split(), *rest]
+    return [*(["help"] if helped else []), *words] if words != given else list(args)
+
+
+def _methods(own: list[str], rest: list[str]) -> list[str] | None:
+    """Return what lists algorithms, if no network is named."""
+    options = {word.partition("=")[0] for word in own if word.startswith("-")}
+    listed = options <= {"--json", "--csv", "-o", "--output"} and not _arguments(own)
+    return ["info", "algorithms", *rest] if listed else None
+
+
+def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
+    """Return the words of what was asked of ``optimum`` beside a throughput."""
+    named = {word.partition("=")[0] for word in own}
+    if named & {"--failures", "--plans"}:
+        rest = _options([word for word in own if word != "--failures"], {"--plans": "--output"})
+        return ["failures", *_with_default(rest, "allgather")]
+    if named & {"--upgrade", "--target", "--budget"}:
+        return ["upgrade", *_with_default(_options(own, {"--upgrade": "--prices"}), "allgather")]
+    return None
+
+
+def _with_default(rest: list[str], collective: str) -> list[str]:
+    """Return words that say the collective, which was another one by default."""
+    if any(word.partition("=")[0] == "--collective" for word in rest):
+        return rest
+    return [*rest, "--collective", collective]
+
+
+def _impact(own: list[str], rest: list[str]) -> list[str] | None:
+    """Return the words for a given failure, or for all."""
+    del own
+    return ["repair" if any(word.partition("=")[0] == "--fail" for word in rest) else "failures", *rest]
+
+
+_FLAGS = frozenset({"--json", "--csv", "--help", "-h"})
+
+
+def _arguments(words: list[str]) -> list[int]:
+    """Return the places of arguments, of commands whose options have values but for those that all have."""
+    places = []
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else ""
+        if not word.startswith("-") and (not before.startswith("-") or before in _FLAGS or "=" in before):
+            places.append(place)
+    return places
+
+
+_DIVIDED: dict[str, Callable[[list[str], list[str]], list[str] | None]] = {
+    "methods": _methods,
+    "optimum": _optimum,
+    "wire impact": _impact,
+}
+"""Commands that are several ones now: what finds the new words, from the old ones and from these with new options."""
+
+
+def _options(given: list[str], changes: dict[str, Change]) -> list[str]:
+    """Return words with the options of today."""
+    words: list[str] = []
+    place = 0
+    while place < len(given):
+        word = given[place]
+        place += 1
+        if word == "--":
+            return [*words, word, *given[place:]]
+        option, sign, value = word.partition("=")
+        change = changes.get(option)
+        if change is None:
+            words.append(word)
+        elif isinstance(change, tuple):
+            words += change
+        elif isinstance(change, str) and not change.endswith("="):
+            words.append(change + sign + value)
+        elif not sign and place == len(given):
+            words.append(word)
+        else:
+            if not sign:
+                value = given[place]
+                place += 1
+            words += change(value) if callable(change) else [*change.split()[:1], change.split()[1] + value]
+    return words
+
+
+def modernise(given: Sequence[str]) -> list[str]:
+    """Return a command line in the names of today, and say it on standard error if it had old ones."""
+    words = rewrite(given)
+    old = next((" ".join(given[:count]) for count in (2, 1) if " ".join(given[:count]) in _schemas()), None)
+    _former.set(None if words == list(given) else old)
+    if words != list(given) and os.environ.get(QUIET) != "quiet":
+        click.echo(f"renamed: use topodesign {shlex.join(words)}", err=True)
+    return words
+
+
+def _schemas() -> frozenset[str]:
+    """Return the old commands whose documents keep the name of their schema."""
+    return frozenset({*COMMANDS, *_DIVIDED})
+
+
+def former() -> str | None:
+    """Return the words of the old command that was called, None if it was not called by an old name."""
+    return _former.get()
