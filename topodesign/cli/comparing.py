@@ -1,4 +1,4 @@
-"""``topodesign families``, ``compare`` and ``step``: what there is to wire, side by side."""
+"""``topodesign compare`` and ``training``: designs side by side."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _of_wiring(plan: str, options: dict[str, Any]) -> None:
     """Print which failures of a wiring cost most."""
     from topodesign.wiring.plan.files import load_wiring  # noqa: PLC0415  not for help
 
-    kinds = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
+    kinds: list[Any] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
     with progress_bar("pricing failures") as progress:
         report = topodesign.failure_impact(
             load_wiring(plan),
