@@ -87,7 +87,7 @@ def check_plan_set(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> SetReport:
-    """Check a set of plans as ``compile-set`` makes them.
+    """Check a set of plans as ``compile --for`` makes them.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def check_plan_set(
 
     Examples
     --------
-    >>> from topodesign import check_plan_set, compile_set
-    >>> _ = compile_set("biring(2,4)", collectives=["allreduce"]).save("checked")
+    >>> from topodesign import check_plan_set, compile_library
+    >>> _ = compile_library("biring(2,4)", "allreduce").save("checked")
     >>> print(check_plan_set("checked", "torus(2,4)"))
     WRONG: 2 plans and 4 programs for biring(2,4) (sha256:1bf98fc6c635)
       index.json: what is wired is of another wiring ...
@@ -154,9 +154,11 @@ def _of_index(plans: PlanSet, place: PlaceLike | None) -> Iterator[str]:
         if all(any(entry.serves(one.collective, at, one.group, one.root) for entry in before) for at in points):
             yield f"{one.plan} is never chosen: those before it are for all its sizes"
     named = {plans.folder / name for one in plans.entries for name in one.programs.values()}
-    for folder in sorted({path.parent for path in named} - {plans.folder}):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path not in named:
+    folders = {plans.folder / path.relative_to(plans.folder).parts[0] for path in named if path.parent != plans.folder}
+    copies = {(path.relative_to(plans.folder).parts[0], path.name) for path in named if path.parent.parent != plans.folder}
+    for folder in sorted(folders):
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+            if path not in named and not path.is_dir() and (folder.name, path.name) not in copies:
                 yield f"it does not name {path.relative_to(plans.folder)}, which a runtime would load"
     if place is not None:
         found = as_place(place)

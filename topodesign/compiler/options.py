@@ -40,6 +40,14 @@ class _Sizes(Kind):
         return tuple(as_size(one) for one in some)
 
 
+DTYPE = Option(
+    "Type of the elements of --size or of a workload: float32, bfloat16, float64, int8 and so on. What serves one type "
+    "serves all narrower ones.",
+    default="float32",
+    metavar="NAME",
+)
+
+
 class ProgramOptions(TypedDict, total=False):
     """What every target is asked for."""
 
@@ -111,15 +119,7 @@ class CallOptions(TypedDict, total=False):
             "SIZE",
         ),
     ]
-    dtype: Annotated[
-        str,
-        Option(
-            "Type of the elements of --size: float32, bfloat16, float64, int8 and so on. What serves one type serves "
-            "all narrower ones.",
-            default="float32",
-            metavar="NAME",
-        ),
-    ]
+    dtype: Annotated[str, DTYPE]
     max_size: Annotated[
         Quantity | None,
         Option(
@@ -166,8 +166,8 @@ class MscclppOptions(TypedDict, total=False):
     ]
 
 
-class SetOptions(GroupOptions, total=False):
-    """Of a set of plans: for which wiring, groups, roots and times."""
+class LibraryOptions(GroupOptions, total=False):
+    """Of a library: for which wiring, groups, roots, elements and times."""
 
     without: Annotated["Some", LEFT]
     roots: Annotated[
@@ -193,11 +193,13 @@ class SetOptions(GroupOptions, total=False):
         str | Path | None,
         Option(
             "Measured times (collective,method,size,time), which choose in place of the model where they are: of "
-            "collectives among all nodes, from the root that is said.",
+            "collectives among all nodes, from the root that is said. The method built-in is what the runtime does "
+            "without a program.",
             PathOf("file"),
             metavar="CSV",
         ),
     ]
+    dtype: Annotated[str, DTYPE]
 
 
 class CompileOptions(ProgramOptions, CallOptions, ChakraOptions, MscclppOptions, total=False):

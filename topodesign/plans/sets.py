@@ -17,7 +17,8 @@
     are those of the model: by them plans were chosen. Version 1 has neither.
 ``programs``
     By target of ``compile``, with ``-inplace`` for calls in place, the file with the program: all of a target are in a
-    directory of its name, which has nothing else. Of a program of several files, the directory with these.
+    directory of its name, which has nothing else; where ranks load different ones, in one of the first rank's there,
+    ``rank0`` and so on. Of a program of several files, the directory with these.
 
 All paths are below the directory. A key that is not known is refused, as in plan files; what is new gets a new version.
 """
@@ -27,7 +28,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -174,7 +175,54 @@ class ForSizes:
     measured: bool = False
 
 
-def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float, bandwidth: float) -> PlanSet:
+def program_names(plans: Sequence[ForSizes]) -> tuple[list[dict[str, str]], frozenset[str]]:
+    """Return the file or directory of every program of plans, by target, and the runtimes whose ranks differ.
+
+    Equal programs, as groups have, are one file. Where groups have programs of their own, every rank of the runtime
+    has a directory with those that it loads; the name is then that of the first rank.
+    """
+    stems = [f"{number:03}-{one.plan.collective.name}" for number, one in enumerate(plans)]
+    by_rank = set()
+    alike: dict[tuple[object, ...], object] = {}
+    for one in plans:
+        what = one.plan.collective.name, one.from_bytes, one.to_bytes, len(one.plan.collective.group or ())
+        for kind, made in one.programs.items():
+            if one.plan.collective.group is not None and alike.setdefault((kind, *what), made) != made:
+                by_rank.add(kind.partition("-")[0])
+    found: list[dict[str, str]] = []
+    known: dict[tuple[str, str | bytes], str] = {}
+    for stem, one in zip(stems, plans, strict=True):
+        names = {}
+        for kind, made in one.programs.items():
+            runtime, _, variant = kind.partition("-")
+            if len(made) > 1:
+                names[kind] = file_name(f"{stem}.{kind}")
+                continue
+            ((ending, content),) = made.items()
+            name = file_name(f"{stem}{variant and '-'}{variant}{PurePosixPath(f'program{ending}').suffix}")
+            if runtime in by_rank:
+                names[kind] = f"{runtime}/rank{_ranks(one.plan)[0]}/{name}"
+            else:
+                names[kind] = known.setdefault((runtime, content), f"{runtime}/{name}")
+        found.append(names)
+    return found, frozenset(by_rank)
+
+
+def _ranks(plan: Plan) -> list[int]:
+    """Return the ranks that run a plan, as numbers among the nodes that are no switches."""
+    topology = plan.topology
+    members = plan.collective.members(topology.nodes, topology.switches).tolist()
+    return [node - sum(switch < node for switch in topology.switches) for node in members]
+
+
+def save_plan_set(
+    folder: str | Path,
+    plans: Iterable[ForSizes],
+    *,
+    alpha: float,
+    bandwidth: float,
+    extra: Mapping[str, str | bytes] | None = None,
+) -> PlanSet:
     """Write a new directory with plans of one wiring and their index, all of it or nothing.
 
     Parameters
@@ -185,6 +233,8 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
         In the order in which they are looked through: the first that fits is taken.
     alpha, bandwidth
         What they were chosen for: seconds of a step, and bits per second of a node.
+    extra
+        Other files of the directory, by name.
 
     Raises
     ------
@@ -199,24 +249,23 @@ def save_plan_set(folder: str | Path, plans: Iterable[ForSizes], *, alpha: float
     if not given or any(one.plan.collective.groups or one.plan.collective.several for one in given):
         raise ParameterError("a set has at least one plan, each of one collective in one group")
     first = given[0].plan
-    files: dict[str, str | bytes | Callable[[Path], object]] = {}
+    files: dict[str, str | bytes | Callable[[Path], object]] = dict(extra or {})
     entries = []
     alone: dict[str, dict[str, str | bytes]] = {}
+    names, by_rank = program_names(given)
     for number, one in enumerate(given):
         collective, claim = one.plan.collective, one.plan.claim
         stem = f"{number:03}-{collective.name}"
         files[f"{stem}.npz"] = partial(save_plan, plan=one.plan)
-        programs = {}
+        programs = names[number]
         for kind, made in one.programs.items():
-            runtime, _, variant = kind.partition("-")
+            runtime, path = kind.partition("-")[0], PurePosixPath(programs[kind])
             if len(made) > 1:
-                programs[kind] = file_name(f"{stem}.{kind}")
                 files[programs[kind]] = partial(_write_all, made)
                 continue
-            ((ending, content),) = made.items()
-            name = file_name(f"{stem}{variant and '-'}{variant}{PurePosixPath(f'program{ending}').suffix}")
-            programs[kind] = f"{runtime}/{name}"
-            alone.setdefault(runtime, {})[name] = content
+            ((_, content),) = made.items()
+            folders = [f"rank{rank}/" for rank in _ranks(one.plan)] if runtime in by_rank else [""]
+            alone.setdefault(runtime, {}).update({f"{place}{path.name}": content for place in folders})
         entries.append(
             PlanEntry(
                 collective.name,
@@ -274,7 +323,10 @@ def read_plan_set(folder: str | Path) -> PlanSet:
 def _write_all(files: Mapping[str, str | bytes], folder: Path) -> None:
     folder.mkdir()
     for name, content in files.items():
-        (folder / file_name(name)).write_bytes(content.encode() if isinstance(content, str) else content)
+        place, _, own = name.rpartition("/")
+        path = folder / place / file_name(own)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _record(made: PlanSet) -> dict[str, Any]:

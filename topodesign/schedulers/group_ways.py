@@ -10,7 +10,7 @@ who send in it. These are prices of flows; a plan needs whole chunks and may tak
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -219,6 +219,32 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
         return Ways(tuple(each), Way.of_rate("", least, floor))
     low = part * wires.least_load(kind, those)
     return Ways(tuple(each), Way("", least, low, lambda: wires.flow(kind, those).bound / wires.fabric.unit * part))
+
+
+def time_built_in(
+    wires: Wires,
+    collective: str,
+    groups: Sequence[Sequence[int]],
+    size: Fraction,
+    joined: Collection[tuple[int, int]],
+) -> Fraction | None:
+    """Return the seconds that a collective library takes by itself, in groups of one size, all of them at once.
+
+    It adds up and copies round rings in the order of the ranks, both ways, and sends an all-to-all straight from each
+    to each. It relays nothing: None where two of those ranks are not ``joined``, or it has no such algorithm.
+    """
+    those = tuple(map(tuple, groups))
+    kind = "direct" if collective == "all-to-all" else "ring"
+    pairs = [pair for group in those for pair in _pairs(kind, group)]
+    number = {node: rank for rank, node in enumerate(wires.fabric.compute)}
+    if collective not in {*_HALVES, "all-to-all"} or any((number[u], number[v]) not in joined for u, v in pairs):
+        return None
+    many = len(those[0])
+    if kind == "ring":
+        rounds = _HALVES[collective] * (many - 1)
+        return rounds * (wires.step(pairs) + size * wires.load(kind, those) / (2 * many))
+    starts = max(wires.starts(group[0], many - 1) for group in those)
+    return wires.step(pairs, starts) + size * wires.load(kind, those) / many
 
 
 def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:

@@ -1,0 +1,664 @@
+"""A library for a job: for its wiring the fastest plan of every collective and size, with programs of runtimes.
+
+Of every collective several methods make plans, and the model of time says which is fastest for which sizes. What
+changes at a size is where the times of two plans meet: exact for rounds, whose time is a straight line; between two of
+the sizes that are looked at for trees. The plans, and programs for the same sizes, go into one directory.
+
+A library for a workload has the calls of a training step: of all ranks, and of the groups of its parallel axes. There
+the runtime's own algorithm competes, which is a ring in the order of the ranks, or sends straight to all others, over
+links that are there. Programs are cut so that they serve these very calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
+
+from topodesign.base.arguments import as_path
+from topodesign.base.declared import Declared
+from topodesign.base.doors import BACKENDS
+from topodesign.base.errors import (
+    FileFormatError,
+    InfeasibleError,
+    ParameterError,
+    ScheduleError,
+    TooLargeError,
+    TopologyError,
+    UnitError,
+)
+from topodesign.base.latency import GAP, HOP, Latency
+from topodesign.base.options import read, takes
+from topodesign.base.progress import each
+from topodesign.base.records import Result, Table
+from topodesign.base.tables import fixed_columns
+from topodesign.base.text_files import naming, read_text
+from topodesign.base.units import as_bandwidth, as_time, format_size, format_time, parse_size, parse_time
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
+from topodesign.compiler.backends.backend import Files
+from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.fitting import compile_fitting
+from topodesign.compiler.library_use import Use, call_script, uses_of
+from topodesign.compiler.options import LibraryOptions
+from topodesign.execution.levels import neighbours_of
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import along, as_groups, as_placement
+from topodesign.fabrics.part import nodes_named
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
+from topodesign.plans.group_ops import carried_over
+from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
+from topodesign.plans.time.simulate import simulate
+from topodesign.plans.verify.plans import verify
+from topodesign.pricing.training.traffic import ENDS, SEND
+from topodesign.runtime.calls import Call, shares_of, width_of
+from topodesign.schedulers.for_size import MOST_NODES
+from topodesign.schedulers.group_ways import Wires, time_built_in
+from topodesign.schedulers.method import Progress
+from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.step import StepLike, as_step
+from topodesign.topology.topology import Topology
+
+SUMS = ("one-shot", "two-level")
+"""Those in which ranks add up for themselves, for little data; here no switch does, as ranks alone run the plans."""
+CANDIDATES = ("auto", "forest", "ring", "direct", "binomial", *SUMS)
+"""Methods whose plans are compared: few steps, full bandwidth, and plain ones for what lies between. All are fast."""
+BUILT_IN = "built-in"
+"""What the runtime does by itself, as a method."""
+ALL = "all"
+SIZES = tuple(4**power for power in range(5, 17))
+"""Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
+_MOST_FOR_RANKS = 256  # ranks of which each gets a directory of its own where programs of groups differ
+_MEASURED = ("collective", "method", "size", "time")
+_MEASURED_ROW = "a row such as allreduce,ring,1MiB,250us"
+_NOT_MADE = (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError)
+Measured = Mapping[str, Mapping[str, Mapping[int, Fraction]]]
+"""Seconds by collective, method, and bytes of the whole data."""
+Work: TypeAlias = "StepLike | Sequence[Collective | str]"
+"""A training step or its file; names of collectives, as a list or with commas between; or ``all``."""
+
+
+@dataclass(frozen=True)
+class SizedCall(Declared):
+    """Calls of one size in a workload."""
+
+    size: int  # bytes of the whole data
+    count: int  # how often a step has it
+
+    KEYS = "size count"
+
+
+@dataclass(frozen=True)
+class LibraryRow(Declared):
+    """What is the fastest for a range of sizes."""
+
+    collective: str  # what is done
+    group: tuple[int, ...] | None  # the nodes that take part; null for all
+    root: int | None  # of a collective that has one
+    from_bytes: int  # the least whole data that it is for
+    to_bytes: int | None  # the whole data from which on another one is for it; null without an end
+    method: str  # what made the plan; `built-in` where the runtime is left to itself
+    kind: str | None  # what moves in the plan, such as rounds; null of what is built in
+    time_s: float  # at the least size that it is for, or the first call of a workload in it, in seconds
+    built_in_s: float | None  # what the runtime's own algorithm takes there; null where it has no way, or is not asked
+    measured: bool  # whether measured times chose it, else those of the model
+    calls: tuple[SizedCall, ...]  # calls of the workload in this range; none where there is no workload
+    programs: tuple[str, ...]  # targets that it has programs for
+
+    KEYS = "collective group root from_bytes to_bytes method kind time_s built_in_s measured calls programs"
+
+    def serves(self, call: SizedCall) -> bool:
+        """Return whether a call is in its range."""
+        return self.from_bytes <= call.size and (self.to_bytes is None or call.size < self.to_bytes)
+
+
+@dataclass(frozen=True, repr=False)
+class Library(Result):
+    """Plans of one wiring, and their programs, in the order in which they are looked through.
+
+    * ``alpha``, ``bandwidth``: seconds of a step, and bits per second of a node, for which it was chosen.
+    * ``extra``: other files of the directory, by name.
+    """
+
+    topology: str | None  # the spec of the wiring, if it has one
+    work: str  # what it is for: the name of a workload, or the collectives
+    wiring: str  # digest of its links; a library is for this wiring and no other
+    ranks: tuple[str, ...]  # names of the nodes that take part, in the order of ranks
+    alpha: Fraction
+    bandwidth: Fraction
+    entries: tuple[LibraryRow, ...]  # what runs what
+    notes: tuple[str, ...]  # what was left out, and why
+    use: tuple[Use, ...]  # how runtimes load it, and how to see that it was used
+    plans: tuple[ForSizes, ...]
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    KEYS = ("topology work wiring ranks alpha_s=float(alpha) bandwidth_bps=float(bandwidth) entries", "notes use")
+    ROWS = "entries"
+
+    def heading(self) -> str:
+        """Return what it is for."""
+        plans, nodes = counted(len(self.plans), "plan"), counted(len(self.ranks), "node")
+        return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
+
+    def table(self) -> Table:
+        """Return a line for every range of sizes; groups that do the same at once share a line."""
+        shown: dict[tuple[object, ...], list[LibraryRow]] = {}
+        for row in self.entries:
+            members = None if row.group is None else len(row.group)
+            shown.setdefault((row.collective, members, row.from_bytes, row.root, row.method, row.calls), []).append(row)
+        asked = any(row.calls for row in self.entries)
+        rows = []
+        for same in shown.values():
+            row = same[0]
+            many = "" if len(same) == 1 else f"{len(same)} x "
+            calls = ", ".join(f"{call.count} x {format_size(call.size)}" for call in row.calls)
+            built = "" if row.built_in_s is None else format_time(row.built_in_s)
+            cells = (
+                row.collective + ("" if row.group is None else f" of {many}{len(row.group)}"),
+                format_size(row.from_bytes),
+                "" if row.to_bytes is None else format_size(row.to_bytes),
+                *((calls,) if asked else ()),
+                row.method,
+                format_time(row.time_s) + "*" * row.measured,
+                *((built,) if asked else ()),
+                ", ".join(row.programs),
+            )
+            rows.append(cells)
+        more = ("calls",), ("built-in",)
+        first, second = more if asked else ((), ())
+        columns = ("collective", "from", "below", *first, "method", "time", *second, "programs")
+        return Table(self.heading(), columns, tuple(rows), frozenset(("collective", "calls", "method", "programs")))
+
+    def save(self, folder: str | Path) -> PlanSet:
+        """Write a new directory, all of it or nothing; see :mod:`topodesign.plans.sets`."""
+        return save_plan_set(
+            folder, self.plans, alpha=float(self.alpha), bandwidth=float(self.bandwidth), extra=self.extra
+        )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A collective that a library is for: in one group or in several at once, from a root; calls by size."""
+
+    collective: Collective
+    groups: tuple[tuple[int, ...], ...] | None = None
+    root: int | None = None
+    calls: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A plan that competes: the plan of all groups at once, and times at the sizes that are looked at."""
+
+    method: str
+    plan: Plan | None  # None of what is built in
+    times: tuple[Fraction, ...]
+
+
+@takes(LibraryOptions)
+def compile_library(
+    place: PlaceLike,
+    work: Work = ALL,
+    *,
+    targets: Sequence[str] = ("msccl",),
+    progress: Progress | None = None,
+    **options: Unpack[LibraryOptions],
+) -> Library:
+    """Make the fastest plans of a wiring for a job, with programs, and say how they are loaded.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    work
+        A training step: a model or a list of collectives, or the file of one, or layers (.csv), as
+        :func:`topodesign.price_step` takes them. Or names of collectives, each for all sizes, and ``all`` for all of
+        them. What no method makes is left out, and a note says so.
+    targets
+        Runtimes that get programs, of ``BACKENDS``: of every collective without a root, since none looks at it. All
+        are checked. For a workload they are for calls as frameworks make them, in place or not, of its sizes; else out
+        of place and in place.
+    progress
+        Called with the share of the work that is done.
+    **options
+        As :class:`~topodesign.compiler.options.LibraryOptions` says.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If a name is unknown, a quantity cannot be read, or the ranks of a step are not those of the wiring.
+    InfeasibleError
+        If no plan can be made, as where what is left is not connected.
+
+    Examples
+    --------
+    >>> made = compile_library("biring(2,4)", "allgather,broadcast", targets=[])
+    >>> print(made)
+    3 plans for biring(2,4) of 4 nodes
+    ...
+    >>> made.save("ring").choose("allgather", 2**20).plan
+    '000-allgather.npz'
+    """
+    said = read(LibraryOptions, options, "compile_library")
+    for target in targets:
+        if target not in BACKENDS or BACKENDS[target].directory:
+            known = ", ".join(name for name, backend in BACKENDS.items() if not backend.directory)
+            raise ParameterError(f"a library has no programs for {target!r}; known are {known}")
+    names = _collectives(work)
+    maker = _Maker(as_place(place), said, targets, None if names else as_step(work))  # type: ignore[arg-type]
+    for job in each(list(maker.jobs(names)), progress):
+        maker.make(job)
+    return maker.done()
+
+
+def _collectives(work: Work) -> tuple[Collective, ...]:
+    """Return the collectives that are named; none of a training step."""
+    if isinstance(work, str):
+        words = [word.strip() for word in work.split(",")]
+        if words == [ALL]:
+            return tuple(COLLECTIVES.values())
+        return tuple(map(as_collective, words)) if all(word in COLLECTIVES for word in words) else ()
+    if isinstance(work, Sequence):
+        return tuple(as_collective(one) for one in work)
+    return ()
+
+
+class _Maker:
+    """Makes plans one after another."""
+
+    def __init__(self, place: Topology | Fabric, said: Mapping[str, Any], targets: Sequence[str], step: Any) -> None:
+        self.plain = isinstance(place, Topology)
+        self.alpha = as_time(said["alpha"], latency=True)
+        if not self.plain and (said["bandwidth"] is not None or said["group"]):
+            word = "--group" if said["group"] else "--bandwidth"
+            raise ParameterError(f"{word} of a library is for plain topologies; omit it for {as_fabric(place).name}")
+        if step is not None and (said["group"] or said["roots"]):
+            raise ParameterError("a workload sets the groups of its calls and has no roots; omit --group and --root")
+        rate = None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
+        self.place, self.fabric, self.bandwidth = working(place, said["without"], rate)
+        self.said, self.targets, self.step = said, targets, step
+        self.width = width_of(said["dtype"])
+        methods = (*CANDIDATES, BUILT_IN)
+        self.measured: Measured = {} if said["measured"] is None else read_measured(said["measured"], methods)
+        self.rows: list[LibraryRow] = []
+        self.plans: list[ForSizes | None] = []  # of each row, None of what is built in
+        self.notes: list[str] = []
+        self.wires = Wires(self.place, self.fabric, Latency(self.alpha, GAP, HOP))
+        self.joined = neighbours_of(self.fabric.topology)
+
+    def jobs(self, names: Sequence[Collective]) -> Iterator[_Job]:
+        """Yield what plans are made for: named collectives, or the calls of a step."""
+        if self.step is None:
+            groups: list[tuple[int, ...] | None] = [None]
+            if self.said["group"]:
+                groups += as_groups(self.fabric, self.said["group"], self.said["placement"])
+            for group in groups:
+                for one in names:
+                    for root in self._roots(group) if one.rooted else [None]:
+                        yield _Job(one, None if group is None else (group,), root)
+            return
+        order = None
+        if self.said["placement"] is not None:
+            order = as_placement(self.fabric, self.said["placement"])
+        calls: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
+        for sent, count in self.step.counts.items():
+            if sent.collective in {SEND, ENDS}:
+                self.notes.append(f"{sent.collective} of {sent.use} is between two ranks: no program is needed")
+                continue
+            sizes = calls.setdefault((sent.collective, sent.axes), {})
+            size = math.ceil(sent.size)
+            sizes[size] = sizes.get(size, 0) + count
+        for (name, axes), sizes in calls.items():
+            groups_of: tuple[tuple[int, ...], ...] | None = None
+            if self.step.shape:
+                every = range(len(self.step.shape))
+                groups_of = tuple(along(self.fabric, self.step.shape, axes or every, order))
+                if len(groups_of[0]) == 1:
+                    continue
+                if len(groups_of) == 1:
+                    groups_of = None
+            yield _Job(as_collective(name), groups_of, None, dict(sorted(sizes.items())))
+
+    def _roots(self, group: tuple[int, ...] | None) -> list[int]:
+        """Return the roots that are asked for; without any the first member of the group."""
+        members = self.fabric.compute if group is None else group
+        words = [word.strip() for text in self.said["roots"] for word in str(text).split(",")]
+        named = [self.fabric.number(name) for word in words for name in nodes_named(self.fabric, word)]
+        return [one for one in dict.fromkeys(named) if one in members] if words else [members[0]]
+
+    def make(self, job: _Job) -> None:
+        """Make the rows of a job: its plans by ranges of sizes, and their programs."""
+        known = self.measured.get(job.collective.name) if job.groups is None else None
+        sizes = sorted({*SIZES, *job.calls}) if known is None else sorted(next(iter(known.values())))
+        candidates, why = self._candidates(job, sizes, known)
+        if not any(one.plan for one in candidates):
+            self.notes.append(f"no {job.collective}: {why or 'no schedule is right'}")
+            return
+        found = fastest(sizes, [one.times for one in candidates])
+        for first, end, number in found:
+            self._add(job, candidates, number, (first, end), sizes, measured=known is not None)
+
+    def _candidates(
+        self, job: _Job, sizes: Sequence[int], known: Mapping[str, Mapping[int, Fraction]] | None
+    ) -> tuple[list[_Candidate], str | None]:
+        """Return what competes, what is built in first, and why `auto` has no plan if none has."""
+        found: list[_Candidate] = []
+        why: dict[str, str] = {}
+        if known is None and job.calls:
+            times = [self._built_in(job, size) for size in sizes]
+        else:
+            times = [(known or {}).get(BUILT_IN, {}).get(size) for size in sizes]
+        if None not in times:
+            found.append(_Candidate(BUILT_IN, None, tuple(time for time in times if time is not None)))
+        options: dict[str, Any] = {} if job.root is None else {"root": self.fabric.names[job.root]}
+        if job.groups is not None:
+            options["group"] = tuple(",".join(map(str, group)) for group in job.groups)
+        for method in CANDIDATES if known is None else known:
+            for more in self._ways(method, job.collective) if method != BUILT_IN else ():
+                try:
+                    plan = schedule(self.place, job.collective, method=method, **options, **more)
+                    timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
+                except _NOT_MADE as error:
+                    why[method] = str(error)
+                    continue
+                own_groups = plan.collective.groups or (plan.collective.group and (plan.collective.group,))
+                wanted = None if job.groups is None else tuple(tuple(sorted(group)) for group in job.groups)
+                if (own_groups or None) == wanted and verify(plan).ok:  # not on a part of its own
+                    found.append(_Candidate(method, plan, tuple(timed)))
+        return found, why.get("auto")
+
+    def _built_in(self, job: _Job, size: int) -> Fraction | None:
+        """Return the time of the runtime's own algorithm, None where links that it uses are not there."""
+        groups = job.groups or (tuple(self.fabric.compute),)
+        return time_built_in(self.wires, job.collective.name, groups, Fraction(size), self.joined)
+
+    def _ways(self, method: str, collective: Collective) -> list[dict[str, Any]]:
+        """Return the options that a method is asked with, one after the other."""
+        if method not in SUMS:
+            return [{"by_ranks": True}] if self._adds(method, collective) else [{}]
+        if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
+            return []
+        alpha = {} if self.plain else {"alpha": self.alpha}
+        sizes = (SIZES[0], 2**20) if method == "two-level" else SIZES[:1]  # by which it chooses how
+        return [{"by_ranks": True, "size": size, **alpha} for size in sizes]
+
+    def _adds(self, method: str, collective: Collective) -> bool:
+        """Return whether a plan may be through switches that copy or add, which ranks alone cannot run."""
+        capable = not self.plain and bool(self.fabric.multicast | self.fabric.aggregation)
+        return method == "auto" and collective.like(ALLREDUCE) and capable
+
+    def _time(self, plan: Plan, size: int) -> Fraction:
+        return simulate(plan, size=size, alpha=self.alpha, bandwidth=self.bandwidth if self.plain else None).time
+
+    def _add(
+        self,
+        job: _Job,
+        candidates: Sequence[_Candidate],
+        number: int,
+        span: tuple[int, int | None],
+        sizes: Sequence[int],
+        *,
+        measured: bool,
+    ) -> None:
+        """Add a row for a range of sizes, or several where one program cannot serve all of its calls."""
+        first, end = span
+        calls = tuple(
+            SizedCall(size, count) for size, count in job.calls.items() if first <= size and (end is None or size < end)
+        )
+        at = calls[0].size if calls else max(first, sizes[0])
+        best = candidates[number]
+        built = candidates[0] if candidates[0].plan is None else None
+        built_s = None if built is None else float(between(dict(zip(sizes, built.times, strict=True)), at))
+        if best.plan is None or measured:
+            time = between(dict(zip(sizes, best.times, strict=True)), at)
+        else:
+            time = self._time(best.plan, at)
+        programs: list[dict[str, Files]] = [{} for _ in job.groups or (None,)]
+        for target in self.targets if best.plan is not None and not job.collective.rooted else ():
+            try:
+                self._compile(job, candidates, number, target, span, calls, at, programs)
+            except _Uncut as error:
+                cut = calls[len(calls) // 2].size
+                if len(calls) > 1:
+                    self._add(job, candidates, number, (first, cut), sizes, measured=measured)
+                    self._add(job, candidates, number, (cut, end), sizes, measured=measured)
+                    return
+                self._miss(job, target, first, str(error))
+        made = list(_apart(best.plan, job.groups)) if best.plan is not None else [None] * len(programs)
+        for plan, group, own in zip(made, job.groups or (None,), programs, strict=True):
+            targets = tuple(dict.fromkeys(name.partition("-")[0] for name in own))
+            method = BUILT_IN if best.plan is None else str(best.plan.generator.get("method", "auto"))
+            kind = None if plan is None else plan.kind
+            about = (job.collective.name, group, job.root, first, end, method, kind)
+            self.rows.append(LibraryRow(*about, float(time), built_s, measured, calls, targets))
+            self.plans.append(None if plan is None else ForSizes(plan, first, end, own, float(time), measured))
+
+    def _miss(self, job: _Job, target: str, first: int, why: str) -> None:
+        self.notes.append(f"no program of the {job.collective} from {format_size(first)} on for {target}: {why}")
+
+    def _compile(
+        self,
+        job: _Job,
+        candidates: Sequence[_Candidate],
+        number: int,
+        target: str,
+        span: tuple[int, int | None],
+        calls: Sequence[SizedCall],
+        at: int,
+        programs: Sequence[dict[str, Files]],
+    ) -> None:
+        """Put the programs of a target into those of each group: of the best plan, or of the next that has one.
+
+        Raises _Uncut where no number of chunks serves all calls.
+        """
+        if self.step is None:
+            if job.groups is None:
+                for inplace in (False, True) if BACKENDS[target].inplace else (False,):
+                    try:
+                        made = self._programs(job, candidates[number].plan, target, span, (), inplace=inplace)
+                    except (InfeasibleError, ParameterError, TooLargeError) as error:
+                        self._miss(job, target, span[0], str(error))
+                        return
+                    programs[0][f"{target}-inplace" if inplace else target] = dict(made[0].files)
+            return
+        if not calls:
+            return
+        why: Exception | None = None
+        place = {size: index for index, size in enumerate(sorted({*SIZES, *job.calls}))}.get(at, 0)
+        rest = [one for one in candidates if one is not candidates[number]]
+        for one in (candidates[number], *sorted(rest, key=lambda one: one.times[place])):
+            if one.plan is None:
+                break  # what is built in is faster than all that follow
+            try:
+                made = self._programs(job, one.plan, target, span, tuple(call.size for call in calls), inplace=None)
+            except (InfeasibleError, ParameterError, TooLargeError) as error:
+                why = why or error
+                continue
+            for own, compiled in zip(programs, made, strict=True):
+                own[f"{target}-inplace" if compiled.options.inplace else target] = dict(compiled.files)
+            cuts = {str(compiled.cut) for compiled in made if compiled.cut is not None and compiled.cut.loss}
+            self.notes += [f"{job.collective} {cut}" for cut in sorted(cuts)]
+            if why is not None:
+                best = candidates[number].method
+                self.notes.append(f"the program of the {job.collective} for {target} is of {one.method}, of {best}: {why}")
+            return
+        raise _Uncut(str(why))
+
+    def _programs(
+        self,
+        job: _Job,
+        plan: Plan | None,
+        target: str,
+        span: tuple[int, int | None],
+        calls: tuple[int, ...],
+        *,
+        inplace: bool | None,
+    ) -> list[Compiled]:
+        """Return checked programs of each group, of trees with fewer of them where the best are too many."""
+        first, end = span
+        options: dict[str, Any] = {"inplace": inplace}
+        if "min_size" in BACKENDS[target].takes:
+            options |= {"min_size": first, "max_size": None if end is None else end - 1}
+        if calls and "dtype" in BACKENDS[target].takes:
+            options |= {"size": calls, "dtype": self.said["dtype"]}
+        if plan is None:
+            return []
+
+        def make_plan(k: int | None) -> Plan:
+            return plan if k is None else schedule(self.place, plan.collective, method="forest", fixed_k=k)
+
+        if job.groups is None:
+            return [compile_fitting(make_plan, target, **options).checked(interleavings=1)]
+        name = f"topodesign-{job.collective}-groups-{len(job.groups[0])}"
+        return [
+            compile_plan(alone, target, name=name, **options).checked(interleavings=1)
+            for alone in kind_of(plan).apart()
+        ]
+
+    def done(self) -> Library:
+        """Return all that was made."""
+        if not any(self.plans):
+            if self.rows:
+                raise InfeasibleError("the runtime's own algorithms are the fastest for all calls: no program is needed")
+            raise InfeasibleError(f"no plan can be made; {self.notes[0]}" if self.notes else "nothing was asked for")
+        self._drop_ambiguous()
+        plans = tuple(one for one in self.plans if one is not None)
+        first, spec = plans[0].plan, plans[0].plan.spec
+        work = ", ".join(dict.fromkeys(row.collective for row in self.rows)) if self.step is None else self.step.name
+        names = tuple(self.fabric.names[node] for node in self.fabric.compute)
+        extra = {}
+        use: tuple[Use, ...] = ()
+        calls = tuple((row.collective, row.group, call.size) for row in self.rows for call in row.calls)
+        if calls:
+            saved = [_saved(row) for row, plan in zip(self.rows, self.plans, strict=True) if plan is not None]
+            use = uses_of(plans, saved, calls, len(names), self.said["dtype"])
+            extra = {"calls.py": call_script(calls, self.said["dtype"]), "USE.md": "\n".join(map(str, use)) + "\n"}
+        about = (None if spec is None else str(spec), work, wiring_digest(first.topology), names)
+        found = (tuple(self.rows), tuple(dict.fromkeys(self.notes)), use, plans, extra)
+        return Library(*about, self.alpha, self.bandwidth, *found)
+
+    def _drop_ambiguous(self) -> None:
+        """Take out programs of groups that would run calls of other groups, too.
+
+        A runtime knows a communicator by its number of ranks alone, so a program of one group is used for every other
+        one of as many ranks that has a rank in common with it.
+        """
+        clash = set()
+        for number, row in enumerate(self.rows):
+            for other in self.rows:
+                if not row.programs or row.group is None or other.group is None or row.collective != other.collective:
+                    continue
+                alike = row.group != other.group and len(row.group) == len(other.group)
+                if alike and not set(row.group).isdisjoint(other.group) and any(map(row.serves, other.calls)):
+                    clash.add(number)
+        for number in sorted(clash):
+            row, plan = self.rows[number], self.plans[number]
+            self.rows[number] = replace(row, programs=())
+            self.plans[number] = None if plan is None else replace(plan, programs={})
+            size = "" if row.group is None else f" of {len(row.group)} ranks"
+            self.notes.append(
+                f"no program of the {row.collective}{size} from {format_size(row.from_bytes)} on: other groups of as "
+                "many ranks have calls of these sizes, and a runtime cannot tell them apart; PyTorch's backend can"
+            )
+
+
+def _saved(row: LibraryRow) -> float:
+    """Return the seconds of a step that a program saves, as far as is known; without a built-in one all of its own."""
+    return sum(call.count for call in row.calls) * (row.time_s if row.built_in_s is None else row.built_in_s - row.time_s)
+
+
+class _Uncut(InfeasibleError):
+    """No program serves all of some calls."""
+
+
+def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:
+    """Yield what each group does, as a plan of the whole wiring."""
+    if groups is None or len(groups) == 1:
+        yield plan
+        return
+    for one, alone in zip(plan.collective.single, kind_of(plan).apart(), strict=True):
+        moved = carried_over(alone.moving(Rounds), one.group or (), plan.topology.nodes)
+        claim = cost_claim(cost_of(plan.topology, moved))
+        yield Plan(plan.place, moved, claim, plan.spec, plan.generator)
+
+
+def fastest(sizes: Sequence[int], times: Sequence[Sequence[Fraction]]) -> list[tuple[int, int | None, int]]:
+    """Return ranges of sizes, from 0 on, with the number of the candidate that is the fastest there.
+
+    Each range is (first size, the size after its last or None, candidate); of equal ones the first is taken. Between
+    two of the sizes the times are taken for straight lines.
+
+    Examples
+    --------
+    >>> fastest([0, 10], [[Fraction(0), Fraction(10)], [Fraction(3), Fraction(5)], [Fraction(9), Fraction(9)]])
+    [(0, 4, 0), (4, None, 1)]
+    """
+    if not times:
+        return []
+    found: list[tuple[int, int]] = []
+    for at, (low, high) in enumerate(pairwise(sizes)):
+        lines = [(one[at], (one[at + 1] - one[at]) / (high - low)) for one in times]
+        x, best = Fraction(0), min(range(len(lines)), key=lambda one: (*lines[one], one))
+        while True:
+            if not found or found[-1][1] != best:
+                found.append((low + math.ceil(x) if found else 0, best))
+            here, slope = lines[best]
+            meets = [((a - here) / (slope - b), b, number) for number, (a, b) in enumerate(lines) if b < slope]
+            later = [one for one in meets if one[0] < high - low]
+            if not later:
+                break
+            x, _, best = min(later)
+    # Where two begin at one size, the later one is the faster.
+    kept = [one for one, after in pairwise([*found, (-1, -1)]) if one[0] != after[0]]
+    ends: list[int | None] = [first for first, _ in kept[1:]]
+    return [(first, end, number) for (first, number), end in zip(kept, [*ends, None], strict=True)]
+
+
+def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
+    """Read a table with the header ``collective,method,size,time``, of these methods.
+
+    Raises
+    ------
+    FileFormatError
+        If a row cannot be read, is there twice, or the methods of a collective have not the same two sizes or more.
+    """
+    path = as_path(path)
+    found: dict[str, dict[str, dict[int, Fraction]]] = {}
+    with naming(path):
+        for line, (collective, method, size, time) in fixed_columns(read_text(path), _MEASURED, _MEASURED_ROW):
+            for word, known in ((collective, COLLECTIVES), (method, methods)):
+                if word not in known:
+                    raise FileFormatError(f"line {line}: {word!r:.40} is not known; known are {', '.join(known)}")
+            try:
+                many, seconds = parse_size(size), parse_time(time)
+            except UnitError as error:
+                raise FileFormatError(f"line {line}: {error}") from None
+            of_method = found.setdefault(collective, {}).setdefault(method, {})
+            if many.denominator != 1 or int(many) in of_method:
+                why = "is there already" if many.denominator == 1 else "is no whole number of bytes"
+                raise FileFormatError(f"line {line}: the size {size} {why}")
+            of_method[int(many)] = seconds
+        for collective, by_method in found.items():
+            sizes = set.union(*map(set, by_method.values()))
+            for method, times in by_method.items():
+                lacking = sorted(sizes - times.keys())
+                if lacking or len(sizes) < 2:
+                    what = format_size(lacking[0]) if lacking else "a second size"
+                    raise FileFormatError(f"{collective} by {method} lacks {what}; all methods need the same sizes")
+    return found
+
+
+def between(times: Mapping[int, Fraction], size: int) -> Fraction:
+    """Return the time for a size: on the straight line between the two sizes around it, or by the first or last two."""
+    sizes = sorted(times)
+    low, high = next((pair for pair in pairwise(sizes) if size <= pair[1]), tuple(sizes[-2:]))
+    slope = (times[high] - times[low]) / (high - low)
+    return max(times[low] + slope * (size - low), Fraction(0))
