@@ -23,9 +23,9 @@ from topodesign.compiler.check_sets import SetReport as SetReport
 from topodesign.compiler.check_sets import check_plan_set as check_plan_set
 from topodesign.compiler.compilation import compile_plan as compile_plan
 from topodesign.compiler.fitting import compile_fitting as compile_fitting
+from topodesign.compiler.library import compile_library as compile_library
 from topodesign.compiler.phases import PhasePrograms as PhasePrograms
 from topodesign.compiler.phases import compile_phases as compile_phases
-from topodesign.compiler.library import compile_library as compile_library
 from topodesign.compiler.several import compile_groups as compile_groups
 from topodesign.compiler.several import compile_roots as compile_roots
 from topodesign.execution.run import run_plan as run_plan

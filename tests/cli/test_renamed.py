@@ -97,6 +97,8 @@ def test_no_old_name_is_a_command_of_today() -> None:
         ("wire impact p.json --top 3", "failures p.json --top 3"),
         ("optimum f --failures --plans d", "failures f --output d --collective allgather"),
         ("optimum f --upgrade a=1 --budget 9", "upgrade f --prices a=1 --budget 9 --collective allgather"),
+        ("compile-set p --collective a --collective=b --no-programs", "compile p --target none --for a,b"),
+        ("compile-set p -o d", "compile p -o d --for all"),
         ("convert x -o -- --as", "convert x -o -- --as"),
         ("pareto -n 12 -d 4", "pareto -n 12 -d 4"),
     ],

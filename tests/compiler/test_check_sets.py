@@ -1,4 +1,4 @@
-"""Checked sets of plans: what compile-set makes is right, and every way in which a set can be wrong is found."""
+"""Checked sets of plans: what compile --for makes is right, and every way in which a set can be wrong is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from topodesign import check_plan_set, compile_plan, compile_set, schedule
+from topodesign import check_plan_set, compile_library, compile_plan, schedule
 from topodesign.base.errors import FileFormatError
 from topodesign.plans.files import save_plan
 
@@ -20,7 +20,7 @@ from topodesign.plans.files import save_plan
 def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets") / "plans"
     names = ["allreduce", "allgather", "broadcast"]
-    compile_set("biring(2,4)", collectives=names, targets=["msccl", "mscclpp", "jax"]).save(folder)
+    compile_library("biring(2,4)", names, targets=["msccl", "mscclpp", "jax"]).save(folder)
     return folder
 
 

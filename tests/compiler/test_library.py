@@ -14,12 +14,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import few
-from topodesign import build, check_file, load_plan, read_plan_set, schedule, simulate, verify
+from topodesign import (
+    build,
+    check_call,
+    check_file,
+    check_plan_set,
+    compile_groups,
+    compile_plan,
+    load_plan,
+    read_plan_set,
+    schedule,
+    simulate,
+    verify,
+)
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.latency import Latency
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
-from topodesign.compiler.sets import CANDIDATES, CompiledSet, compile_set, fastest
-from topodesign.plans.sets import wiring_digest
+from topodesign.compiler.library import CANDIDATES, Library, LibraryRow, compile_library, fastest
+from topodesign.execution.levels import neighbours_of
+from topodesign.fabrics.places import as_fabric
+from topodesign.plans.sets import ForSizes, save_plan_set, wiring_digest
+from topodesign.pricing.mix import Mix, Share
+from topodesign.schedulers.group_ways import Wires, time_built_in
 
 lines = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), min_size=1, max_size=5)
 
@@ -38,11 +55,11 @@ def test_the_fastest_of_straight_lines(found: list[tuple[int, int]], sizes: list
 
 
 @pytest.fixture(scope="module")
-def made() -> CompiledSet:
-    return compile_set("torus(2,3)", targets=("msccl", "mscclpp"), group=("0,1",), roots=(1, "0"), alpha="5us")
+def made() -> Library:
+    return compile_library("torus(2,3)", targets=("msccl", "mscclpp"), group=("0,1",), roots=(1, "0"), alpha="5us")
 
 
-def test_every_size_has_the_fastest_plan(made: CompiledSet) -> None:
+def test_every_size_has_the_fastest_plan(made: Library) -> None:
     for collective in few([*COLLECTIVES.values()], 2):
         for root in (0, 1) if collective.rooted else (None,):
             mine = [
@@ -64,7 +81,7 @@ def test_every_size_has_the_fastest_plan(made: CompiledSet) -> None:
                 assert simulate(own.plan, size=size, alpha="5us").time == least
 
 
-def test_what_is_written_is_right_and_has_programs_for_the_same_sizes(made: CompiledSet, tmp_path: Path) -> None:
+def test_what_is_written_is_right_and_has_programs_for_the_same_sizes(made: Library, tmp_path: Path) -> None:
     made.save(tmp_path / "set")
     found = read_plan_set(tmp_path / "set")
     assert len(found.entries) == len(made.entries)
@@ -88,9 +105,9 @@ def test_what_is_written_is_right_and_has_programs_for_the_same_sizes(made: Comp
 
 
 def test_after_a_failure_plans_are_of_what_is_left(tmp_path: Path) -> None:
-    whole = compile_set("torus(3,3)", targets=())
+    whole = compile_library("torus(3,3)", targets=())
     for without, ranks in ((("0-1",), 9), (("4",), 8)):
-        left = compile_set("torus(3,3)", targets=(), without=without)
+        left = compile_library("torus(3,3)", targets=(), without=without)
         assert len(left.ranks) == ranks
         assert left.wiring != whole.wiring
         for one in left.plans:
@@ -105,8 +122,8 @@ def test_after_a_failure_plans_are_of_what_is_left(tmp_path: Path) -> None:
 def test_links_keep_their_speed() -> None:
     """A ring of which one direction is left has half the bandwidth of a node."""
     gone = tuple(f"{(node + 1) % 4}>{node}" for node in range(4))
-    left = compile_set("biring(2,4)", collectives=["allgather"], targets=(), without=gone)
-    same = compile_set("uniring(1,4)", collectives=["allgather"], targets=(), bandwidth="50Gbps")
+    left = compile_library("biring(2,4)", "allgather", targets=(), without=gone)
+    same = compile_library("uniring(1,4)", "allgather", targets=(), bandwidth="50Gbps")
     assert left.bandwidth == same.bandwidth
     assert left.entries[0].time_s == same.entries[0].time_s
     assert left.wiring == same.wiring == wiring_digest(build("uniring(1,4)"))
@@ -114,15 +131,15 @@ def test_links_keep_their_speed() -> None:
 
 def test_what_cannot_be_made() -> None:
     with pytest.raises(InfeasibleError, match="no plan can be made; no allgather: "):
-        compile_set("biring(2,4)", collectives=["allgather"], without=("0-1", "2-3"))
-    with pytest.raises(ParameterError, match="a set has no programs for 'chakra'; known are msccl, mscclpp, jax"):
-        compile_set("biring(2,4)", targets=("chakra",))
-    with pytest.raises(ParameterError, match="--bandwidth of a set is for plain"):
-        compile_set("dgx_a100(1)", bandwidth="100Gbps")
+        compile_library("biring(2,4)", "allgather", without=("0-1", "2-3"))
+    with pytest.raises(ParameterError, match="a library has no programs for 'chakra'; known are msccl, mscclpp, jax"):
+        compile_library("biring(2,4)", targets=("chakra",))
+    with pytest.raises(ParameterError, match="--bandwidth of a library is for plain"):
+        compile_library("dgx_a100(1)", bandwidth="100Gbps")
 
 
 def test_a_fabric_has_its_own_bandwidths() -> None:
-    made = compile_set("dgx_a100(1)", collectives=["allgather", "broadcast"], targets=())
+    made = compile_library("dgx_a100(1)", ["allgather", "broadcast"], targets=())
     assert made.bandwidth == 300 * 10**9 * 8
     assert made.ranks[0] == "box0/gpu0"
 
@@ -131,15 +148,124 @@ def test_the_command_writes_all_or_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (
-        run(["compile-set", "biring(2,4)", "--collective", "allgather", "--target", "jax", "-o", "set", "--json"]) == 0
-    )
+    assert run(["compile", "biring(2,4)", "--for", "allgather", "--target", "jax", "-o", "set", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["topology"], said["wiring"]) == ("biring(2,4)", wiring_digest(build("biring(2,4)")))
     assert said["entries"][0]["programs"] == ["jax"]
     assert check_file(Path("set/jax/000-allgather.py")).ok
     assert load_plan("set/000-allgather.npz").spec is not None
-    assert run(["compile-set", "biring(2,4)", "-o", "set"]) == 2
+    assert run(["compile", "biring(2,4)", "--for", "all", "-o", "set"]) == 2
     assert "is there already; name a new directory" in capsys.readouterr().err
     assert run(["compile-set", "biring(2,4)", "--no-programs", "--target", "jax", "-o", "other"]) == 2
     assert not Path("other").exists()
+
+
+CALLS = (("allreduce", 2**26, 32), ("allreduce", 2**14, 4), ("all-to-all", 6 * 2**20, 8))
+TINY = {
+    "layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 32000, "sequence": 1024, "batch": 64, "flops": "100T",
+    "tensor": 4, "data": 4,
+}  # fmt: skip
+
+
+def workload(*calls: tuple[str, int, int]) -> Mix:
+    return Mix("a job", tuple(Share(name, Fraction(size), count) for name, size, count in calls))
+
+
+def used(folder: Path, rows: tuple[LibraryRow, ...], made: Library) -> None:
+    """Check that of every call exactly the program of its row is used, by the runtime's own rule."""
+    for row in rows:
+        for call in row.calls:
+            place = "in-place" if row.collective == "allreduce" else "out-of-place"
+            asked = f"{row.collective}:{call.size}B:fp32:{place}"
+            serve = [path for path in (folder / "msccl").rglob("*.xml") if check_call(path, asked).ok]
+            assert len(serve) == bool(row.programs), (asked, made.notes)
+
+
+def test_a_workload_has_one_program_or_none_for_every_call(tmp_path: Path) -> None:
+    made = compile_library("torus(2,3)", workload(*CALLS))
+    made.save(tmp_path / "job")
+    for name in ("allreduce", "all-to-all"):
+        rows = [row for row in made.entries if row.collective == name]
+        assert (rows[0].from_bytes, rows[-1].to_bytes) == (0, None)
+        assert all(one.to_bytes == after.from_bytes for one, after in pairwise(rows))
+    counted = [(row.collective, call.size, call.count) for row in made.entries for call in row.calls]
+    assert sorted(counted) == sorted(CALLS)
+    used(tmp_path / "job", made.entries, made)
+    assert check_plan_set(tmp_path / "job", "torus(2,3)").ok
+    first = made.use[0]
+    files = first.environment[0].removeprefix("MSCCL_XML_FILES=").split(":")
+    assert all((tmp_path / "job" / name.removeprefix("DIR/")).is_file() for name in files)
+    compile((tmp_path / "job" / "calls.py").read_text(), "calls.py", "exec")
+    assert "alltoall_perf -b 6291456" in (tmp_path / "job" / "USE.md").read_text()
+
+
+def test_what_is_built_in_runs_where_it_is_as_fast(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="no program is faster than what the runtime does"):
+        compile_library("complete(3)", workload(("all-to-all", 3 * 2**20, 1)))  # straight to each is all there is
+    calls = workload(("all-to-all", 3 * 2**20, 1), ("allreduce", 2**10, 1))
+    made = compile_library("complete(3)", calls, targets=())
+    rows = {row.collective: row for row in made.entries if row.calls}
+    assert (rows["all-to-all"].method, rows["all-to-all"].kind) == ("built-in", None)
+    assert rows["allreduce"].method != "built-in"
+    assert all(row.built_in_s is not None and row.time_s <= row.built_in_s for row in made.entries)
+    table = tmp_path / "measured.csv"
+    lines = ["allreduce,built-in,1KiB,9us", "allreduce,ring,1KiB,10us", "allreduce,built-in,4KiB,20us"]
+    table.write_text("\n".join(["collective,method,size,time", *lines, "allreduce,ring,4KiB,15us"]))
+    made = compile_library("complete(3)", workload(("allreduce", 1024, 1)), targets=(), measured=table)
+    assert [row.method for row in made.entries] == ["built-in", "ring"]
+    assert made.entries[0].measured
+
+
+@given(st.integers(3, 9), st.sampled_from(["allreduce", "allgather", "reduce-scatter"]), st.integers(1, 2**20))
+def test_the_time_of_what_is_built_in_is_that_of_a_ring(nodes: int, collective: str, size: int) -> None:
+    place = as_fabric(build(f"biring(2,{nodes})"), Fraction(10**11))
+    wires = Wires(place, place, Latency(Fraction(1, 10**5)))
+    joined = neighbours_of(place.topology)
+    found = time_built_in(wires, collective, [range(nodes)], Fraction(size), joined)
+    halves = 2 if collective == "allreduce" else 1
+    step = Fraction(1, 10**5) + Fraction(size, 2 * nodes) / (Fraction(10**11) / 8 / 2)
+    assert found == halves * (nodes - 1) * step
+    assert time_built_in(wires, "all-to-all", [range(nodes)], Fraction(size), joined) is None or nodes == 3
+
+
+def test_calls_in_groups_are_served_where_a_runtime_can_tell_them_apart(tmp_path: Path) -> None:
+    made = compile_library("torus(4,4)", TINY, bandwidth="400Gbps")
+    by_use = {(row.collective, row.group): row for row in made.entries}
+    assert by_use["reduce-scatter", (0, 1, 2, 3)].programs == ("msccl",)
+    assert by_use["reduce-scatter", (12, 13, 14, 15)].programs == ("msccl",)
+    assert not any(row.programs for row in made.entries if row.collective == "allreduce")  # tensor and data: 4 ranks
+    assert any("cannot tell them apart" in note for note in made.notes)
+    saved = made.save(tmp_path / "job")
+    assert saved.entries[0].programs == saved.entries[1].programs  # equal programs of groups are one file
+    used(tmp_path / "job", tuple(row for row in made.entries if row.programs), made)
+    assert check_plan_set(tmp_path / "job").ok
+    entry = saved.choose("allreduce", 4096, (4, 5, 6, 7))
+    assert entry is not None
+    assert verify(saved.load(entry)).ok
+
+
+def test_where_programs_of_groups_differ_ranks_have_directories_of_their_own(tmp_path: Path) -> None:
+    plans = []
+    for number, group in enumerate(("0,1", "2,3")):
+        plan = schedule("torus(2,2)", "allgather", group=(group,))
+        text = compile_groups(plan, name=f"group{number}")[0].compiled.text
+        plans.append(ForSizes(plan, programs={"msccl": {".xml": text}}))
+    whole = schedule("torus(2,2)", "allreduce")
+    plans.append(ForSizes(whole, programs={"msccl-inplace": compile_plan(whole, inplace=True).files}))
+    save_plan_set(tmp_path / "set", plans, alpha=1e-5, bandwidth=1e11)
+    found = {str(path.relative_to(tmp_path / "set" / "msccl")) for path in (tmp_path / "set" / "msccl").rglob("*.xml")}
+    own = {f"rank{rank}/00{rank // 2}-allgather.xml" for rank in range(4)}
+    assert found == own | {f"rank{rank}/002-allreduce-inplace.xml" for rank in range(4)}
+    assert check_plan_set(tmp_path / "set").ok
+
+
+def test_the_old_name_is_the_new_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["compile-set", "biring(2,4)", "--collective", "allgather", "--no-programs", "-o", "old", "--json"]
+    assert run(words) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["entries"][0]["collective"] == "allgather"
+    assert run(["compile", "biring(2,4)", "--for", "all", "--channels", "2", "-o", "x"]) == 2
+    assert "--channels cannot be combined with --for" in capsys.readouterr().err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import compile_set, read_plan_set
+from topodesign import compile_library, read_plan_set
 from topodesign.base.errors import FileFormatError
-from topodesign.compiler.sets import between, read_measured
+from topodesign.compiler.library import between, read_measured
 
 HEAD = "collective,method,size,time\n"
 ROWS = "allreduce,forest,1KiB,10us\nallreduce,forest,1MiB,100us\nallreduce,ring,1KiB,20us\nallreduce,ring,1MiB,60us\n"
@@ -24,7 +24,7 @@ def write(tmp_path: Path, rows: str) -> Path:
 def test_plans_change_where_measured_lines_cross(tmp_path: Path) -> None:
     """10 + 90 t and 20 + 40 t microseconds meet at t = 1/5 of the way from 1 KiB to 1 MiB."""
     names = ["allreduce", "allgather"]
-    made = compile_set("biring(2,4)", collectives=names, targets=[], measured=write(tmp_path, ROWS))
+    made = compile_library("biring(2,4)", names, targets=[], measured=write(tmp_path, ROWS))
     first, second, other = made.entries
     meet = 1024 + Fraction(2**20 - 1024, 5)
     assert (first.method, first.from_bytes, second.method) == ("forest", 0, "ring")

@@ -28,8 +28,8 @@ from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.check_sets import check_plan_set
 from topodesign.compiler.compilation import compile_plan
+from topodesign.compiler.library import read_measured
 from topodesign.compiler.phases import compile_phases
-from topodesign.compiler.sets import read_measured
 from topodesign.fabrics.fabric import Fabric, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
@@ -294,7 +294,7 @@ READERS = (
         lambda path: as_demand(path, as_fabric("complete(3)")),
     ),
     Reader(
-        "compiler/sets",
+        "compiler/library",
         "t.csv",
         lambda: b"collective,method,size,time\nallreduce,ring,1KiB,9us\nallreduce,ring,1MiB,50us\n",
         lambda path: read_measured(path, ["ring"]),

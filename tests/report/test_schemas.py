@@ -171,7 +171,8 @@ CASES = {
         compile star.yaml --collective allgather --target mscclpp -o tree_plan.json
         compile torus(3,3) --collective allgather --target jax -o module.py
         compile star.yaml --collective allgather --target jax -o tree_module.py
-        compile-set biring(2,4) --target jax --group 0,1 -o set
+        compile biring(2,4) --for all --target jax --group 0,1 -o set
+        compile biring(2,4) --for workload_moe.yaml -o job
         verify set
         verify set --wiring uniring(1,4)
         doctor run.log --program program.xml

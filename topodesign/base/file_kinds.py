@@ -21,7 +21,7 @@ class FileKind(Enum):
     """A kind of file: what one is called, and how to get one; empty where there is no such way."""
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
-    PLAN_SET = "a set of plans", "'topodesign compile-set' writes one"
+    PLAN_SET = "a set of plans", "'topodesign compile --for' writes one"
     PHASES = "programs by phase", "'topodesign compile' writes them for circuits that change"
     PROGRAM = "a program", "'topodesign compile' writes one"
     FABRIC = "a fabric", "'topodesign convert' writes one"

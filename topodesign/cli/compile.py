@@ -13,12 +13,27 @@ import topodesign
 from topodesign.base.atomic import names_directory, write_directory
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.options import Choice, declared
+from topodesign.base.options import Choice, declared, flagged
 from topodesign.cli.answers import Command, form, json_option, print_answer, print_json, say
-from topodesign.cli.options import SPEC, flag, offer, option, output_option, schedule_options
+from topodesign.cli.options import SPEC, SectionOption, flag, offer, option, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import check_ending, names_schedule, refuse_choices, tell_of_names
-from topodesign.compiler.options import CallOptions, ChakraOptions, CompileOptions, MscclppOptions, ProgramOptions
+from topodesign.cli.sources import (
+    check_ending,
+    check_new,
+    given_options,
+    names_schedule,
+    refuse_choices,
+    tell_of_names,
+    wired_place,
+)
+from topodesign.compiler.options import (
+    CallOptions,
+    ChakraOptions,
+    CompileOptions,
+    LibraryOptions,
+    MscclppOptions,
+    ProgramOptions,
+)
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -34,7 +49,19 @@ _RUNTIMES = tuple(dict.fromkeys(name for backend in BACKENDS.values() for name i
 @click.argument("source", type=SPEC)
 @schedule_options
 @flag("--all-roots", "Of a collective with a root: a program for every root, in the directory that -o names.")
-@option("--target", "What reads the program.", words=BACKENDS, default="msccl")
+@option(
+    "--target targets NAME...",
+    "What reads the program; with --for none, or several: repeat it.  [default: msccl]",
+    words=[*BACKENDS, "none"],
+)
+@option(
+    "--for work WORKLOAD",
+    "A library for a job, in the directory that -o names: for every call of a file of collectives, of a model, or of "
+    "layers (.csv) the fastest program, or none if the runtime is as fast by itself. Or names of collectives, with "
+    "commas between, or all: for all sizes.",
+    cls=SectionOption,
+)
+@offer(LibraryOptions, "measured", section="Library")
 @offer(
     ProgramOptions,
     "runtime",
@@ -49,8 +76,8 @@ _RUNTIMES = tuple(dict.fromkeys(name for backend in BACKENDS.values() for name i
 @offer(ChakraOptions, section="Chakra traces")
 @offer(MscclppOptions, section="MSCCL++ plans")
 @output_option(
-    "File to write (.xml, of mscclpp .json, of jax .py); of chakra, and of several programs, of groups or --all-roots, "
-    "the directory.",
+    "File to write (.xml, of mscclpp .json, of jax .py); of chakra, and of several programs, of groups, --all-roots or "
+    "--for, the directory.",
     required=True,
 )
 @json_option
@@ -60,7 +87,9 @@ def command(
     /,
     source: str,
     collective: Collective,
-    target: str,
+    targets: tuple[str, ...],
+    work: str | None,
+    measured: Path | None,
     all_roots: bool,
     output: Path,
     **options: Any,
@@ -88,24 +117,24 @@ def command(
     wrong data unless that is the program's. Load it only where all calls have this root; --all-roots writes one for
     each: root0.xml and so on.
 
+    With --for a library: programs and plans for all calls of a job, each for its range of sizes, an index that
+    PyTorch reads, and USE.md, with the variables that load them and the tests that they were used. After a failure make
+    it again with --without.
+
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
+    if work is not None:
+        _write_library(context, source, work, targets, measured, output, options)
+        return
+    if measured is not None or len(targets) > 1 or "none" in targets:
+        raise click.UsageError("--measured, several targets and none of them are for a library; add --for")
+    target = targets[0] if targets else "msccl"
     check_ending(output, "program")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # to check a module it is lowered, which takes no accelerator
     settings = {name: options.pop(name) for name in _SETTINGS if name in options}
     if all_roots:
         refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))
-        if names_schedule(source):
-            raise ParameterError(f"{source} is a schedule of one root; --all-roots is for a topology or a fabric")
-        with progress_bar("scheduling and compiling"):
-            from topodesign.compiler.several import compile_roots  # noqa: PLC0415  NumPy, which help does without
-
-            def plan_of(root: int, k: int | None) -> Plan:
-                return topodesign.schedule(source, collective, root=root, fixed_k=k)
-
-            if not collective.rooted:
-                raise ParameterError(f"{collective} has no root; leave --all-roots out")
-            _write_all(compile_roots(source, plan_of, target, **settings), output)
+        _write_roots(source, collective, target, settings, output)
         return
     if names_schedule(source):
         refuse_choices(context, source, ("collective", *options))
@@ -146,6 +175,56 @@ def command(
     made.save(output)
     tell_of_names(made.plan.topology)
     _print(made, output)
+
+
+def _write_roots(source: str, collective: Collective, target: str, settings: dict[str, Any], output: Path) -> None:
+    """Compile a collective for every root, and write the programs."""
+    if names_schedule(source):
+        raise ParameterError(f"{source} is a schedule of one root; --all-roots is for a topology or a fabric")
+    if not collective.rooted:
+        raise ParameterError(f"{collective} has no root; leave --all-roots out")
+    from topodesign.compiler.several import compile_roots  # noqa: PLC0415  NumPy, which help does without
+
+    def plan_of(root: int, k: int | None) -> Plan:
+        return topodesign.schedule(source, collective, root=root, fixed_k=k)
+
+    with progress_bar("scheduling and compiling"):
+        _write_all(compile_roots(source, plan_of, target, **settings), output)
+
+
+_OF_LIBRARIES = frozenset({"source", "work", "targets", "measured", "output", "as_json", "as_csv"})
+_ASKED = ("group", "placement", "without", "dtype", "runtime", "bandwidth")
+
+
+def _write_library(
+    context: click.Context,
+    source: str,
+    work: str,
+    targets: tuple[str, ...],
+    measured: Path | None,
+    output: Path,
+    options: dict[str, Any],
+) -> None:
+    """Make a library for a job, and write its directory."""
+    others = given_options(context) - _OF_LIBRARIES - {*_ASKED, "root", "alpha"}
+    if others:
+        raise click.UsageError(f"{flagged(sorted(others))} cannot be combined with --for; remove it")
+    if "none" in targets and len(targets) > 1:
+        raise click.UsageError("--target none leaves out what another --target asks for; give one of them")
+    check_new(output)
+    asked: dict[str, Any] = {name: options[name] for name in _ASKED}
+    asked |= {} if options["alpha"] is None else {"alpha": options["alpha"]}
+    roots = () if options["root"] is None else (options["root"],)
+    chosen = () if targets == ("none",) else targets or ("msccl",)
+    place = wired_place(source)
+    with progress_bar("making plans") as progress:
+        made = topodesign.compile_library(
+            place, work, targets=chosen, roots=roots, measured=measured, progress=progress, **asked
+        )
+    made.save(output)
+    how = [f"how to load it, and the tests that it was used: {output / 'USE.md'}"] if made.use else []
+    text = "\n".join([str(made), *made.notes, f"written to {output}", *how])
+    print_answer(text, {**made.record(), "directory": str(output)}, made.to_records)
 
 
 def _refuse_early(

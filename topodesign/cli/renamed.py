@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
 """New words of each command that has another name."""
 
 OPTIONS: dict[str, dict[str, Change]] = {
+    "compile-set": {"--no-programs": ("--target", "none")},
     "catalog list": {"--quality": "--compare-bound"},
     "catalog price": {"--seconds": lambda value: ["--time-limit", f"{value}s"]},
     "families": {"--picture": "--output"},
@@ -109,6 +110,20 @@ def _impact(own: list[str], rest: list[str]) -> list[str] | None:
     return ["repair" if any(word.partition("=")[0] == "--fail" for word in rest) else "failures", *rest]
 
 
+def _compile_set(own: list[str], rest: list[str]) -> list[str]:
+    """Return the words for a library: of the collectives that are named, or of all."""
+    del own
+    words, names, left = list[str](), list[str](), list(rest)
+    while left:
+        word = left.pop(0)
+        option, _, value = word.partition("=")
+        if option == "--collective":
+            names.append(value or (left.pop(0) if left else ""))
+        else:
+            words.append(word)
+    return ["compile", *words, "--for", ",".join(names) or "all"]
+
+
 _FLAGS = frozenset({"--json", "--csv", "--help", "-h"})
 
 
@@ -123,6 +138,7 @@ def _arguments(words: list[str]) -> list[int]:
 
 
 _DIVIDED: dict[str, Callable[[list[str], list[str]], list[str] | None]] = {
+    "compile-set": _compile_set,
     "methods": _methods,
     "optimum": _optimum,
     "wire impact": _impact,

@@ -154,8 +154,9 @@ def _of_index(plans: PlanSet, place: PlaceLike | None) -> Iterator[str]:
         if all(any(entry.serves(one.collective, at, one.group, one.root) for entry in before) for at in points):
             yield f"{one.plan} is never chosen: those before it are for all its sizes"
     named = {plans.folder / name for one in plans.entries for name in one.programs.values()}
-    folders = {plans.folder / path.relative_to(plans.folder).parts[0] for path in named if path.parent != plans.folder}
-    copies = {(path.relative_to(plans.folder).parts[0], path.name) for path in named if path.parent.parent != plans.folder}
+    inside = [path.relative_to(plans.folder) for path in named if path.parent != plans.folder]
+    folders = {plans.folder / path.parts[0] for path in inside}
+    copies = {(path.parts[0], path.name) for path in inside if len(path.parts) > 2}
     for folder in sorted(folders):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             if path not in named and not path.is_dir() and (folder.name, path.name) not in copies:
@@ -213,6 +214,8 @@ def _of_program(
         longer = end is not None and (calls.largest is None or calls.largest >= end)
         if longer or calls.smallest < entry.from_bytes:
             yield f"{str(calls).partition(';')[0]}, and the index has it for fewer"
+    if entry.group is not None:
+        pairs = {(entry.group[source], entry.group[target]) for source, target in pairs}
     strangers = sorted(pairs - linked)
     if topology is not None and strangers:
         source, target = strangers[0]

@@ -59,7 +59,7 @@ from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_diges
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.training.traffic import ENDS, SEND
-from topodesign.runtime.calls import Call, shares_of, width_of
+from topodesign.runtime.calls import width_of
 from topodesign.schedulers.for_size import MOST_NODES
 from topodesign.schedulers.group_ways import Wires, time_built_in
 from topodesign.schedulers.method import Progress
@@ -203,6 +203,25 @@ class _Candidate:
     times: tuple[Fraction, ...]
 
 
+@dataclass(frozen=True)
+class _Span:
+    """A range of sizes, the number of the candidate that is the fastest in it, and the sizes that were timed."""
+
+    first: int
+    end: int | None  # the size after the last; None without an end
+    best: int
+    sizes: tuple[int, ...]
+    measured: bool
+
+    def serves(self, size: int) -> bool:
+        """Return whether a size is in it."""
+        return self.first <= size and (self.end is None or size < self.end)
+
+    def time(self, candidate: _Candidate, size: int) -> Fraction:
+        """Return what a candidate takes for a size, between those that were timed."""
+        return between(dict(zip(self.sizes, candidate.times, strict=True)), size)
+
+
 @takes(LibraryOptions)
 def compile_library(
     place: PlaceLike,
@@ -285,6 +304,10 @@ class _Maker:
         rate = None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
         self.place, self.fabric, self.bandwidth = working(place, said["without"], rate)
         self.said, self.targets, self.step = said, targets, step
+        runtimes = [name for target in targets for name in BACKENDS[target].runtimes]
+        if said["runtime"] is not None and said["runtime"] not in runtimes:
+            known = ", ".join(runtimes) or "none without targets"
+            raise ParameterError(f"unknown runtime {said['runtime']!r:.40} of {', '.join(targets)}; known are {known}")
         self.width = width_of(said["dtype"])
         methods = (*CANDIDATES, BUILT_IN)
         self.measured: Measured = {} if said["measured"] is None else read_measured(said["measured"], methods)
@@ -296,18 +319,20 @@ class _Maker:
 
     def jobs(self, names: Sequence[Collective]) -> Iterator[_Job]:
         """Yield what plans are made for: named collectives, or the calls of a step."""
-        if self.step is None:
-            groups: list[tuple[int, ...] | None] = [None]
-            if self.said["group"]:
-                groups += as_groups(self.fabric, self.said["group"], self.said["placement"])
-            for group in groups:
-                for one in names:
-                    for root in self._roots(group) if one.rooted else [None]:
-                        yield _Job(one, None if group is None else (group,), root)
+        if self.step is not None:
+            yield from self._jobs_of_step()
             return
-        order = None
-        if self.said["placement"] is not None:
-            order = as_placement(self.fabric, self.said["placement"])
+        groups: list[tuple[int, ...] | None] = [None]
+        if self.said["group"]:
+            groups += as_groups(self.fabric, self.said["group"], self.said["placement"])
+        for group in groups:
+            for one in names:
+                for root in self._roots(group) if one.rooted else [None]:
+                    yield _Job(one, None if group is None else (group,), root)
+
+    def _jobs_of_step(self) -> Iterator[_Job]:
+        placement, shape = self.said["placement"], self.step.shape
+        order = None if placement is None else as_placement(self.fabric, placement)
         calls: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
         for sent, count in self.step.counts.items():
             if sent.collective in {SEND, ENDS}:
@@ -317,15 +342,9 @@ class _Maker:
             size = math.ceil(sent.size)
             sizes[size] = sizes.get(size, 0) + count
         for (name, axes), sizes in calls.items():
-            groups_of: tuple[tuple[int, ...], ...] | None = None
-            if self.step.shape:
-                every = range(len(self.step.shape))
-                groups_of = tuple(along(self.fabric, self.step.shape, axes or every, order))
-                if len(groups_of[0]) == 1:
-                    continue
-                if len(groups_of) == 1:
-                    groups_of = None
-            yield _Job(as_collective(name), groups_of, None, dict(sorted(sizes.items())))
+            groups = tuple(along(self.fabric, shape, axes or range(len(shape)), order)) if shape else ()
+            if not groups or len(groups[0]) > 1:
+                yield _Job(as_collective(name), groups if len(groups) > 1 else None, None, dict(sorted(sizes.items())))
 
     def _roots(self, group: tuple[int, ...] | None) -> list[int]:
         """Return the roots that are asked for; without any the first member of the group."""
@@ -342,9 +361,8 @@ class _Maker:
         if not any(one.plan for one in candidates):
             self.notes.append(f"no {job.collective}: {why or 'no schedule is right'}")
             return
-        found = fastest(sizes, [one.times for one in candidates])
-        for first, end, number in found:
-            self._add(job, candidates, number, (first, end), sizes, measured=known is not None)
+        for first, end, number in fastest(sizes, [one.times for one in candidates]):
+            self._add(job, candidates, _Span(first, end, number, tuple(sizes), known is not None))
 
     def _candidates(
         self, job: _Job, sizes: Sequence[int], known: Mapping[str, Mapping[int, Fraction]] | None
@@ -398,87 +416,76 @@ class _Maker:
     def _time(self, plan: Plan, size: int) -> Fraction:
         return simulate(plan, size=size, alpha=self.alpha, bandwidth=self.bandwidth if self.plain else None).time
 
-    def _add(
-        self,
-        job: _Job,
-        candidates: Sequence[_Candidate],
-        number: int,
-        span: tuple[int, int | None],
-        sizes: Sequence[int],
-        *,
-        measured: bool,
-    ) -> None:
+    def _add(self, job: _Job, candidates: Sequence[_Candidate], span: _Span) -> None:
         """Add a row for a range of sizes, or several where one program cannot serve all of its calls."""
-        first, end = span
-        calls = tuple(
-            SizedCall(size, count) for size, count in job.calls.items() if first <= size and (end is None or size < end)
-        )
-        at = calls[0].size if calls else max(first, sizes[0])
-        best = candidates[number]
+        best = candidates[span.best]
+        calls = tuple(SizedCall(size, count) for size, count in job.calls.items() if span.serves(size))
+        at = calls[0].size if calls else max(span.first, span.sizes[0])
         built = candidates[0] if candidates[0].plan is None else None
-        built_s = None if built is None else float(between(dict(zip(sizes, built.times, strict=True)), at))
-        if best.plan is None or measured:
-            time = between(dict(zip(sizes, best.times, strict=True)), at)
-        else:
-            time = self._time(best.plan, at)
+        built_s = None if built is None else float(span.time(built, at))
+        measured = span.measured or best.plan is None
+        time = span.time(best, at) if measured or best.plan is None else self._time(best.plan, at)
         programs: list[dict[str, Files]] = [{} for _ in job.groups or (None,)]
         for target in self.targets if best.plan is not None and not job.collective.rooted else ():
             try:
-                self._compile(job, candidates, number, target, span, calls, at, programs)
-            except _Uncut as error:
-                cut = calls[len(calls) // 2].size
+                if self.step is None:
+                    self._compile_for_all(job, best, target, span, programs)
+                elif calls:
+                    self._compile_for(job, candidates, target, span, programs)
+            except (InfeasibleError, ParameterError, TooLargeError) as error:
                 if len(calls) > 1:
-                    self._add(job, candidates, number, (first, cut), sizes, measured=measured)
-                    self._add(job, candidates, number, (cut, end), sizes, measured=measured)
+                    cut = calls[len(calls) // 2].size
+                    self._add(job, candidates, replace(span, end=cut))
+                    self._add(job, candidates, replace(span, first=cut))
                     return
-                self._miss(job, target, first, str(error))
-        made = list(_apart(best.plan, job.groups)) if best.plan is not None else [None] * len(programs)
-        for plan, group, own in zip(made, job.groups or (None,), programs, strict=True):
+                what = f"no program of the {job.collective} from {format_size(span.first)} on for {target}"
+                self.notes.append(f"{what}: {error}")
+        plans = [None] * len(programs) if best.plan is None else list(_apart(best.plan, job.groups))
+        for plan, group, own in zip(plans, job.groups or (None,), programs, strict=True):
             targets = tuple(dict.fromkeys(name.partition("-")[0] for name in own))
-            method = BUILT_IN if best.plan is None else str(best.plan.generator.get("method", "auto"))
-            kind = None if plan is None else plan.kind
-            about = (job.collective.name, group, job.root, first, end, method, kind)
-            self.rows.append(LibraryRow(*about, float(time), built_s, measured, calls, targets))
-            self.plans.append(None if plan is None else ForSizes(plan, first, end, own, float(time), measured))
+            method = BUILT_IN if plan is None else str(plan.generator.get("method", "auto"))
+            about = (
+                job.collective.name,
+                group,
+                job.root,
+                span.first,
+                span.end,
+                method,
+                None if plan is None else plan.kind,
+            )
+            self.rows.append(LibraryRow(*about, float(time), built_s, span.measured, calls, targets))
+            timed = (own, float(time), span.measured)
+            self.plans.append(None if plan is None else ForSizes(plan, span.first, span.end, *timed))
 
-    def _miss(self, job: _Job, target: str, first: int, why: str) -> None:
-        self.notes.append(f"no program of the {job.collective} from {format_size(first)} on for {target}: {why}")
+    def _compile_for_all(
+        self, job: _Job, best: _Candidate, target: str, span: _Span, programs: Sequence[dict[str, Files]]
+    ) -> None:
+        """Put programs for calls of any size into those of all ranks: out of place, and in place where that differs."""
+        if job.groups is None and best.plan is not None:
+            for inplace in (False, True) if BACKENDS[target].inplace else (False,):
+                (made,) = self._programs(job, best.plan, target, span, inplace=inplace)
+                programs[0][f"{target}-inplace" if inplace else target] = dict(made.files)
 
-    def _compile(
+    def _compile_for(
         self,
         job: _Job,
         candidates: Sequence[_Candidate],
-        number: int,
         target: str,
-        span: tuple[int, int | None],
-        calls: Sequence[SizedCall],
-        at: int,
+        span: _Span,
         programs: Sequence[dict[str, Files]],
     ) -> None:
-        """Put the programs of a target into those of each group: of the best plan, or of the next that has one.
+        """Put programs for calls into those of each group: of the best plan, or of the next that has one.
 
-        Raises _Uncut where no number of chunks serves all calls.
+        Raises what compiling raises where no plan has one that is faster than what is built in.
         """
-        if self.step is None:
-            if job.groups is None:
-                for inplace in (False, True) if BACKENDS[target].inplace else (False,):
-                    try:
-                        made = self._programs(job, candidates[number].plan, target, span, (), inplace=inplace)
-                    except (InfeasibleError, ParameterError, TooLargeError) as error:
-                        self._miss(job, target, span[0], str(error))
-                        return
-                    programs[0][f"{target}-inplace" if inplace else target] = dict(made[0].files)
-            return
-        if not calls:
-            return
-        why: Exception | None = None
-        place = {size: index for index, size in enumerate(sorted({*SIZES, *job.calls}))}.get(at, 0)
-        rest = [one for one in candidates if one is not candidates[number]]
-        for one in (candidates[number], *sorted(rest, key=lambda one: one.times[place])):
+        best = candidates[span.best]
+        rest = [one for one in candidates if one is not best]
+        sizes, why = tuple(filter(span.serves, job.calls)), None
+        for one in (best, *sorted(rest, key=lambda one: span.time(one, sizes[0]))):
             if one.plan is None:
-                break  # what is built in is faster than all that follow
+                break
             try:
-                made = self._programs(job, one.plan, target, span, tuple(call.size for call in calls), inplace=None)
+                made = self._programs(job, one.plan, target, span, sizes, inplace=None)
             except (InfeasibleError, ParameterError, TooLargeError) as error:
                 why = why or error
                 continue
@@ -487,30 +494,22 @@ class _Maker:
             cuts = {str(compiled.cut) for compiled in made if compiled.cut is not None and compiled.cut.loss}
             self.notes += [f"{job.collective} {cut}" for cut in sorted(cuts)]
             if why is not None:
-                best = candidates[number].method
-                self.notes.append(f"the program of the {job.collective} for {target} is of {one.method}, of {best}: {why}")
+                other = f"its program for {target} is of {one.method}, since of {best.method} {why}"
+                self.notes.append(f"{job.collective} from {format_size(span.first)} on: {other}")
             return
-        raise _Uncut(str(why))
+        raise why or InfeasibleError("there is no plan")
 
     def _programs(
-        self,
-        job: _Job,
-        plan: Plan | None,
-        target: str,
-        span: tuple[int, int | None],
-        calls: tuple[int, ...],
-        *,
-        inplace: bool | None,
+        self, job: _Job, plan: Plan, target: str, span: _Span, calls: tuple[int, ...] = (), *, inplace: bool | None
     ) -> list[Compiled]:
         """Return checked programs of each group, of trees with fewer of them where the best are too many."""
-        first, end = span
         options: dict[str, Any] = {"inplace": inplace}
+        if self.said["runtime"] in BACKENDS[target].runtimes:
+            options["runtime"] = self.said["runtime"]
         if "min_size" in BACKENDS[target].takes:
-            options |= {"min_size": first, "max_size": None if end is None else end - 1}
+            options |= {"min_size": span.first, "max_size": None if span.end is None else span.end - 1}
         if calls and "dtype" in BACKENDS[target].takes:
             options |= {"size": calls, "dtype": self.said["dtype"]}
-        if plan is None:
-            return []
 
         def make_plan(k: int | None) -> Plan:
             return plan if k is None else schedule(self.place, plan.collective, method="forest", fixed_k=k)
@@ -518,16 +517,14 @@ class _Maker:
         if job.groups is None:
             return [compile_fitting(make_plan, target, **options).checked(interleavings=1)]
         name = f"topodesign-{job.collective}-groups-{len(job.groups[0])}"
-        return [
-            compile_plan(alone, target, name=name, **options).checked(interleavings=1)
-            for alone in kind_of(plan).apart()
-        ]
+        alone = kind_of(plan).apart()
+        return [compile_plan(one, target, name=name, **options).checked(interleavings=1) for one in alone]
 
     def done(self) -> Library:
         """Return all that was made."""
         if not any(self.plans):
             if self.rows:
-                raise InfeasibleError("the runtime's own algorithms are the fastest for all calls: no program is needed")
+                raise InfeasibleError("nothing is written: no program is faster than what the runtime does by itself")
             raise InfeasibleError(f"no plan can be made; {self.notes[0]}" if self.notes else "nothing was asked for")
         self._drop_ambiguous()
         plans = tuple(one for one in self.plans if one is not None)
@@ -539,11 +536,21 @@ class _Maker:
         calls = tuple((row.collective, row.group, call.size) for row in self.rows for call in row.calls)
         if calls:
             saved = [_saved(row) for row, plan in zip(self.rows, self.plans, strict=True) if plan is not None]
-            use = uses_of(plans, saved, calls, len(names), self.said["dtype"])
+            use = uses_of(plans, saved, calls, len(names), self.said["dtype"], runtime=self.said["runtime"])
             extra = {"calls.py": call_script(calls, self.said["dtype"]), "USE.md": "\n".join(map(str, use)) + "\n"}
-        about = (None if spec is None else str(spec), work, wiring_digest(first.topology), names)
-        found = (tuple(self.rows), tuple(dict.fromkeys(self.notes)), use, plans, extra)
-        return Library(*about, self.alpha, self.bandwidth, *found)
+        return Library(
+            topology=None if spec is None else str(spec),
+            work=work,
+            wiring=wiring_digest(first.topology),
+            ranks=names,
+            alpha=self.alpha,
+            bandwidth=self.bandwidth,
+            entries=tuple(self.rows),
+            notes=tuple(dict.fromkeys(self.notes)),
+            use=use,
+            plans=plans,
+            extra=extra,
+        )
 
     def _drop_ambiguous(self) -> None:
         """Take out programs of groups that would run calls of other groups, too.
@@ -571,12 +578,9 @@ class _Maker:
 
 
 def _saved(row: LibraryRow) -> float:
-    """Return the seconds of a step that a program saves, as far as is known; without a built-in one all of its own."""
-    return sum(call.count for call in row.calls) * (row.time_s if row.built_in_s is None else row.built_in_s - row.time_s)
-
-
-class _Uncut(InfeasibleError):
-    """No program serves all of some calls."""
+    """Return the seconds of a step that a program saves; all of its own where nothing is built in."""
+    each_call = row.time_s if row.built_in_s is None else row.built_in_s - row.time_s
+    return each_call * sum(call.count for call in row.calls)
 
 
 def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:

@@ -114,11 +114,14 @@ def uses_of(
     calls: Sequence[tuple[str, tuple[int, ...] | None, int]],
     ranks: int,
     dtype: str,
+    *,
+    runtime: str | None = None,
 ) -> tuple[Use, ...]:
     """Return how each runtime loads the programs of plans, the ones that save the most time first.
 
     * ``saved``: seconds that the programs of each plan save.
     * ``calls``: collective, group and size of every call of the workload.
+    * ``runtime``: of programs in XML; that of microsoft/msccl if None.
     """
     script = f"torchrun --nproc-per-node {ranks} DIR/calls.py"
     word = _TYPES[width_of(dtype)]
@@ -136,24 +139,29 @@ def uses_of(
         directory = f"MSCCL_ALGO_DIR=DIR/msccl{own_rank}"
         few = own[:_MOST_FILES]
         note = None
-        if len(own) > len(few) or own_rank:
-            note = f"it loads {_MOST_FILES} files at most: these are those that save the most time"
         if own_rank:
-            note = "each rank loads its own directory; with microsoft/msccl name the files of the rank's directory"
-        xml = ":".join(f"DIR/{name}" for name in few)
-        found += [
-            Use("msccl", (f"MSCCL_XML_FILES={xml}", "NCCL_ALGO=MSCCL,RING,TREE", *_LOG.split()), tests, check, note),
-            Use("msccl-executor", (directory, *_LOG.split()), tests, check, None),
-            Use("rccl", (directory, "RCCL_MSCCL_FORCE_ENABLE=1", *_LOG.split()), tests, check, None),
-        ]
+            note = "each rank loads a directory of its own; another launcher than Open MPI has another variable"
+        if runtime is not None and runtime.startswith("msccl-executor"):
+            found.append(Use(runtime, (directory, *_LOG.split()), tests, check, note))
+        elif runtime == "rccl":
+            found.append(Use(runtime, (directory, "RCCL_MSCCL_FORCE_ENABLE=1", *_LOG.split()), tests, check, note))
+        else:
+            if own_rank:
+                note = "each rank names the files of its directory"
+            elif len(own) > len(few):
+                note = f"it loads {_MOST_FILES} files at most: these are those that save the most time"
+            variables = (f"MSCCL_XML_FILES={':'.join(f'DIR/{name}' for name in few)}", "NCCL_ALGO=MSCCL,RING,TREE")
+            found.append(Use("msccl", (*variables, *_LOG.split()), tests, check, note))
     plus = list(dict.fromkeys(name for target, name in programs if target == "mscclpp"))
     if plus:
         check = tuple(f"topodesign doctor run.log --program DIR/{name}" for name in plus)
         log = ("MSCCLPP_LOG_LEVEL=INFO", "MSCCLPP_LOG_FILE=run.log")
-        note = "register the files of DIR/mscclpp with its Python or C++ interface: no variable names them"
-        found.append(Use("mscclpp", log, tests, check, note))
+        how = "register the files of DIR/mscclpp with its Python or C++ interface: no variable names them"
+        found.append(Use("mscclpp", log, tests, check, how))
     backend = f"{script} topodesign"
-    found.append(Use("torch", ("TOPODESIGN_PLANS=DIR",), (backend,), (), "init_process_group('topodesign') in training"))
+    found.append(
+        Use("torch", ("TOPODESIGN_PLANS=DIR",), (backend,), (), "init_process_group('topodesign') in training")
+    )
     return tuple(found)
 
 

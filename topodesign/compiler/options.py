@@ -40,6 +40,12 @@ class _Sizes(Kind):
         return tuple(as_size(one) for one in some)
 
 
+RUNTIME = Option(
+    "Whose limits and rules the program has to keep; without it those of the first runtime of the target, "
+    "msccl for msccl. msccl-executor is built for 64 steps per threadblock by default; msccl-executor-256 is a "
+    "build of it with MSCCL_MAX_NUM_STEPS=256.",
+    metavar="NAME",
+)
 DTYPE = Option(
     "Type of the elements of --size or of a workload: float32, bfloat16, float64, int8 and so on. What serves one type "
     "serves all narrower ones.",
@@ -53,12 +59,7 @@ class ProgramOptions(TypedDict, total=False):
 
     runtime: Annotated[
         "str | RuntimeProfile | None",
-        Option(
-            "Whose limits and rules the program has to keep; without it those of the first runtime of the target, "
-            "msccl for msccl. msccl-executor is built for 64 steps per threadblock by default; msccl-executor-256 is a "
-            "build of it with MSCCL_MAX_NUM_STEPS=256.",
-            metavar="NAME",
-        ),
+        RUNTIME,
     ]
     protocol: Annotated[
         Protocol,
@@ -200,6 +201,7 @@ class LibraryOptions(GroupOptions, total=False):
         ),
     ]
     dtype: Annotated[str, DTYPE]
+    runtime: Annotated["str | None", RUNTIME]
 
 
 class CompileOptions(ProgramOptions, CallOptions, ChakraOptions, MscclppOptions, total=False):

@@ -266,8 +266,10 @@ def about_program(path: Path, runtime: str | RuntimeProfile | None = None) -> Ab
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
             return about_plan(parse_json(content))
-        profile = get_profile(runtime or "msccl-executor-256")  # whose words most files have
-        return about_xml(parse_xml(read_text(path), profile), profile)
+        text = read_text(path)
+        own = "msccl" if 'coll="reduce_scatter"' in text else "msccl-executor-256"  # the others write reducescatter
+        profile = get_profile(runtime or own)
+        return about_xml(parse_xml(text, profile), profile)
 
 
 def about_xml(program: Program, profile: RuntimeProfile) -> About:

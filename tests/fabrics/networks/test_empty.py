@@ -13,7 +13,7 @@ FORMATS = ["gml", "graphml", "gexf", "net", "adjlist", "json", "dot", "csv", "ed
 COMMANDS = [
     "evaluate F", "optimum F", "schedule F -o o.npz", "groups F --group 0,1", "uneven F --matrix zipf:1.2", "methods F",
     "compile F -o o.xml", "run F", "links F", "fabric F -o o.yaml", "report F -o o.html", "plot structure F -o o.svg",
-    "plot cut F -o o.svg", "plot distances F -o o.svg", "compile-set F -o set", "optimum F --failures",
+    "plot cut F -o o.svg", "plot distances F -o o.svg", "compile F --for all -o set", "optimum F --failures",
 ]  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _make(about: Any, options: Any) -> PlanGroup:
     chosen = options or (_chosen or [PlanOptions()])[0]
     folder = chosen.plans or os.environ.get(VARIABLE)
     if not folder:
-        raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile-set' made")
+        raise ParameterError(f"no plans: set {VARIABLE} to a directory that 'topodesign compile --for' made")
     if not about.global_ranks_in_group:
         _read.cache_clear()
     plans, digest = _read(folder)

@@ -209,8 +209,8 @@ SHAPES: dict[str, Shape | str] = {
         record(
             {"programs": array(record(_PROGRAM), "One for each group, each phase, or each root.")}, "several programs"
         ),
+        declared("compiler.library:Library", "with --for", more={"directory": text("What was written.")}),
     ),
-    "compile-set": declared("compiler.sets:CompiledSet", more={"directory": text("What was written.")}),
     "doctor": either(
         declared("runtime.diagnosis:Diagnosis", "of a log"),
         record({"calls": array("runtime.calls:CallCheck", "One for each --call.")}, "with --call"),
