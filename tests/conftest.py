@@ -5,6 +5,9 @@ a fifth of what a test says, but six where it says so many. Of a test marked ``o
 of its parameters, it takes as few as have every value of every parameter.
 ``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
+
+A test marked ``dear`` takes longer than its budget, and smaller ones hold what it holds: it runs where its folder or
+file is named, as one does who changed that, and in a thorough run. ``dear("a", "b-2")`` says this of some of its cases.
 ``--budget=0.5`` fails a test of the quick run that takes more than half a CPU second (``tests/budget.py``).
 """
 
@@ -16,6 +19,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -24,6 +28,7 @@ from hypothesis import settings
 from tests import budget, floors
 from topodesign.cli.renamed import QUIET
 
+TESTS = Path(__file__).parent
 MORE = 10
 """How many times as many samples as a test says a thorough run draws."""
 
@@ -58,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     global _thorough  # noqa: PLW0603  read by loops and lists of cases that know no configuration
     _thorough = is_thorough(config)
     config.addinivalue_line("markers", "thorough: too slow for every change; run with --thorough")
+    config.addinivalue_line(
+        "markers", "dear(*cases): over its budget; run where its folder is named, and with --thorough"
+    )
     config.addinivalue_line("markers", "once: a quick run takes as few cases as have every value of every parameter")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
     os.environ.setdefault(QUIET, "quiet")  # tests of what standard error says may use names of 0.29
@@ -100,7 +108,9 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not is_thorough(config) and not any("[" in name for name in config.args):
-        quick = [item for item in items if not item.get_closest_marker("thorough")]
+        everything = any(config.invocation_params.dir.joinpath(name).resolve() == TESTS for name in config.args)
+        left_out = {item for item in items if item.get_closest_marker("thorough") or (everything and is_dear(item))}
+        quick = [item for item in items if item not in left_out]
         kept = {item.nodeid for item in _fewest(quick)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
         items[:] = [item for item in items if item.nodeid in kept]
@@ -108,6 +118,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = getattr(test, SAMPLES, None)
         if isinstance(own, settings):
             setattr(test, SAMPLES, settings(own, max_examples=drawn(own.max_examples)))
+
+
+def is_dear(item: pytest.Item) -> bool:
+    """Whether a test, or this case of it, is marked as dear."""
+    return any(not mark.args or item.name.partition("[")[2][:-1] in mark.args for mark in item.iter_markers("dear"))
 
 
 def _fewest(items: list[pytest.Item]) -> Iterator[pytest.Item]:

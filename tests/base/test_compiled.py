@@ -294,6 +294,7 @@ def unchecked(case: Case, checks: settings, monkeypatch: pytest.MonkeyPatch) -> 
     return entrances - checked
 
 
+@pytest.mark.dear("clocked", "flown", "moved", "programmed", "proved", "put_off", "replayed", "synthesized", "torn")
 @pytest.mark.parametrize("case", EXERCISES, ids=[case[1].__name__ for case in EXERCISES])
 def test_tiers_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not unchecked(case, settings(max_examples=25), monkeypatch)

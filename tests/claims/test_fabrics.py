@@ -350,6 +350,7 @@ CHECKS = {
 }
 
 
+@pytest.mark.dear("fluid", "groups", "optimum", "plans")
 @pytest.mark.parametrize("what", CHECKS)
 @pytest.mark.floor(held=6)
 def test_no_claim_is_refuted(what: str) -> None:

@@ -67,6 +67,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.dear("compare ring torus -n 9 -d 4")
 @pytest.mark.parametrize("line", few(CHEAP))
 def test_a_file_has_what_would_be_printed(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = line.split(" ")
@@ -131,6 +132,7 @@ def test_a_page_is_no_directory(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "would be something else" in capsys.readouterr().err
 
 
+@pytest.mark.dear("plans-False")
 @pytest.mark.parametrize(
     ("name", "there"),
     [("plans", False), ("plans", True), ("plans.2026-11-26", False), ("plans.v2", True), ("plans.html", True)],

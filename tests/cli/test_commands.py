@@ -192,6 +192,7 @@ def test_a_range_is_a_table_of_the_fastest(cli: Cli) -> None:
     assert document["verdict"] in " ".join(cli("pareto", "-n", "100", "-d", "4..6").out.split())
 
 
+@pytest.mark.dear("options3-sizes")
 @pytest.mark.parametrize(
     ("options", "name"),
     [

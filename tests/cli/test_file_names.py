@@ -10,6 +10,7 @@ from topodesign import build, save_plan, schedule, write_links
 from topodesign.cli.main import run
 
 
+@pytest.mark.dear("report {} -o a.html")
 @pytest.mark.parametrize("command", ["evaluate {} -o a.txt", "report {} -o a.html", "plot distances {} -o a.svg"])
 def test_a_name_that_is_no_text_is_written(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -799,6 +799,7 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
     execute(program, seed=seed, times=1)
 
 
+@pytest.mark.dear("allreduce")
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
     topology = genkautz(2, 6)

@@ -62,6 +62,7 @@ def test_nothing_else_opens_files() -> None:
     assert found <= {"base/text_files.py", "base/atomic.py", "cli/main.py", "__main__.py"}
 
 
+@pytest.mark.dear("runtime/jax/check-m.py")
 @every_reader
 def test_the_sample_is_taken(reader: Reader, tmp_path: Path) -> None:
     path = tmp_path / reader.name

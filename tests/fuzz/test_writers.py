@@ -32,6 +32,7 @@ def test_every_writer_is_in_the_table() -> None:
     assert found - {"base/atomic", "base/machine"} == {one.module for one in WRITERS} | {one.module for one in LOGS}
 
 
+@pytest.mark.dear("report/design/answer-decided", "report/figures-f.svg", "report/page/page-r.html")
 @every_writer
 def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
     (once, other), again = undisturbed(writer), content_of(writer, tmp_path, 0)
@@ -41,6 +42,7 @@ def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
     assert once != other
 
 
+@pytest.mark.dear("report/page/page-r.html")
 @every_writer
 def test_only_files_are_replaced(writer: Writer, tmp_path: Path) -> None:
     path = tmp_path / writer.name
@@ -65,6 +67,7 @@ def test_only_files_are_replaced(writer: Writer, tmp_path: Path) -> None:
         refused(writer, tmp_path / "missing" / writer.name)
 
 
+@pytest.mark.dear("report/page/page-r.html")
 @every_writer
 def test_a_device_stays_and_a_link_is_followed(writer: Writer, tmp_path: Path) -> None:
     path = tmp_path / writer.name
@@ -83,6 +86,7 @@ def refused(writer: Writer, path: Path) -> None:
     assert str(caught.value)
 
 
+@pytest.mark.dear("report/page/page-r.html")
 @every_writer
 def test_a_full_disk_leaves_the_old_file(writer: Writer, tmp_path: Path) -> None:
     path = tmp_path / writer.name
@@ -122,6 +126,7 @@ def test_a_writer_that_is_told_to_end_leaves_nothing_else(
         assert killed(writer, tmp_path, number, kill) == 0
 
 
+@pytest.mark.dear("search/build")
 @pytest.mark.parametrize("log", LOGS, ids=lambda one: one.module)
 def test_a_log_has_all_that_was_written_before_it_was_killed(log: Log, tmp_path: Path) -> None:
     for kill in range(KILLS):

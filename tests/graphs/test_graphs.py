@@ -304,6 +304,7 @@ def test_all_but_the_irregular_families_know_their_symmetry() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.dear("gh(2)", "gq(3)")
 @pytest.mark.parametrize("text", [text for text in SAMPLES if len(build(text).representatives or ()) > 1])
 def test_every_node_is_like_a_representative(text: str) -> None:
     topology = build(text)
@@ -337,6 +338,7 @@ def test_vertex_transitivity_is_not_claimed_where_it_fails(text: str) -> None:
     assert not is_vertex_transitive(topology)
 
 
+@pytest.mark.dear("dicirculant", "randomregulargraph")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_find_yields_exactly_the_size_asked_for(family: Family) -> None:
     # Every hit is counted, and only built where that is quick: the larger sizes once for each pair of size and family.

@@ -33,6 +33,7 @@ def test_one_group_of_all_is_the_optimum_of_forests(spec: str) -> None:
     assert both.bandwidth == topology.degree / allreduce_optimum(topology).throughput <= factor + back
 
 
+@pytest.mark.dear("allgather", "broadcast", "reduce", "reduce-scatter")
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "broadcast", "reduce", "scatter", "all-to-all"])
 @given(data=st.data())
 @settings(max_examples=len(few(range(6), 2)))

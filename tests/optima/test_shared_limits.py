@@ -135,6 +135,7 @@ def test_groups(seed: int, collective: str) -> None:
     assert float(found.bandwidth) == pytest.approx(degree_of(fabric.topology) * least / shards, rel=1e-7)
 
 
+@pytest.mark.dear("0")
 @pytest.mark.parametrize("seed", EVERY)
 def test_failures(seed: int) -> None:
     """Every failure by itself, and those that are said to be alike cost the same."""

@@ -278,6 +278,7 @@ def _put(document: Any, at: tuple[Any, ...], value: Any) -> Any:
     return changed_one
 
 
+@pytest.mark.dear("stages")
 @pytest.mark.parametrize("kind", PLANS)
 def test_values_of_wrong_types_are_refused_or_read(kind: str, tmp_path: Path) -> None:
     source, target = save_plan(tmp_path / "right.npz", PLANS[kind]()), tmp_path / "wrong.npz"

@@ -75,6 +75,7 @@ def test_any_collective_on_any_fabric(
         assert schedule.inverse_rate == best
 
 
+@pytest.mark.dear("MI250")
 @pytest.mark.parametrize("topology", [a100(2), mi250(1)], ids=["A100", "MI250"])
 def test_known_fabrics(topology: Topology) -> None:
     schedule = right(forest_schedule(topology, "allgather"))

@@ -46,6 +46,7 @@ def test_bounds_alone() -> None:
     assert all_to_all("hypercube(4)", effort="bounds").exact
 
 
+@pytest.mark.dear("hypercube(14)")
 @pytest.mark.parametrize(
     "text",
     [pytest.param("debruijn(32,3)", marks=pytest.mark.thorough), "debruijn(16,3)", "hypercube(14)", "torus(100,100)"],

@@ -55,6 +55,7 @@ def pictures() -> dict[str, Picture]:
     return {kind: plot(value, kind) for kind, value in of.items()}
 
 
+@pytest.mark.dear("cut", "frontier", "timeline", "use", "winners")
 @pytest.mark.parametrize("kind", PLOTS)
 def test_every_plot_is_a_picture(pictures: dict[str, Picture], kind: str, tmp_path: Path) -> None:
     from matplotlib import image  # late, as what is drawn itself

@@ -13,6 +13,7 @@ from topodesign.pricing import deferral
 SPEC = "randomregular(24,3,1)"
 
 
+@pytest.mark.dear("allreduce")
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
 def test_plans_are_kept_verified_and_timed_as_priced(collective: str, tmp_path: Path) -> None:
     plan = schedule(SPEC, collective, method="deferred")

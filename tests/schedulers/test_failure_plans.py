@@ -12,6 +12,7 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterEr
 from topodesign.schedulers.failure_plans import INDEX
 
 
+@pytest.mark.dear("dgx_h100(2)-allgather-auto", "dgx_h100(2)-allreduce-fluid")
 @pytest.mark.parametrize(
     ("spec", "collective", "method"),
     [

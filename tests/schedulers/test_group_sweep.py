@@ -86,6 +86,7 @@ def sweep(spec: str, collective: Collective, seen: dict[str, int]) -> None:
             seen["programs"] = seen.get("programs", 0) + 1
 
 
+@pytest.mark.dear("circulant(8,1,3)-broadcast", "genkautz(2,11)-all-to-all")
 @pytest.mark.parametrize(
     ("spec", "name"),
     list(zip(itertools.cycle(["circulant(8,1,3)", "genkautz(2,11)", "diamond()"]), COLLECTIVES, strict=False)),

@@ -45,6 +45,7 @@ def check(plan: Plan) -> None:
     assert not isinstance(plan.movement, Rounds) or cost_in(plan).bandwidth == plan.claim["bandwidth"]
 
 
+@pytest.mark.dear("exact-dgx_a100(1)", "tacos-ilp-dbjmod(2,4)", "tacos-ilp-dgx_a100(1)")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name: str, place: str) -> None:

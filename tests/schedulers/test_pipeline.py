@@ -100,6 +100,7 @@ def test_the_best_of_the_frontier_is_taken_for_the_size() -> None:
     assert "more are in --json" in str(found)
 
 
+@pytest.mark.dear("allgather", "reduce-scatter")
 @pytest.mark.parametrize("collective", METHOD.collectives, ids=str)
 def test_groups_that_share_links_come_to_the_exact_price(collective: object) -> None:
     root = "first" if collective.rooted else None  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ def test_what_it_says_is_what_the_plan_has() -> None:
     assert found.plan.generator["repaired_without"] == ["box0/gpu0-rail0", "rail1"]
 
 
+@pytest.mark.dear("dgx_h100(2)-allreduce-2x8:1-without0")
 @pytest.mark.parametrize(
     ("spec", "collective", "group", "without"),
     [

@@ -392,6 +392,7 @@ def test_repair_makes_nothing_worse() -> None:
             assert least <= after.time <= first.time
 
 
+@pytest.mark.dear("all-to-all")
 @pytest.mark.parametrize("collective", list(COLLECTIVES))
 def test_chunks_next_to_one_another_are_one_send(collective: str) -> None:
     """That is right, never slower, and mostly far quicker than many chunks one by one."""
@@ -417,6 +418,7 @@ def test_merging_keeps_what_waits_for_what() -> None:
     assert verify(Plan(plan.topology, fewer)).ok
 
 
+@pytest.mark.dear("broadcast")
 @pytest.mark.parametrize(
     "collective", ["allgather", "broadcast", pytest.param("all-to-all", marks=pytest.mark.thorough)]
 )

@@ -48,6 +48,7 @@ def test_late_nodes_delay_an_allreduce_by_no_more_than_they_are_late() -> None:
         schedule("torus(2,4)", "allreduce", method="spff", ready="0=20us")
 
 
+@pytest.mark.dear("2us-None-allreduce")
 @pytest.mark.parametrize("collective", ["allreduce", "allgather", "all-to-all"])
 @pytest.mark.parametrize(("alpha", "bandwidth"), [("2us", None), (None, "400Gbps"), ("100ns", "400Gbps")])
 def test_plans_for_a_size_are_timed_with_the_latency_and_bandwidth_that_are_said(

@@ -48,6 +48,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beyond, "_WORK_TIMES_SQUARE", 2**27)
 
 
+@pytest.mark.dear("target1", "target2", "target3", "target4")
 @pytest.mark.parametrize(
     "target",
     [
@@ -67,6 +68,7 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
     _check(composed(target, Catalog()), target)
 
 
+@pytest.mark.dear("target1")
 @pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BUILT", 0)
@@ -183,6 +185,7 @@ def test_few_orbits_take_more_steps(nodes: int, degree: int, most: int) -> None:
     topology.symmetry.check(topology)
 
 
+@pytest.mark.dear("200006-2")
 @pytest.mark.parametrize(("nodes", "degree"), [(200_006, 2), (100_003, 1)])
 def test_rings_are_not_searched(nodes: int, degree: int) -> None:
     assert search_size(Target(nodes, degree, degree > 1), 2**20) == []

@@ -72,6 +72,7 @@ def test_plain_python_and_machine_code_estimate_alike() -> None:
         assert kernels.unevenness_both.plain(*arguments) == kernels.unevenness_both(*arguments)
 
 
+@pytest.mark.dear("60-3-4")
 @pytest.mark.parametrize(("nodes", "degree", "steps"), [(60, 3, 4), (200, 4, 4), (130, 8, 3), (45, 2, 6), (100, 12, 2)])
 def test_what_is_found_is_what_was_asked_for(nodes: int, degree: int, steps: int) -> None:
     specs = search_congruential(Target(nodes, degree, duplex=False), steps, 60, seed=1)

@@ -18,6 +18,7 @@ from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
 
+@pytest.mark.dear("target2-3-circulant(25,1,7)")
 @pytest.mark.parametrize(
     ("target", "steps", "base"),
     [

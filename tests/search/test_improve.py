@@ -60,6 +60,7 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     assert verify_catalog(tmp_path, nodes=range(25, 51), degrees=[2], sample=20, workers=1).ok
 
 
+@pytest.mark.dear("turn3-0", "turn4-0")
 @pytest.mark.parametrize(
     ("turn", "orbits"),
     [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0), (annealing, 0)],

@@ -185,6 +185,7 @@ def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
         assert (more.self_loops, less.self_loops) == (more.nodes % 2, less.nodes % 2)
 
 
+@pytest.mark.dear("target0", "target5")
 @pytest.mark.parametrize(
     "target",
     [

@@ -61,6 +61,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.dear("insert(cayley(metacyclic(21,6,5),29,73,74,116),88,111,111,88,22,98,98,22)", "randomregular(60,3,2)")
 @pytest.mark.parametrize("text", SPECS)
 def test_a_deferred_row_says_what_schedules_cost(text: str) -> None:
     row = row_by_spff(text)

@@ -97,6 +97,7 @@ def test_the_line_digraph_of_a_cayley_digraph_is_a_lift() -> None:
     assert price(topology) == price(line)
 
 
+@pytest.mark.dear("lift(complete(2000),cyclic(1000),1)-too many")
 @pytest.mark.parametrize(
     ("text", "words"),
     [

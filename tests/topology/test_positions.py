@@ -10,6 +10,7 @@ from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
 
+@pytest.mark.dear("genkautz(2,20)-springs")
 @pytest.mark.parametrize(
     ("spec", "shape"),
     [

@@ -92,6 +92,7 @@ def test_command(tmp_path: Path) -> None:
     assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output
 
 
+@pytest.mark.dear("simplex-circulant(10,1,3)-4-12")
 @pytest.mark.parametrize(
     ("spec", "degree", "nodes"),
     [

@@ -58,6 +58,7 @@ def without_node(topology: Topology, node: int) -> Topology:
     return Topology.from_links(topology.nodes - 1, links)
 
 
+@pytest.mark.dear("genkautz(3,10)")
 @pytest.mark.parametrize("spec", few(["genkautz(3,10)", "circulant(9,2,3)", "uniring(1,5)", "uniring(2,5)"]))
 def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
     topology = build(spec)

@@ -107,6 +107,7 @@ def test_port_table_alone_and_named_in_yaml(tmp_path: Path) -> None:
     assert named == alone
 
 
+@pytest.mark.dear("inventory_halls.yaml")
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("inventory_*")), ids=lambda path: path.name)
 def test_shipped_examples(path: Path) -> None:
     inventory = read_inventory(path)

@@ -292,6 +292,7 @@ def test_arguments_that_make_no_sense() -> None:
         make_plan(Topology.from_links(2, [(0, 1), (1, 0)], switches=[1]), inventory)
 
 
+@pytest.mark.dear("3000-4")
 @pytest.mark.parametrize(("nodes", "degree"), [(12, 4), (100, 4), (3000, 4)])
 def test_duplex_alternatives_are_what_they_should_be(nodes: int, degree: int) -> None:
     told = duplex_alternative(build(f"genkautz({degree},{nodes})"))

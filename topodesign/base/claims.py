@@ -1,10 +1,9 @@
 """Claims: what is said to be best, among what, and by which proof.
 
 Everything that the program says of being best is a :class:`Claim`, made where the proof is, and the words are here
-alone: tables, JSON and pages render the claim, and ``tests/test_claims.py`` finds such words elsewhere. A claim names
-its scope, so that the best row of a catalog is not taken for the best topology, nor the best trees for the best
-schedule. What was not searched is not claimed. Each kind of claim (what, among what) has an oracle in
-``tests/claims/`` that tries to refute it.
+alone: tables, JSON and pages render the claim. A claim names its scope, so that the best row of a catalog is not taken
+for the best topology, nor the best trees for the best schedule. What was not searched is not claimed. Each kind of
+claim (what, among what) has an oracle in ``tests/claims/`` that tries to refute it.
 
 A new scope is a member of :class:`Among`, with its oracle there.
 """

@@ -102,6 +102,7 @@ def test_a_step_has_as_many_permutations_as_its_degree_over_links_of_the_plan(co
         assert report.permutations == report.least == len(made.program.exchanges)  # type: ignore[union-attr]
 
 
+@pytest.mark.dear("allreduce", "gather", "reduce")
 @pytest.mark.parametrize("collective", few([*COLLECTIVES], 2))
 def test_the_derivative_is_that_of_jax(collective: str) -> None:
     """Of an allgather that is a reduce-scatter, of a broadcast a reduce, and so on."""
@@ -133,6 +134,7 @@ def test_the_derivative_sends_over_the_links_turned_round() -> None:
         assert str(turned).replace(" ", "") in text.replace(" ", "").replace("\n", "")
 
 
+@pytest.mark.dear("shape0-bfloat16", "shape5-int8")
 @pytest.mark.parametrize(
     ("shape", "kind"),
     [

@@ -39,6 +39,7 @@ def test_long_threadblocks_go_on_in_others() -> None:
     assert made.checked(1).report is not None
 
 
+@pytest.mark.dear("LL")
 @pytest.mark.parametrize("protocol", ["Simple", "LL"])
 def test_what_goes_on_elsewhere_takes_nothing_from_before(protocol: str) -> None:
     """Threads that wait for semaphores of their own must not run ahead of the threadblock that theirs goes on from."""

@@ -256,6 +256,7 @@ def test_nested_specs_rebuild_themselves(text: str) -> None:
         assert price(topology) == price(topology, all_sources=True)
 
 
+@pytest.mark.dear("line(complete(20),30)-too many")
 @pytest.mark.parametrize(
     ("text", "message"),
     [

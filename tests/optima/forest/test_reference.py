@@ -148,6 +148,7 @@ def check_optimum(topology: Topology, best: Optimum, links: Links, sizes: Sizes)
     assert best.trees * best.tree_rate * best.inverse_rate == 1
 
 
+@pytest.mark.dear("True")
 @pytest.mark.parametrize("uneven", [False, True])
 def test_optima(uneven: bool) -> None:
     rng = random.Random(5)  # noqa: S311
@@ -172,6 +173,7 @@ def test_optima(uneven: bool) -> None:
     assert (worse > 0) == uneven
 
 
+@pytest.mark.dear("True")
 @pytest.mark.parametrize("uneven", [False, True])
 def test_schedules(uneven: bool) -> None:
     rng = random.Random(6)  # noqa: S311

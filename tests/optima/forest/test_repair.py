@@ -39,6 +39,7 @@ def check(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
     return left, new
 
 
+@pytest.mark.dear("mi250(1)-box0/gcd0-box0/gcd1-0.5")
 @pytest.mark.parametrize(
     ("spec", "without", "share"),
     [

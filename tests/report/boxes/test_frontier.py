@@ -21,6 +21,7 @@ from topodesign.report.boxes.candidates import graphs_of
 GB = 10**9
 
 
+@pytest.mark.dear("8-51.78")
 @pytest.mark.parametrize(
     ("boxes", "least"),
     [

@@ -68,6 +68,7 @@ def test_cuts_are_between_the_narrowest_and_what_is_found(spec: str) -> None:
     assert narrowest <= width <= Fraction(3, 2) * narrowest
 
 
+@pytest.mark.dear("torus(6,6,6)-72")
 @pytest.mark.parametrize(
     ("spec", "width"), [("torus(4,4)", 8), ("torus(8,8)", 16), ("torus(6,6,6)", 72), ("hypercube(5)", 16)]
 )

@@ -172,6 +172,7 @@ def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
         assert browser.find_elements("css selector", ".chart .chosen") == [point]
 
 
+@pytest.mark.dear("circulant(12,2,3)-allreduce-options0")
 @pytest.mark.parametrize(
     ("place", "collective", "options"),
     [

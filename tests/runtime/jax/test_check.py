@@ -29,6 +29,7 @@ def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
 
 
+@pytest.mark.dear("genkautz(3,10)-allreduce")
 @pytest.mark.parametrize("case", SAMPLES, ids="-".join)
 def test_right_ones_are_right_with_and_without_jax(case: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = compiled(*case).text.encode()

@@ -656,6 +656,7 @@ def test_resident_threadblocks_of_another_gpu() -> None:
     assert check(many_threadblocks(120), replace(EXECUTOR, resident_threadblocks=132), 0).ok
 
 
+@pytest.mark.dear("allreduce", "reduce")
 @pytest.mark.parametrize("coll", ["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce"])
 def test_large_numbers_without_work_are_answered_soon(coll: str) -> None:
     chunks = 32 * 1024
