@@ -12,7 +12,7 @@ import sys
 import time
 from fractions import Fraction
 
-from topodesign import build_fabric, pareto_boxes, schedule, simulate, throughput, verify
+from topodesign import build_fabric, optimum, pareto_boxes, schedule, simulate, verify
 
 MICRO = 10**6
 
@@ -31,7 +31,7 @@ def rates(box: str, boxes: int, split: int = 1) -> str:
     print(f"{words} (bound of any graph {float(found.bound) / 1e9:.2f}), {seconds(since)}")
     spec = found.best.fabric.name
     since = time.process_time()
-    throughput(build_fabric(spec))
+    optimum(build_fabric(spec))
     print(f"  {spec[:100]}: cut proved in {seconds(since)}")
     return spec
 

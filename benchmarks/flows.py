@@ -13,7 +13,8 @@ import time
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.node_values import as_costs
 from topodesign.fabrics.places import as_fabric
-from topodesign.optima.flow_optimum import FlowOptimum, flow_optimum
+from topodesign.optima.flows import FlowSolution, solve_flow
+from topodesign.optima.question import Question
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -32,10 +33,10 @@ FABRICS = ("dgx_a100(32)", "dgx_h100(64)", "dgx_h100(128)", "mi250(16)", "fat_tr
 PLANS = ("dgx_a100(8)", "dgx_h100(8)", "mi250(4)", "fat_tree(8,8,4,2)", "dgx_a100_links(8)")
 
 
-def flow(spec: str, costs: list[str]) -> tuple[FlowOptimum, float]:
+def flow(spec: str, costs: list[str]) -> tuple[FlowSolution, float]:
     start = time.process_time()
     fabric = as_fabric(spec)
-    found = flow_optimum(fabric, ALL_TO_ALL, costs=as_costs(fabric, costs))
+    found = solve_flow(Question(fabric, ALL_TO_ALL, costs=as_costs(fabric, costs)))
     return found, time.process_time() - start
 
 

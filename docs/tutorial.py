@@ -127,7 +127,7 @@ td.failure_impact(wiring, host="host01")
 
 # %%
 boxes = td.build_fabric("dgx_a100(2)")
-best = td.optimum(boxes).best
+best = td.optimum(boxes)
 best.bandwidth, best.trees
 
 # %%

@@ -51,7 +51,6 @@ from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups
 from topodesign.optima.optimum import optimum as optimum
 from topodesign.optima.purchase import upgrade as upgrade
-from topodesign.optima.throughput import throughput as throughput
 from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan

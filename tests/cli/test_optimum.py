@@ -25,9 +25,9 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.alternatives import limited, upgrades
+from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
-from topodesign.optima.throughput import bottleneck_in_words, throughput
+from topodesign.optima.trees import TreeSolution, limit_trees
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -171,13 +171,13 @@ def test_every_file_in_configs_is_explained(cli: Cli, path: Path) -> None:
 )
 def test_words(spec: str, words: str) -> None:
     fabric = build_fabric(spec)
-    assert bottleneck_in_words(fabric, throughput(fabric)).startswith(words)
+    assert optimum(fabric).solution.bottleneck.startswith(words)
 
 
 def test_numbers_are_called_nodes() -> None:
     fabric = Fabric.from_topology(build("complete(2)"))
     words = "the link of node 0, 12.5GB/s, has to bring in the data of node 1"
-    assert bottleneck_in_words(fabric, throughput(fabric)) == words
+    assert optimum(fabric).solution.bottleneck == words
 
 
 # -- two ways ---------------------------------------------------------------------------------------------------------
@@ -224,16 +224,17 @@ def test_throughput_is_the_bound_over_all_cuts(fabric: Fabric, data: st.DataObje
     owners = {root} if root else set(nodes)
     forth, back = (least_time(fabric, owners, reduces=reduces) for reduces in (False, True))
     wanted = {"allgather": forth, "broadcast": forth, "allreduce": forth + back}.get(collective, back)
-    result = throughput(fabric, collective, root=root)
+    result = optimum(fabric, collective, root=root)
     assert result.inverse_rate == wanted
     assert result.bandwidth == len(owners) / wanted
-    names = {fabric.names[vertex] for vertex in result.cut}
-    out = sum(link.bandwidth for link in result.links(fabric))
+    names = {fabric.names[vertex] for vertex in result.solution.cut}
+    out = sum(link.bandwidth for link in result.solution.links)
     assert out == sum(link.bandwidth for link in fabric.links() if link.src in names and link.dst not in names)
+    assert isinstance(result.solution, TreeSolution)
     if collective != "allreduce":
-        assert Fraction(len(result.owners)) / out == wanted
-    assert bottleneck_in_words(fabric, result).startswith("the ")
-    few = limited(asked(fabric, collective, root=root), [1, 2])
+        assert Fraction(len(result.solution.owners)) / out == wanted
+    assert result.solution.bottleneck.startswith("the ")
+    few = limit_trees(asked(fabric, collective, root=root), [1, 2])
     assert all(row.bandwidth <= result.bandwidth for row in few)
 
 
@@ -248,21 +249,23 @@ def scaled(fabric: Fabric, kind: str, factor: Fraction) -> Fabric:
 @pytest.mark.parametrize("spec", ["dgx_a100(2)", "dgx_a100(3)", "mi250(2)", "dgx1_v100(2)", "fat_tree(3,4,2,3)"])
 def test_upgrades_do_what_is_said(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
-    now = throughput(fabric, collective).bandwidth
-    for upgrade in upgrades(asked(fabric, collective)):
+    now = optimum(fabric, collective).bandwidth
+    for upgrade in optimum(fabric, collective).upgrades:
 
         def reached(factor: Fraction, kind: str = upgrade.kind) -> Fraction:
-            return throughput(scaled(fabric, kind, factor), collective).bandwidth
+            return optimum(scaled(fabric, kind, factor), collective).bandwidth
 
         assert reached(Fraction(2)) == upgrade.doubled >= now
-        if upgrade.limit is None or upgrade.useful_factor is None:
+        useful = upgrade.useful
+        assert useful is not None
+        if useful.limit is None or useful.useful_factor is None:
             assert reached(Fraction(2000)) > reached(Fraction(1000))
             continue
-        assert reached(upgrade.useful_factor) == reached(2 * upgrade.useful_factor) == upgrade.limit
-        if upgrade.useful_factor > 1:
-            assert reached(upgrade.useful_factor * Fraction(99, 100)) < upgrade.limit
+        assert reached(useful.useful_factor) == reached(2 * useful.useful_factor) == useful.limit
+        if useful.useful_factor > 1:
+            assert reached(useful.useful_factor * Fraction(99, 100)) < useful.limit
         else:
-            assert upgrade.limit == now
+            assert useful.limit == now
 
 
 def test_broadcast_is_the_least_maximum_flow() -> None:
@@ -270,7 +273,7 @@ def test_broadcast_is_the_least_maximum_flow() -> None:
     fabric = build_fabric("dgx1_v100(2)")
     graph = fabric.topology.to_networkx()
     flows = [nx.maximum_flow_value(graph, 5, node) for node in fabric.compute if node != 5]
-    assert throughput(fabric, "broadcast", root=fabric.names[5]).bandwidth == min(flows) * fabric.unit
+    assert optimum(fabric, "broadcast", root=fabric.names[5]).bandwidth == min(flows) * fabric.unit
 
 
 def test_a_better_allreduce_is_told(cli: Cli) -> None:
@@ -311,7 +314,7 @@ def test_dead_links_and_nodes(cli: Cli) -> None:
     place = {node: row for row, node in enumerate(n for n in range(64) if n != 9)}
     left = Topology.from_links(63, [(place[u], place[v]) for u, v in kept])
     alone = Fabric.from_topology(left, Fraction(100 * GB, 8))
-    assert Fraction(document["inv_x_star"]) == throughput(alone).inverse_rate
+    assert Fraction(document["inv_x_star"]) == optimum(alone).inverse_rate
     assert Fraction(document["before"]["algorithmic_bandwidth"]) > Fraction(document["algorithmic_bandwidth"])
     text = cli("optimum", "torus(8,8)", "--without", "0-1", "--without", "9")
     assert "before: 12.698GB/s; -50.0% now" in text.out

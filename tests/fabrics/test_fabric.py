@@ -17,7 +17,7 @@ from topodesign.base.errors import ParameterError, SpecError, TooLargeError, Top
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import optimum
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -323,7 +323,7 @@ def test_bisections_of_known_fabrics(spec: str, side: str, rate: int | Fraction)
     ],
 )
 def test_allgathers_of_known_fabrics(spec: str, rate: Fraction) -> None:
-    assert throughput(spec).bandwidth == rate * GB
+    assert optimum(spec).bandwidth == rate * GB
 
 
 def test_every_spine_reaches_its_like_in_every_group() -> None:

@@ -14,7 +14,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.part import nodes_named, part_of
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import optimum
 
 
 def test_one_text_or_several() -> None:
@@ -49,7 +49,7 @@ def test_a_degraded_link_is_one_that_never_was_faster(data: st.DataObject) -> No
     nodes = [fabric.names[node] for node in fabric.compute]
     made = Fabric.from_links(part.name, nodes, switches, links)
     assert sorted(part.links()) == sorted(made.links())
-    rate = throughput(part).bandwidth
+    rate = optimum(part).bandwidth
     for root in made.compute:  # n - 1 shards into every node, from all the others
         flow = nx.DiGraph()
         flow.add_weighted_edges_from(

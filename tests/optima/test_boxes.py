@@ -11,8 +11,9 @@ from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.boxes import join, named_box
 from topodesign.optima.boxes import ANY_ORDER, PARTS, box_rates, exchange_bound
-from topodesign.optima.flow_optimum import flow_optimum
-from topodesign.optima.throughput import throughput
+from topodesign.optima.flows import solve_flow
+from topodesign.optima.optimum import optimum
+from topodesign.optima.question import Question
 
 GB = 10**9
 
@@ -33,8 +34,8 @@ def test_level_by_level_is_the_flow_among_all_nodes(box: str, graph: str, inside
         rates = box_rates(one, topology, 1, shift)
         whole = join(one, topology, 1, shift)
         assert rates.inside == inside
-        assert rates.least == rates.most == flow_optimum(whole, ALL_TO_ALL).bandwidth
-        assert rates.allgather == throughput(whole).bandwidth
+        assert rates.least == rates.most == solve_flow(Question(whole, ALL_TO_ALL)).bandwidth
+        assert rates.allgather == optimum(whole).bandwidth
 
 
 @pytest.mark.parametrize(

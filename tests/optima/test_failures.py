@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topodesign import as_fabric, part_of, single_failures, throughput
+from topodesign import as_fabric, optimum, part_of, single_failures
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
@@ -17,7 +17,7 @@ SPECS = ("dgx_a100(2)", "mi250(1)", "fat_tree(3,2,2)", "rail_optimised(3,2)", "t
 
 def left_of(fabric: Fabric, word: str) -> Fraction | None:
     try:
-        return throughput(part_of(fabric, without=word)).bandwidth
+        return optimum(part_of(fabric, without=word)).bandwidth
     except (InfeasibleError, TopologyError):
         return None
 

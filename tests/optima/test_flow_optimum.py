@@ -17,16 +17,15 @@ from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.flow_optimum import FLOWS, FlowOptimum, _doubled, best_flow, flow_optimum
-from topodesign.optima.optimum import optimum
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.flows import FLOWS, best_flow, solve_flow
+from topodesign.optima.optimum import Optimum, optimum
+from topodesign.optima.question import Question
+from topodesign.optima.solution import _double
 from topodesign.pricing.all_to_all import all_to_all, exact_where_alike
 
 
-def best(place: str | Fabric, collective: str = "all-to-all", **options: object) -> FlowOptimum:
-    result = optimum(place, collective, **options)  # type: ignore[arg-type]
-    assert isinstance(result, FlowOptimum)
-    return result
+def best(place: str | Fabric, collective: str = "all-to-all", **options: object) -> Optimum:
+    return optimum(place, collective, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_closed_forms(spec: str, rate: Fraction) -> None:
     result = best(spec)
     assert result.bandwidth == rate * GB
     assert result.bandwidth == len(result.fabric.compute) / result.inverse_rate
-    assert result.cut
+    assert result.solution.cut
 
 
 @pytest.mark.parametrize("spec", ["dgx_a100(2)", "mi250(1)", "torus(3,4)", "fat_tree(3,4,2,3)", "genkautz(2,9)"])
@@ -61,8 +60,8 @@ def test_scatter_and_gather_are_each_others_duals(spec: str) -> None:
     if fabric.topology.is_duplex:
         assert out.bandwidth == back.bandwidth
     for result in (out, back):
-        assert result.cut
-    assert (0 in out.cut, 0 in back.cut) == (True, False)
+        assert result.solution.cut
+    assert (0 in out.solution.cut, 0 in back.solution.cut) == (True, False)
 
 
 @pytest.mark.parametrize("spec", ["dgx_a100(2)", "mi250(2)", "torus(4,4)", "kautz(2,1)", "fat_tree(3,4,2,3)"])
@@ -71,18 +70,20 @@ def test_bottlenecks_bind(spec: str, collective: object) -> None:
     """The links told are out of the cut, and what has to cross them takes all of the time."""
     fabric = as_fabric(spec)
     result = best(fabric, str(collective), root=None if collective is ALL_TO_ALL else fabric.names[0])
-    rate = sum((link.bandwidth for link in result.links()), Fraction(0))
-    assert result.links()
-    if result.cut:
-        sent = sum(node in result.cut for node in fabric.compute)
+    rate = sum((link.bandwidth for link in result.solution.links), Fraction(0))
+    assert result.solution.links
+    if result.solution.cut:
+        sent = sum(node in result.solution.cut for node in fabric.compute)
         kept = len(fabric.compute) - sent
         blocks = sent * kept if collective is ALL_TO_ALL else kept if collective is SCATTER else sent
         assert blocks / rate == result.inverse_rate
-        assert re.search(rf"{blocks} block|bring in block|send out block", result.in_words())
-        inside = {fabric.names[vertex] for vertex in result.cut}
-        assert result.links() == [link for link in fabric.links() if link.src in inside and link.dst not in inside]
+        assert re.search(rf"{blocks} block|bring in block|send out block", result.solution.bottleneck)
+        inside = {fabric.names[vertex] for vertex in result.solution.cut}
+        assert result.solution.links == [
+            link for link in fabric.links() if link.src in inside and link.dst not in inside
+        ]
     else:
-        assert "no cut alone" in result.in_words()
+        assert "no cut alone" in result.solution.bottleneck
 
 
 def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +101,7 @@ def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixtur
     assert record["before"]["algorithmic_bandwidth"] == str(50 * GB)
     assert record["bottleneck_cut"]
     assert {row["class"]: row["doubled_gain"] for row in record["sensitivity"]} == {"NVLink": 0.0, "InfiniBand": 1.0}
-    assert repr(result) == "<FlowOptimum: all-to-all on part of dgx_a100_rails(2): 43.75GB/s>"
+    assert repr(result) == "<Optimum: all-to-all on part of dgx_a100_rails(2): 43.75GB/s>"
     assert result.to_records()[0]["cost"] == result.cost
     assert result._repr_html_().startswith("<pre>")
 
@@ -122,7 +123,7 @@ def test_parts_of_a_fabric() -> None:
     """Nodes that take no part pass on, or are gone; failures cost what they cost."""
     whole = best("dgx_a100(2)")
     half = best("dgx_a100(2)", only="box*/gpu[0-3]", others="forward")
-    assert half.before == whole.bandwidth
+    assert half.before == whole.solution
     assert half.bandwidth == 8 * 8 * 25 * GB / Fraction(16)
     gone = best("dgx_a100(2)", only="box*/gpu[0-3]")
     assert gone.bandwidth == half.bandwidth / 2
@@ -139,7 +140,7 @@ def test_ways_out_of_a_switch_are_worth_what_they_carry() -> None:
     links += [FabricLink("s", "a", Fraction(3)), FabricLink("s", "b", Fraction(3))]
     fabric = Fabric.from_links("two", ["a", "b"], ["s"], links)
     assert best(fabric).bandwidth == 6
-    assert flow_optimum(fabric, ALL_TO_ALL).inverse_rate == Fraction(1, 3)
+    assert solve_flow(Question(fabric, ALL_TO_ALL)).inverse_rate == Fraction(1, 3)
 
 
 def test_hundreds_of_nodes_at_once() -> None:
@@ -159,17 +160,19 @@ def test_what_symmetry_and_factors_say_is_proven_by_prices(spec: str) -> None:
     """The time is that of the program over classes, and prices of the links that bind prove it by shortest ways."""
     fabric = as_fabric(spec)
     topology = fabric.topology
-    found = flow_optimum(fabric, ALL_TO_ALL)
-    assert found.flow.time == best_flow(fabric, ALL_TO_ALL, {}).time
+    found = solve_flow(Question(fabric, ALL_TO_ALL))
+    assert found.inverse_rate * fabric.unit == best_flow(fabric, ALL_TO_ALL, {}).time
     even = exact_where_alike(topology)
     prices = np.zeros(len(topology.src)) if even is None else even.link_prices.astype(float)
     if even is not None:
-        assert set(np.flatnonzero(prices).tolist()) >= set(found.flow.priced.tolist())
+        assert set(np.flatnonzero(prices).tolist()) >= set(found.priced)
         graph = nx.DiGraph()
         for (u, v, _), price in zip(topology.links(), prices.tolist(), strict=True):
             graph.add_edge(u, v, weight=price)
         far = sum(sum(row.values()) for _, row in nx.all_pairs_dijkstra_path_length(graph))
-        assert far / float(prices @ topology.capacity) == pytest.approx(float(found.flow.time), rel=1e-9)
+        assert far / float(prices @ topology.capacity) == pytest.approx(
+            float(found.inverse_rate * fabric.unit), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_large_products_have_the_price_that_evaluate_tells(spec: str) -> None:
     factor = all_to_all(spec, effort="quick").bandwidth
     assert factor is not None
     assert found.bandwidth == ports * fabric.unit / factor
-    assert found.links()
+    assert found.solution.links
 
 
 @pytest.mark.parametrize(
@@ -203,8 +206,8 @@ def test_what_makes_no_sense_is_refused(collective: str, options: dict[str, obje
 
 
 def test_trees_and_flows_have_their_own_results() -> None:
-    assert isinstance(optimum("dgx_a100(1)"), FabricOptimum)
-    assert isinstance(optimum("dgx_a100(1)", GATHER.at(None), root=3), FlowOptimum)
+    assert optimum("dgx_a100(1)").solution.METHOD == "forest"
+    assert optimum("dgx_a100(1)", GATHER.at(None), root=3).solution.METHOD == "flow"
     with pytest.raises(TopodesignError):
         optimum("dgx_a100(1)", "all-to-al")
     assert np.isclose(best("torus(4,4)", bandwidth="1Tbps").record()["algorithmic_bandwidth_GBps"], 62.5)
@@ -226,5 +229,5 @@ def test_presets_of_the_dissertation(spec: str) -> None:
 
 def test_twice_as_much_on_all_links_is_what_the_program_finds() -> None:
     found = best("randomregular(6,2,0)")
-    doubled = best(_doubled(found.fabric, found.fabric.classes[0]))
-    assert found.upgrades == {found.fabric.classes[0]: doubled.bandwidth}
+    doubled = best(_double(found.fabric, found.fabric.classes[0]))
+    assert [upgrade.doubled for upgrade in found.upgrades] == [doubled.bandwidth]

@@ -21,8 +21,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink, parse_price
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat
+from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import Purchase
-from topodesign.optima.throughput import bottleneck_in_words, throughput
 from topodesign.topology.topology import Topology
 
 GB = 10**9
@@ -40,7 +40,7 @@ def check(bought: Purchase, collective: str = "allgather", **options: Any) -> No
             wanted[one.ends[::-1]] += one.added
     assert more == wanted
     assert bought.cost == sum(one.cost for one in bought.bought)
-    assert bought.after == throughput(bought.upgraded, collective, **options)
+    assert bought.after == optimum(bought.upgraded, collective, **options).solution
     assert bought.after.bandwidth >= bought.before.bandwidth
     if bought.target is not None:
         assert bought.after.bandwidth >= bought.target
@@ -140,7 +140,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert run([*common, *wrong]) == 2
     assert run(["optimum", "torus(3,3)", "--budget", "3"]) == 2
     assert "--upgrade" in capsys.readouterr().err
-    assert bought.record()["bottleneck"] == bottleneck_in_words(bought.upgraded, bought.after)
+    assert bought.record()["bottleneck"] == bought.after.bottleneck
     assert [row["class"] for row in bought.to_records()] == ["spine"] * len(bought.bought)
 
 

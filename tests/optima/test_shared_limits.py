@@ -15,7 +15,7 @@ from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.part import part_of
 from topodesign.optima.failures import single_failures
-from topodesign.optima.flow_optimum import fabric_limits
+from topodesign.optima.flows import fabric_limits
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.paths import Paths

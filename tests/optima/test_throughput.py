@@ -8,7 +8,7 @@ import pytest
 
 from topodesign.base.units import format_rate
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.throughput import bottleneck_in_words, throughput
+from topodesign.optima.optimum import optimum
 
 
 @pytest.mark.parametrize("spec", ["dgx_a100(1)", "dgx_a100(2)", "mi250(1)", "fat_tree(3,4,2,3)"])
@@ -16,10 +16,10 @@ from topodesign.optima.throughput import bottleneck_in_words, throughput
 def test_the_bandwidth_of_the_links_is_told_with_what_has_to_cross_them(spec: str, collective: str) -> None:
     fabric = build_fabric(spec)
     root = fabric.names[fabric.compute[0]] if collective == "broadcast" else None
-    result = throughput(fabric, collective, root=root)
-    text = bottleneck_in_words(fabric, result)
-    together = sum((link.bandwidth for link in result.links(fabric)), Fraction(0))
+    result = optimum(fabric, collective, root=root)
+    text = result.solution.bottleneck
+    together = sum((link.bandwidth for link in result.solution.links), Fraction(0))
     assert format_rate(together) in text
-    assert ("together" in text) == (len(result.links(fabric)) > 1)
+    assert ("together" in text) == (len(result.solution.links) > 1)
     assert ("sums" in text) == (collective == "reduce-scatter")
-    assert all(link.kind in text for link in result.links(fabric))
+    assert all(link.kind in text for link in result.solution.links)

@@ -10,7 +10,8 @@ from topodesign import as_fabric, schedule, simulate, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.optima.flow_optimum import flow_optimum
+from topodesign.optima.flows import solve_flow
+from topodesign.optima.question import Question
 
 WIDE = [
     "boxes(dgx_h100,complete(3))",
@@ -27,7 +28,7 @@ def test_nothing_beats_it_where_the_inside_is_wide(place: str) -> None:
     """However NICs are numbered, and over rails; against the flow among all nodes, which knows of no boxes."""
     plan = schedule(place, "all-to-all", method="boxes")
     assert verify(plan).ok
-    assert plan.claim["algorithmic_bandwidth"] == flow_optimum(as_fabric(place), ALL_TO_ALL).bandwidth
+    assert plan.claim["algorithmic_bandwidth"] == solve_flow(Question(as_fabric(place), ALL_TO_ALL)).bandwidth
     assert "proven" in plan.notes[0]
     assert "not proven" not in plan.notes[0]
     time = simulate(plan, size="256GiB", alpha="fabric").time
@@ -39,7 +40,7 @@ def test_nothing_beats_it_where_the_inside_is_wide(place: str) -> None:
 def test_the_gap_is_told_where_it_is_narrow(place: str) -> None:
     plan = schedule(place, "all-to-all", method="boxes")
     assert verify(plan).ok
-    best = flow_optimum(as_fabric(place), ALL_TO_ALL).bandwidth
+    best = solve_flow(Question(as_fabric(place), ALL_TO_ALL)).bandwidth
     assert plan.claim["algorithmic_bandwidth"] <= best
     assert best <= plan.claim["algorithmic_bandwidth"] * (1 + Fraction(plan.generator["lost"]))
 

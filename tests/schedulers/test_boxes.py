@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import build_fabric, check_file, check_traces, compile_plan, schedule, simulate, throughput, verify
+from topodesign import build_fabric, check_file, check_traces, compile_plan, optimum, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.timed import Timed, journeys
 
@@ -31,7 +31,7 @@ def test_plans_are_right(place: str, collective: str) -> None:
         own, under = simulate(plan, size=size).time, simulate(plan, size=size, alpha="fabric").time
         assert own <= under <= plan.claim["time"]
         assert isinstance(plan.movement, Timed)
-        best = throughput(build_fabric(place)).bandwidth
+        best = optimum(build_fabric(place)).bandwidth
         assert plan.claim["time"] * best >= plan.movement.size * (2 if collective == "allreduce" else 1)
 
 
@@ -39,7 +39,7 @@ def test_chunks_follow_one_another() -> None:
     """Many chunks come near the rate that the cut allows; one takes each step's data one after the other."""
     place = "boxes(mi300x,complete(4))"
     once, often = (schedule(place, "allgather", method="boxes", size="256MiB", chunks=n).claim["time"] for n in (1, 32))
-    ideal = Fraction(2**28) / throughput(build_fabric(place)).bandwidth
+    ideal = Fraction(2**28) / optimum(build_fabric(place)).bandwidth
     assert ideal < often < Fraction(11, 10) * ideal < once
 
 

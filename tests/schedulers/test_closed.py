@@ -44,7 +44,7 @@ for place, root in (("torus(2,3)", 0), ("dgx_a100(1)", "box0/gpu0")):
     root = fabric.names[0]
     for method in ("auto", "forest", "fluid"):
         assert answers(lambda: td.optimum(place, ADDED, method=method, root=root)) is None
-    assert answers(lambda: td.throughput(fabric, ADDED, root=root)) is None
+    assert answers(lambda: td.optimum(fabric, ADDED, root=root)) is None
     assert answers(lambda: td.price_groups(place, ADDED, root=root)) is None
     assert answers(lambda: td.single_failures(place, ADDED)) is None
     assert answers(lambda: td.upgrade(place, collective=ADDED, target="1GB/s", root=root)) is None

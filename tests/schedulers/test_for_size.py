@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign import compare_methods, compile_fitting, schedule, simulate
-from topodesign.optima.alternatives import best_allreduce
+from topodesign.optima.trees import best_allreduce
 from topodesign.schedulers.for_size import SEARCHES
 
 

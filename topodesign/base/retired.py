@@ -64,6 +64,7 @@ NAMES: dict[str, str] = {
     "repair_order": "use failure_impact for each failure.",
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
+    "throughput": "use 'optimum', whose 'bandwidth' it is.",
     "synthesize": "use 'pareto' with 'catalog=False'.",
     "write_change_sheets": "use write_change, which writes the sheets into a directory with the new plan.",
 }

@@ -75,8 +75,8 @@ def compile_fitting(
 def _fewer(plan: Plan) -> int:
     """Return a smaller number of trees per root, 0 if there is none."""
     if _concurrent(plan) or len(kind_of(plan).relays):
-        from topodesign.optima.alternatives import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
         from topodesign.optima.question import Question  # noqa: PLC0415
+        from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
 
         return smallest_number_of_trees(Question(plan.fabric, plan.collective))
     kind = kind_of(plan)

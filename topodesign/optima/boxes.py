@@ -20,12 +20,12 @@ from fractions import Fraction
 from topodesign.base.cost import moore_distances
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import TopodesignError
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER
 from topodesign.fabrics.boxes import Box, Wiring, join, wired
 from topodesign.fabrics.contraction import contracted
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.flow_optimum import FlowOptimum
-from topodesign.optima.optimum import optimum
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import solve
+from topodesign.optima.question import Question
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.topology.topology import Topology
 
@@ -83,7 +83,7 @@ def box_rates(
     Cables of the numbers in ``without`` are not there.
     """
     fabric = join(box, graph, split, shift, swaps, without=without)
-    gather = throughput(fabric).bandwidth
+    gather = solve(Question(fabric, ALLGATHER)).bandwidth
     between = None if without else _between(box, graph, wired(box, graph, split, shift, swaps), split, known)
     if between is not None:
         least, most = between
@@ -94,11 +94,11 @@ def box_rates(
         return BoxRates(gather, reached, reached, PARTS)
     if len(fabric.compute) <= _MOST_NODES:
         try:
-            found = optimum(fabric, "all-to-all")
+            found = solve(Question(fabric, ALL_TO_ALL))
         except TopodesignError:
             found = None
-        if isinstance(found, FlowOptimum):
-            return BoxRates(gather, found.bandwidth, found.bandwidth, NODES)
+        if found is not None:
+            return BoxRates(gather, found.bandwidth, found.bound, NODES)
     most = box.nic_bandwidth * graph.nodes / ((graph.nodes - 1) * len(box.nodes)) if between is None else between[1]
     return BoxRates(gather, None, most, OPEN)
 
@@ -132,10 +132,10 @@ def carries_anything(box: Box, rate: Fraction) -> bool:
     if not set(nics) <= set(box.nodes):
         return False
     try:
-        found = optimum(inside_of(box), "all-to-all")
+        found = solve(Question(inside_of(box), ALL_TO_ALL))
     except TopodesignError:
         return False
-    return isinstance(found, FlowOptimum) and found.bandwidth >= 2 * (max(nics.values()) + rate)
+    return found.bandwidth >= 2 * (max(nics.values()) + rate)
 
 
 def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
@@ -147,10 +147,8 @@ def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
     if small is None or not small.parted:
         return None
     try:
-        found = optimum(small.fabric, "all-to-all")
+        found = solve(Question(small.fabric, ALL_TO_ALL))
     except TopodesignError:
-        return None
-    if not isinstance(found, FlowOptimum):
         return None
     rate = found.bandwidth * len(small.members) / len(fabric.compute)
     nics: dict[str, Fraction] = defaultdict(Fraction)

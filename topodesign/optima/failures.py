@@ -21,11 +21,10 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
-from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.symmetry import find_symmetry as find_automorphisms
+from topodesign.optima.optimum import METHODS, solve
 from topodesign.optima.question import Question
-from topodesign.optima.throughput import throughput
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.symmetry import Symmetry, orbits_under
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -129,18 +128,13 @@ def single_failures(
     box0/gpu0-box0/nvswitch 16 0.9230769230769231
     """
     fabric, kind = as_fabric(place), over_trees(collective, "failures are ranked for")
-    as_choice("method", method, ("auto", "forest", "fluid"))
-
-    def best(where: Fabric) -> Fraction:
-        if method == "fluid" or (method == "auto" and where.shared):
-            return fluid_optimum(Question(where, kind)).bandwidth
-        return throughput(where, kind).bandwidth
-
-    before = best(fabric)
+    as_choice("method", method, METHODS)
+    before = solve(Question(fabric, kind), method).bandwidth
     parts = []
     for what, names in each(alike_failures(fabric), progress):
         try:
-            bandwidth: Fraction | None = best(part_of(fabric, without=names[:1]))
+            left = part_of(fabric, without=names[:1])
+            bandwidth: Fraction | None = solve(Question(left, kind), method).bandwidth
         except (InfeasibleError, TopologyError):
             bandwidth = None
         parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))

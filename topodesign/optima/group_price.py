@@ -20,10 +20,10 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.flow_optimum import FLOWS, best_flow
+from topodesign.optima.flows import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
+from topodesign.optima.trees import best_allreduce
 from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.pricing.groups import degree_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio

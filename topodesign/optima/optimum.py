@@ -1,28 +1,63 @@
-"""The optimum of a fabric: how fast collectives can be, what keeps them from being faster, and what would help."""
+"""The optimum of a fabric: how fast a collective can be, what keeps it from being faster, and what would help."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar, Unpack
+from functools import cached_property
+from typing import Any, Unpack
 
 from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
+from topodesign.base.cost import Rate
+from topodesign.base.declared import Declared, key
+from topodesign.base.doors import load
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.units import Quantity, as_size, read_number
-from topodesign.collectives import Collective
-from topodesign.fabrics.node_values import Costs, as_latency
+from topodesign.base.latency import USUAL, Latency
+from topodesign.base.records import TextResult
+from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, read_number
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.node_values import Costs, as_latency, latency_words
 from topodesign.fabrics.places import PlaceLike
-from topodesign.optima.flow_optimum import FLOWS, FlowOptimum, flow_optimum
-from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+from topodesign.fabrics.wording import FABRIC_KEYS, change_in_words, in_columns
+from topodesign.optima.flows import FLOWS, solve_flow
+from topodesign.optima.fluid.decomposition import Progress
+from topodesign.optima.fluid.problem import FluidSolution, Limit, Work, solve_fluid
 from topodesign.optima.question import Asked, Question, asked
-from topodesign.optima.throughput import best_throughput
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.solution import BindingLink, Solution, Upgrade
+from topodesign.optima.trees import (
+    BestAllreduce,
+    TreeChoice,
+    TreeSolution,
+    best_allreduce,
+    limit_trees,
+    solve_trees,
+    trade_off_trees,
+)
 
-_Best = TypeVar("_Best")
 METHODS = ("auto", "forest", "fluid")  # who can be asked for an optimum
 MOST_SCANNED = 1000  # largest number of trees per root that a scan goes to
+_MOST_LINKS = 8  # links of a bottleneck that are shown one by one
+_IN_TURN = "reduce-scatter, then allgather"
+
+
+def solve(
+    question: Question,
+    method: str = "auto",
+    *,
+    gap: Fraction = Fraction(0),
+    mirrored: bool = True,
+    listener: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Find how fast a collective can be, by the algorithm of a method; see :func:`optimum`."""
+    as_choice("method", method, METHODS)
+    if method == "fluid" or (method == "auto" and question.fabric.shared):
+        return solve_fluid(question, gap=gap, mirrored=mirrored, listener=listener)
+    return solve_flow(question) if question.collective.like(*FLOWS) else solve_trees(question)
 
 
 class TreeOptions(Asked, total=False):
@@ -39,6 +74,346 @@ _FLAGS = {"shards": "--shards", "fixed_k": "--fixed-k", "scan": "--scan", "compa
 """Options that are for trees alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unlimited(Declared):
+    """The throughput with any number of trees."""
+
+    trees: int
+    best: Solution
+
+    KEYS = (key("k=trees", "Trees per root."), "*best")
+
+
+@dataclass(frozen=True, repr=False)
+class Optimum(TextResult):
+    """The best throughput of a collective on a fabric, its bound, what binds, and what would help.
+
+    What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
+    """
+
+    solution: Solution  # what an algorithm found
+    # the same of the whole fabric, where only a part of it is left and the whole had one
+    before: Solution | None = None
+    fixed_k: int | None = None  # which numbers of trees per root were asked for
+    scan: int = 0
+    compare: bool = False
+    sizes: tuple[Fraction, ...] = ()  # bytes, and what messages take beside these, for the times of numbers of trees
+    latency: Latency = USUAL
+    asks_for_proof: bool = True  # whether the best allreduce of any kind was asked for
+
+    KEYS = (
+        *FABRIC_KEYS,
+        key("collective=collective.name", "Whose bottleneck is told."),
+        key("root=question.root", "The node of a collective that has one; null for others."),
+        key("method=solution.METHOD", "The algorithm that found it.", kind=("forest", "flow", "fluid")),
+        key("plan_method=solution.plan_method", "The --method of 'topodesign schedule' whose plan reaches it."),
+        key("shards", "Sizes of shards by node, where --shards gave them; else null."),
+        key("k", "Trees per root that reach the optimum; with --fixed-k so many; null where it is not by trees."),
+        key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
+        "*rate",
+        key("bound", "Bytes per second that none of what proof_covers names exceeds, an allreduce of any kind too."),
+        key("proven"),
+        key("proof_covers=solution.among.several", "What the bound holds for.", kind=str),
+        "claims",
+        key("proposition_3_k?", "Over trees: trees per root by the formula of the paper's Proposition 3."),
+        "bottleneck_cut bottleneck_links",
+        key("bottleneck=solution.bottleneck", "Which links bind and what has to cross them, in words."),
+        key("bottleneck_limits?", "With --method fluid: limits that bind, one of those that are alike."),
+        key("*work"),
+        key(
+            "collectives",
+            "The best of each collective, an allreduce as a reduce-scatter and then an allgather.",
+            kind=dict[str, Solution],
+            value=lambda one: {other.collective.name: other for other in one.collectives},
+        ),
+        key("sensitivity=upgrades", "The gain of more bandwidth, for each class of links."),
+        key("best_allreduce?", "What is known of any allreduce."),
+        key("optimum?=unlimited", "With --fixed-k: what any number of trees reaches."),
+        key("height?=fixed.height", "With --fixed-k: links of the longest way in a tree."),
+        key("times_s?=float(fixed.times)", "With --fixed-k: seconds for each --size."),
+        key("scan?", "With --scan.", kind=list[TreeChoice], value=lambda one: one.scanned or None),
+        key(
+            "frontier?",
+            "With --frontier: those that pay.",
+            kind=list[TreeChoice],
+            value=lambda one: one.trade_offs if one.compare else None,
+        ),
+        "*told_latency",
+        key("sizes_bytes?=number(told_sizes)", "With --size: the sizes, in bytes."),
+        key("cost?=solution.least_cost", "With --cost: the least cost at that speed."),
+        key("before?", "With --without: before the failure."),
+    )
+
+    @property
+    def question(self) -> Question:
+        """The collective on its fabric."""
+        return self.solution.question
+
+    @property
+    def fabric(self) -> Fabric:
+        """The nodes, switches and links that take part."""
+        return self.question.fabric
+
+    @property
+    def collective(self) -> Collective:
+        """The collective, with its root."""
+        return self.question.collective
+
+    @property
+    def shards(self) -> dict[str, int] | None:
+        """Relative shard sizes by name, where they differ."""
+        if self.question.shards is None:
+            return None
+        names = (self.fabric.names[node] for node in self.fabric.compute)
+        return dict(zip(names, self.question.shards, strict=True))
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Algorithmic bandwidth, with any number of trees: bytes of the whole data of a node per second."""
+        return self.solution.bandwidth
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """1/x*: seconds per byte of a shard or block."""
+        return self.solution.inverse_rate
+
+    @property
+    def cost(self) -> Fraction | None:
+        """The least cost of all data at that speed, per byte of a shard or block, if costs were given."""
+        return self.solution.cost
+
+    @property
+    def reached(self) -> Solution | TreeChoice:
+        """The best with as many trees as were asked for, or with any number."""
+        return self.fixed or self.solution
+
+    @property
+    def rate(self) -> Rate:
+        """The bandwidth of that."""
+        return self.reached.rate
+
+    # -- proof
+
+    @cached_property
+    def bound(self) -> Fraction:
+        """Algorithmic bandwidth that nothing exceeds of what :attr:`proof_covers` names; of an allreduce, none does."""
+        return self.solution.bound if self.best_allreduce is None else self.best_allreduce.bound
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing is faster, as far as ``proof_covers`` says, and with costs nothing as fast is cheaper."""
+        return all(claim.proven for claim in self.claims if claim.of is Of.COST) and self.claims[0].proven
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of the throughput, of the cost, of an allreduce as two phases, and of the best of any kind."""
+        best, other, cost = self.solution, self.best_allreduce, self.solution.least_cost
+        if other is None:
+            claims = [best.claim]
+        else:
+            claims = [Claim.to_bound(Of.RATE, best.bandwidth, best.among, other.bound, missed=other.missed)]
+        if cost is not None:
+            claims.append(Claim.to_bound(Of.COST, cost.total, Among.AS_FAST, cost.bound, missed=best.missed))
+        if isinstance(best, TreeSolution) and self.question.composed and self.question.shards is None:
+            claims.append(best.in_turn)
+        return (*claims, *(() if other is None else (other.claim,)))
+
+    @cached_property
+    def best_allreduce(self) -> BestAllreduce | None:
+        """The best allreduce that need not be two phases; None if not asked for, not known, or not another one."""
+        asks = self.asks_for_proof and self.question.composed and isinstance(self.solution, TreeSolution)
+        return best_allreduce(self.fabric) if asks and self.question.shards is None else None
+
+    # -- what binds, and what would help
+
+    @property
+    def bottleneck_cut(self) -> list[str]:
+        """Nodes and switches on the sending side of the tightest cut."""
+        return [self.fabric.names[vertex] for vertex in sorted(self.solution.cut)]
+
+    @property
+    def bottleneck_links(self) -> list[BindingLink]:
+        """The links out of it, or all that have a price in the proof."""
+        return [BindingLink(*link) for link in self.solution.links]
+
+    @property
+    def bottleneck_limits(self) -> list[Limit] | None:
+        """The limits of a fluid program that bind."""
+        return self.solution.limits if isinstance(self.solution, FluidSolution) else None
+
+    @property
+    def work(self) -> Work | None:
+        """How much a fluid program took."""
+        return self.solution.work if isinstance(self.solution, FluidSolution) else None
+
+    @cached_property
+    def upgrades(self) -> list[Upgrade]:
+        """The gain of more bandwidth on each class of links."""
+        return self.solution.find_upgrades()
+
+    def plan(self) -> Any:
+        """Return a plan that reaches the bandwidth; see :func:`topodesign.schedule`."""
+        question = self.question
+        return load("schedulers.scheduling:schedule")(
+            self.fabric,
+            question.collective.name,
+            root=question.root,
+            shards=self.shards,
+            method=self.solution.plan_method,
+        )
+
+    # -- collectives and numbers of trees
+
+    @cached_property
+    def collectives(self) -> list[Solution]:
+        """Over trees the best of allgather, reduce-scatter and allreduce, if they exist; else the one asked for."""
+        if self.question.root is not None or not isinstance(self.solution, TreeSolution):
+            return [self.solution]
+        found: list[Solution] = []
+        for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
+            try:
+                found.append(solve_trees(replace(self.question, collective=one, before=None)))
+            except InfeasibleError:  # where links failed one way, nodes without a shard may get data and send none
+                continue
+        return found
+
+    @property
+    def trees(self) -> int | None:
+        """The smallest number of trees per root that reaches the optimum, where it is over trees."""
+        return self.solution.smallest if isinstance(self.solution, TreeSolution) else None
+
+    @property
+    def proposition_3_k(self) -> int | None:
+        """Trees per root that surely reach it."""
+        return self.solution.trees if isinstance(self.solution, TreeSolution) else None
+
+    @property
+    def k(self) -> int | None:
+        """Trees per root."""
+        return self.trees if self.fixed is None else self.fixed.trees
+
+    @cached_property
+    def fixed(self) -> TreeChoice | None:
+        """What ``fixed_k`` trees per root reach, if that was asked for."""
+        if self.fixed_k is None:
+            return None
+        return limit_trees(self.question, [self.fixed_k], latency=self.latency, sizes=self.sizes)[0]
+
+    @property
+    def unlimited(self) -> _Unlimited | None:
+        """What any number of trees reaches, where some number was asked for."""
+        return None if self.fixed is None or self.trees is None else _Unlimited(self.trees, self.solution)
+
+    @cached_property
+    def scanned(self) -> list[TreeChoice]:
+        """What 1 to ``scan`` trees per root reach."""
+        return limit_trees(self.question, range(1, self.scan + 1), latency=self.latency, sizes=self.sizes)
+
+    @cached_property
+    def trade_offs(self) -> list[TreeChoice]:
+        """The numbers of trees per root that pay: none beats them in both bandwidth and height."""
+        return trade_off_trees(self.question, latency=self.latency, sizes=self.sizes)
+
+    @property
+    def told_latency(self) -> Latency | None:
+        """The latency of the times that are told, if any are."""
+        return self.latency if self.sizes else None
+
+    @property
+    def told_sizes(self) -> tuple[Fraction, ...] | None:
+        """The sizes, if there are any."""
+        return self.sizes or None
+
+    # -- text
+
+    def heading(self) -> str:
+        """Return the throughput."""
+        return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for each collective."""
+        rows = []
+        for one in self.collectives:
+            composed = one.question.composed and self.best_allreduce is not None
+            bound = self.bound if composed else one.bound
+            row = {
+                "collective": one.collective.name,
+                "algorithmic_bandwidth": one.bandwidth,
+                "inv_x_star": one.inverse_rate,
+                "bound": bound,
+            }
+            rows.append(row if one.cost is None else row | {"cost": one.cost})
+        return rows
+
+    def __str__(self) -> str:
+        fabric, best, now = self.fabric, self.solution, self.bandwidth
+        over_trees = isinstance(best, TreeSolution)
+        turn = over_trees and self.question.composed
+        time = f"1/x* = {format_time(best.inverse_rate * 10**9)} per GB of {best.PIECE}"
+        rows = [
+            [one.collective.name, format_rate(one.bandwidth), _IN_TURN if one.question.composed else ""]
+            for one in self.collectives
+        ]
+        lines = [str(fabric), ""]
+        lines += in_columns(rows) if over_trees else [f"  {best.collective}  {format_rate(now)}, {time}"]
+        if self.best_allreduce is not None:
+            lines += ["", self.best_allreduce.describe()]
+        elif turn and self.asks_for_proof:
+            lines += ["", "whether an allreduce of another kind is faster is not known: not asked with --shards"]
+        elif not turn and not (self.claims[0].proven and best.cut):
+            lines += ["", f"{best.collective}: {self.claims[0]}"]
+        if self.before is not None:
+            before = self.before.bandwidth
+            lines += ["", f"before: {format_rate(before)}; {change_in_words(now, before)} now"]
+        unit = "" if self.shards is None else " and unit of shard size"
+        reach = ""
+        if self.trees is not None:
+            number, verb = counted(self.trees, "tree"), "reaches" if self.trees == 1 else "reach"
+            reach = f" ({number} per root{unit} {verb} {'that' if turn else 'the optimum'})"
+        lines += ["", f"bottleneck of {best.collective}{reach}", f"  {best.bottleneck}"]
+        shown = [[f"  {name}", *cells] for name, *cells in best.bottleneck_rows()]
+        lines += in_columns(shown[:_MOST_LINKS])
+        lines += [f"    and {len(shown) - _MOST_LINKS} more"] if len(shown) > _MOST_LINKS else []
+        lines += ["", "more bandwidth on all links of a class"]
+        lines += in_columns([upgrade.describe() for upgrade in self.upgrades])
+        if best.cost is not None:
+            claim = next(one for one in self.claims if one.of is Of.COST)
+            total = f"{float(best.cost):.12g}"
+            lines += ["", f"cost at that speed: {total} per unit of data in a {best.PIECE}, {claim.verdict}"]
+        in_turn = "; a reduce-scatter, then an allgather" if turn else ""
+        given = [*self.scanned, *([] if self.fixed is None else [self.fixed])]
+        if given:
+            lines += ["", f"with a given number of trees per root{unit}{in_turn}", *self._describe_choices(given)]
+        if self.compare:
+            pay = f"numbers of trees per root{unit} that pay{in_turn}"
+            lines += ["", pay, *self._describe_choices(self.trade_offs)]
+        return "\n".join(lines)
+
+    def _describe_choices(self, rows: list[TreeChoice]) -> list[str]:
+        """Return a line for each number of trees, with a star at the fastest for each size."""
+        titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
+        cells = [
+            [
+                str(row.trees),
+                format_rate(row.bandwidth),
+                change_in_words(row.bandwidth, self.bandwidth),
+                str(row.height),
+            ]
+            + [
+                f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
+                for at, time in enumerate(row.times)
+            ]
+            for row in rows
+        ]
+        widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+        lines = [
+            "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
+        ]
+        if self.sizes:
+            lines.append(f"  {FASTEST_OF_COLUMN}; {latency_words(self.latency, self.fabric)}")
+        return lines
+
+
 def optimum(
     place: PlaceLike,
     collective: Collective | str = "allgather",
@@ -50,7 +425,7 @@ def optimum(
     mirrored: bool = True,
     progress: Callable[[float], None] | None = None,
     **options: Unpack[TreeOptions],
-) -> FabricOptimum | FlowOptimum | FluidOptimum:
+) -> Optimum:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
     Parameters
@@ -87,8 +462,9 @@ def optimum(
 
     Returns
     -------
-    FabricOptimum, or FlowOptimum for an all-to-all, scatter or gather, or FluidOptimum for the method fluid
-        What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
+    Optimum
+        Its rate, bound, bottleneck, upgrades and plan. What costs more than the throughput is computed when it is asked
+        for; ``print`` asks for all.
 
     Raises
     ------
@@ -105,80 +481,61 @@ def optimum(
     --------
     >>> best = optimum("dgx_a100(2)")
     >>> best
-    <FabricOptimum: allgather on dgx_a100(2): 346.667GB/s>
+    <Optimum: allgather on dgx_a100(2): 346.667GB/s>
     >>> best.trees
     13
     >>> optimum("dgx_a100(2)", "all-to-all")
-    <FlowOptimum: all-to-all on dgx_a100(2): 50GB/s>
+    <Optimum: all-to-all on dgx_a100(2): 50GB/s>
     >>> optimum("dgx_h100(1)", "allreduce", method="fluid")
-    <FluidOptimum: allreduce on dgx_h100(1): 450GB/s>
+    <Optimum: allreduce on dgx_h100(1): 450GB/s>
     """
     as_choice("method", method, METHODS)
     words: dict[str, Any] = dict(options)
     trees = {name: words.pop(name) for name in ("fixed_k", "scan", "compare", "sizes", "alpha") if name in words}
     question = asked(place, collective, costs=costs, **words)
-    for_trees = next((flag for name, flag in _FLAGS.items() if options.get(name)), None)
-    part = _gap(gap)
-    if method == "fluid" or (method == "auto" and question.fabric.shared):
-        if for_trees is not None:
-            raise ParameterError(f"{for_trees} is for --method forest, not for fluid; leave it out")
-        listener = None if progress is None else (lambda now: progress(float(1 - now.gap)))
-
-        def solved(one: Question) -> FluidOptimum:
-            return fluid_optimum(one, gap=part, mirrored=mirrored, listener=listener if one is question else None)
-
-        fluid, before = _and_before(question, solved)
-        return replace(fluid, before=None if before is None else before.bandwidth)
-    if part:
+    kind, part = question.collective, _read_gap(gap)
+    fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
+    for_trees = next((flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)), None)
+    if for_trees is not None and fluid:
+        raise ParameterError(f"{for_trees} is for --method forest, not for fluid; leave it out")
+    if part and not fluid:
         raise ParameterError("--gap is for --method fluid; leave it out")
-    kind = question.collective
-    if not kind.like(*FLOWS):
-        if costs:
-            raise ParameterError(
-                f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
-            )
-        return _over_trees(question, asks_for_proof=proof, **trees)
-    if for_trees is not None:
+    if for_trees is not None and kind.like(*FLOWS):
         raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
-    flow, earlier = _and_before(question, lambda one: flow_optimum(one.fabric, one.collective, costs=one.costs))
-    return replace(flow, before=None if earlier is None else earlier.bandwidth)
-
-
-def _and_before(question: Question, best: Callable[[Question], _Best]) -> tuple[_Best, _Best | None]:
-    """Return the best, and that of the whole, where only a part of it is left and the whole has one."""
-    found = best(question)
+    if costs and not fluid and not kind.like(*FLOWS):
+        raise ParameterError(
+            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
+        )
+    choices = _read_choices(**trees)
+    by: dict[str, Any] = {"gap": part, "mirrored": mirrored}
+    listener = None if progress is None else (lambda now: progress(float(1 - now.gap)))
+    found, before = solve(question, method, listener=listener, **by), None
     if question.before is not None:
         with contextlib.suppress(InfeasibleError, ParameterError):
-            return found, best(question.before)
-    return found, None
+            before = solve(question.before, method, **by)
+    return Optimum(found, before, asks_for_proof=proof, **choices)
 
 
-def _over_trees(
-    question: Question,
+def _read_choices(
     *,
-    asks_for_proof: bool,
     fixed_k: int | None = None,
     scan: int = 0,
     compare: bool = False,
     sizes: Quantity | Sequence[Quantity] = (),
     alpha: Quantity = "10us",
-) -> FabricOptimum:
+) -> dict[str, Any]:
+    """Return the options of trees as values."""
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
-    best, before = _and_before(question, lambda one: best_throughput(one.for_trees()))
-    return FabricOptimum(
-        question,
-        best,
-        before,
-        fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
-        scan=as_integer("scan", scan, 0, MOST_SCANNED),
-        compare=compare,
-        sizes=tuple(map(as_size, many)),
-        latency=as_latency(alpha),
-        asks_for_proof=asks_for_proof,
-    )
+    return {
+        "fixed_k": None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
+        "scan": as_integer("scan", scan, 0, MOST_SCANNED),
+        "compare": compare,
+        "sizes": tuple(map(as_size, many)),
+        "latency": as_latency(alpha),
+    }
 
 
-def _gap(value: Quantity | Fraction) -> Fraction:
+def _read_gap(value: Quantity | Fraction) -> Fraction:
     """Return a part of one, from text such as ``1%`` too."""
     text = str(value).strip()
     try:

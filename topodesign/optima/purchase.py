@@ -23,7 +23,7 @@ from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
 from topodesign.optima.forest.covering import Cover, Covering, Item
 from topodesign.optima.question import Asked, Question, asked
-from topodesign.optima.throughput import Throughput, best_throughput, bottleneck_in_words
+from topodesign.optima.trees import TreeSolution, solve_trees
 from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -121,7 +121,7 @@ def upgrade(
         cover, proven = shop.for_budget(spent)
     bought = shop.bought(cover)
     upgraded = shop.upgraded(cover)
-    after = best_throughput(replace(question, fabric=upgraded))
+    after = solve_trees(replace(question, fabric=upgraded))
     if rate is not None and after.bandwidth < rate:
         raise RuntimeError(f"{after.bandwidth} is less than {rate}, against Theorem 5")
     cost, least = shop.money(cover.cost), shop.money(cover.bound)
@@ -178,7 +178,7 @@ class _Shop:
 
     def __init__(self, question: Question, prices: Mapping[str, Price]) -> None:
         fabric = self.fabric = question.fabric
-        self.before = best_throughput(question)
+        self.before = solve_trees(question)
         self.places = _for_sale(fabric, prices)
         steps = [step for _, steps, _ in self.places for step in steps]
         self.grain = math.lcm(*((step / fabric.unit).denominator for step in steps))
@@ -314,8 +314,8 @@ class Purchase(Result):
 
     fabric: Fabric
     upgraded: Fabric
-    before: Throughput
-    after: Throughput
+    before: TreeSolution
+    after: TreeSolution
     bought: tuple[Bought, ...]
     cost: Fraction  # of all that is bought
     bound: Fraction  # nothing that reaches as much costs less
@@ -340,7 +340,7 @@ class Purchase(Result):
     @property
     def known(self) -> Before:
         """How fast it is now."""
-        return Before(self.before.bandwidth, bottleneck_in_words(self.fabric, self.before))
+        return Before(self.before.bandwidth, self.before.bottleneck)
 
     @property
     def bandwidth(self) -> Fraction:
@@ -350,7 +350,7 @@ class Purchase(Result):
     @property
     def bottleneck(self) -> str:
         """What binds then, in words."""
-        return bottleneck_in_words(self.upgraded, self.after)
+        return self.after.bottleneck
 
     @property
     def claims(self) -> tuple[Claim, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.flow_optimum import fabric_limits
+from topodesign.optima.flows import fabric_limits
 from topodesign.optima.forest.repair import remaining
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.topology.topology import IntArray

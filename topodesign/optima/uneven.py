@@ -18,7 +18,7 @@ from topodesign.base.units import Quantity, as_size, format_time
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.optima.flow_optimum import best_flow, fabric_limits, traffic_on
+from topodesign.optima.flows import best_flow, fabric_limits, traffic_on
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
 from topodesign.solve.flows.paths import path_flow, taken_apart

@@ -15,8 +15,7 @@ from topodesign.fabrics.networks import is_graph
 from topodesign.fabrics.places import as_place
 from topodesign.finder.known import Known
 from topodesign.finder.pareto import Pareto
-from topodesign.optima.flow_optimum import FlowOptimum
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.optimum import Optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import Simulation
@@ -54,7 +53,7 @@ PLOTS: dict[str, Plot] = {
     "use": Plot((Plan,), link_use_chart),
     "tradeoff": Plot((Decision,), tradeoff_chart),
     "ahead": Plot((Decision,), ahead_chart),
-    "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
+    "cut": Plot((Optimum,), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
 _OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}}  # those that a plot has

@@ -114,7 +114,7 @@ def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
 
 def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
     """Return the plan through switches which copy or add, if it has more bandwidth than an allreduce of ranks alone."""
-    from topodesign.optima.alternatives import best_allreduce  # noqa: PLC0415  not for rounds
+    from topodesign.optima.trees import best_allreduce  # noqa: PLC0415  not for rounds
 
     if why_skipped(method, request) is None:
         for plan in method.make(request):

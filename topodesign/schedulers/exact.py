@@ -27,7 +27,7 @@ from topodesign.base.progress import each
 from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.flow_optimum import fabric_limits
+from topodesign.optima.flows import fabric_limits
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

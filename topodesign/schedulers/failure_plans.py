@@ -34,7 +34,7 @@ from topodesign.fabrics.part import Some, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.failures import KIND, LEFT, alike_failures, failure_image, gigabytes, over_trees
 from topodesign.optima.question import Question
-from topodesign.optima.throughput import cut_bound
+from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
@@ -182,7 +182,7 @@ def _entry(
     """Return the plan for what is left: the repaired one, if it is near to what nothing exceeds, or the faster."""
     try:
         left = part_of(before.fabric, without=names[:1])
-        bound = cut_bound(Question(left, before.collective))
+        bound = bound_by_cuts(Question(left, before.collective))
         found = {"repaired": repaired_plan(before, names[:1]).plan} if before.kind in {"trees", "orbittrees"} else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")

@@ -21,7 +21,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
-from topodesign.optima.flow_optimum import FLOWS, best_flow, fabric_limits
+from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths

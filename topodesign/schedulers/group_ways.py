@@ -22,7 +22,7 @@ from topodesign.base.latency import Latency
 from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
-from topodesign.optima.flow_optimum import traffic_on
+from topodesign.optima.flows import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.time.trees import simulate_trees
 from topodesign.pricing.groups import in_turn_of

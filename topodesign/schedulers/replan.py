@@ -22,7 +22,7 @@ from topodesign.optima.forest.repair import repaired
 from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
-from topodesign.optima.throughput import cut_bound
+from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.files import save_plan
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
@@ -77,7 +77,7 @@ class Replanned(Result):
             return moved.collective.shards(len(members)) * fabric.unit / node_bound(moved)
         if self.plan.collective.group is not None:
             return fabric.unit / slowest_cut(fabric.topology, self.plan.collective)
-        return cut_bound(Question(fabric, self.plan.collective))
+        return bound_by_cuts(Question(fabric, self.plan.collective))
 
     @property
     def claims(self) -> tuple[Claim, ...]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.fabrics.machines.machine import Machine, Rates, fabric_of
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import optimum
 
 PAIR = Machine(("gpu0", "gpu1"), "NVLink", {("gpu0", "gpu1"): (4, None)})
 XGMI = Machine(("gpu0", "gpu1"), "Infinity Fabric", {("gpu0", "gpu1"): (1, None)})
@@ -51,10 +51,10 @@ def test_what_is_given_counts_before_what_is_said_and_what_is_assumed(
 ) -> None:
     machine = Machine(("gpu0", "gpu1"), "NVLink", {("gpu0", "gpu1"): (count, said)})
     made, assumed = fabric_of(machine, "pair", 1, Rates(link=given_rate), None)
-    assert throughput(made).bandwidth == 2 * count * given_rate * 10**9
+    assert optimum(made).bandwidth == 2 * count * given_rate * 10**9
     assert not assumed
     made, assumed = fabric_of(machine, "pair", 1, Rates(), None)
-    assert throughput(made).bandwidth == 2 * count * (said or 25) * 10**9
+    assert optimum(made).bandwidth == 2 * count * (said or 25) * 10**9
     assert bool(assumed) == (said is None)
 
 

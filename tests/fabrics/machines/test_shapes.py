@@ -14,7 +14,7 @@ import pytest
 
 from tests.fabrics.machines.texts import dgx_matrix, lstopo_text, nvidia_matrix, rocm_text
 from topodesign.fabrics.machines.outputs import fabric_of_machine
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import optimum
 
 GB = 10**9
 
@@ -266,7 +266,7 @@ def test_rates_worked_out_by_hand(name: str, tmp_path: Path) -> None:
     path = tmp_path / "it.txt"
     path.write_text(text)
     fabric, _ = fabric_of_machine(path, tool=tool, **options)  # type: ignore[arg-type]
-    assert throughput(fabric).bandwidth == rate * GB
+    assert optimum(fabric).bandwidth == rate * GB
 
 
 def test_what_is_taken_for_granted_is_said_with_its_source(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from topodesign.collectives import ALLGATHER
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.cheapest_tree import Ways, cheapest_paths, cheapest_tree
-from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.fluid.network import network_of
+from topodesign.optima.fluid.problem import solve_fluid
 from topodesign.optima.question import Question
 
 
@@ -58,4 +58,4 @@ def test_links_that_are_missing_are_dearer_than_any_tree() -> None:
     row = (("n1", "n0"), ("n0", "n3"), ("n3", "n2"))
     every = [FabricLink(names[u], names[v], Fraction(rate)) for u, v, rate in links]
     fabric = Fabric.from_links("row", names, (), every, shared=[Shared("row", Fraction(1), row)])
-    assert fluid_optimum(Question(fabric, ALLGATHER)).bandwidth == Fraction(2, 3)
+    assert solve_fluid(Question(fabric, ALLGATHER)).bandwidth == Fraction(2, 3)

@@ -13,7 +13,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import find_symmetry
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import optimum
 
 
 def solved(network: Network, *, apart: bool = False, paths: bool = False, gap: Fraction = Fraction(0)) -> Mixture:
@@ -57,7 +57,7 @@ def test_where_models_coincide_it_is_the_forest_and_no_cut_is_beaten(pytestconfi
         network = network_of(fabric, {"x": 1, "y": 2})
         mixture = solved(network)
         assert mixture.proven
-        assert mixture.time / fabric.unit == throughput(fabric).inverse_rate
+        assert mixture.time / fabric.unit == optimum(fabric).inverse_rate
         rng = np.random.default_rng(seed)
         for _ in range(10):
             side = rng.random(network.vertices) < 0.5

@@ -17,13 +17,12 @@ from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.flow_optimum import flow_optimum
-from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum, problem_of
+from topodesign.optima.flows import solve_flow
 from topodesign.optima.fluid.network import network_of
+from topodesign.optima.fluid.problem import problem_of, solve_fluid
 from topodesign.optima.optimum import optimum
-from topodesign.optima.question import asked
-from topodesign.optima.throughput import throughput
+from topodesign.optima.question import Question, asked
+from topodesign.optima.trees import best_allreduce
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
 PCIE = {"PCIe": 1, "InfiniBand": 1}
@@ -88,7 +87,7 @@ def test_the_tables(name: str, collective: str, pytestconfig: pytest.Config) -> 
             break
         fabric = build_fabric(f"{name}({boxes})")
         given = {kind: value for kind, value in costs.items() if kind in fabric.classes}
-        best = fluid_optimum(asked(fabric, collective, costs=given))
+        best = solve_fluid(asked(fabric, collective, costs=given))
         assert best.proven
         assert best.cost is not None
         assert printed(best.inverse_rate * 10**9, latency)
@@ -106,10 +105,10 @@ def test_the_tables_of_trees(name: str, pytestconfig: pytest.Config) -> None:
         drawn = build_fabric(f"{name}({boxes})")
         fabric = replace(drawn, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
         given = {kind: Fraction(value) for kind, value in costs.items() if kind in fabric.classes}
-        best = fluid_optimum(asked(fabric, "allgather", costs=given))
+        best = solve_fluid(asked(fabric, "allgather", costs=given))
         assert best.proven
         assert best.cost is not None
-        assert best.bandwidth == throughput(fabric, "allgather").bandwidth
+        assert best.bandwidth == optimum(fabric, "allgather").bandwidth
         assert printed(best.inverse_rate * 10**9, latency)
         assert cost is None or printed(best.cost, cost)
     assert boxes > 4
@@ -124,7 +123,7 @@ def test_backwards_it_is_the_dual_where_whoever_copies_adds(seed: int) -> None:
         ("broadcast", "reduce", root),
         ("scatter", "gather", root),
     ):
-        both = fluid_optimum(asked(fabric, one, root=at)), fluid_optimum(asked(fabric, other, root=at))
+        both = solve_fluid(asked(fabric, one, root=at)), solve_fluid(asked(fabric, other, root=at))
         assert all(best.proven for best in both)
         if not fabric.shared:  # links are as wide both ways
             assert both[0].bandwidth == both[1].bandwidth
@@ -133,17 +132,16 @@ def test_backwards_it_is_the_dual_where_whoever_copies_adds(seed: int) -> None:
 def test_flows_and_trees_of_others() -> None:
     for seed in range(8):
         fabric = random_fabric(seed, relays=False, limits=False)
-        assert fluid_optimum(asked(fabric, "all-to-all")).bandwidth == flow_optimum(fabric, ALL_TO_ALL).bandwidth
-        assert fluid_optimum(asked(fabric, "allreduce")).bandwidth == best_allreduce(fabric).bandwidth
+        assert solve_fluid(asked(fabric, "all-to-all")).bandwidth == solve_flow(Question(fabric, ALL_TO_ALL)).bandwidth
+        assert solve_fluid(asked(fabric, "allreduce")).bandwidth == best_allreduce(fabric).bandwidth
         root = fabric.names[1]
-        found = fluid_optimum(asked(fabric, "broadcast", root=root))
-        assert found.bandwidth == throughput(fabric, "broadcast", root=root).bandwidth
+        found = solve_fluid(asked(fabric, "broadcast", root=root))
+        assert found.bandwidth == optimum(fabric, "broadcast", root=root).bandwidth
 
 
 @pytest.mark.parametrize(("boxes", "rate"), [(1, 450), (2, 400)])
 def test_switches_that_copy_and_add_do_an_allreduce_at_the_rate_of_a_link(boxes: int, rate: int) -> None:
     best = optimum(f"dgx_h100({boxes})", "allreduce", method="fluid")
-    assert isinstance(best, FluidOptimum)
     assert best.bandwidth == rate * 10**9
     assert best.proven
 
@@ -151,7 +149,7 @@ def test_switches_that_copy_and_add_do_an_allreduce_at_the_rate_of_a_link(boxes:
 def test_memory_that_cannot_add_slows_a_reduction_alone() -> None:
     fabric = build_fabric("dgx_a100_pcie(1)")
     costs = {"PCIe": 1}
-    gather, scatter = (fluid_optimum(asked(fabric, one, costs=costs)) for one in ("allgather", "reduce-scatter"))
+    gather, scatter = (solve_fluid(asked(fabric, one, costs=costs)) for one in ("allgather", "reduce-scatter"))
     assert gather.bandwidth == scatter.bandwidth
     assert gather.cost is not None
     assert scatter.cost is not None
@@ -183,7 +181,7 @@ def test_what_does_not_fit_is_refused() -> None:
     fabric = build_fabric("dgx_a100(1)")
     for collective, root in (("broadcast", None), ("allgather", "box0/gpu0"), ("broadcast", "box0/nvswitch")):
         with pytest.raises(ParameterError, match="root"):
-            fluid_optimum(asked(fabric, collective, root=root))
+            solve_fluid(asked(fabric, collective, root=root))
     wrong: list[dict[str, Any]] = [{"gap": "x"}, {"gap": 2}, {"fixed_k": 1}, {"method": "fluit"}]
     for options in wrong:
         with pytest.raises(ParameterError):
@@ -192,7 +190,7 @@ def test_what_does_not_fit_is_refused() -> None:
         optimum("dgx_a100(1)", gap="1%")
     links = [FabricLink(x, y, Fraction(10**9)) for x, y in (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))]
     with pytest.raises(InfeasibleError, match="no way leads from 'a' to '"):
-        fluid_optimum(asked(Fabric.from_links("two", list("abcd"), [], links)))
+        solve_fluid(asked(Fabric.from_links("two", list("abcd"), [], links)))
     with pytest.raises(ParameterError, match="--standard"):
         problem_of(build_fabric("dgx_a100(33)"), ALLGATHER, mirrored=False)
 

@@ -16,12 +16,12 @@ from topodesign.collectives import ALLGATHER
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.alternatives import best_allreduce
-from topodesign.optima.fluid.fluid_optimum import fluid_optimum
 from topodesign.optima.fluid.packing import packing
+from topodesign.optima.fluid.problem import solve_fluid
 from topodesign.optima.group_price import price_groups
+from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
-from topodesign.optima.throughput import throughput
+from topodesign.optima.trees import best_allreduce
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -36,7 +36,7 @@ def test_rails_have_low_trees_at_exactly_the_optimum(spec: str, height: int) -> 
     fabric = build_fabric(spec)
     found = packing(fabric, ALLGATHER)
     assert verify_trees(found.trees).ok
-    assert found.time == found.bound == throughput(fabric).inverse_rate * fabric.unit
+    assert found.time == found.bound == optimum(fabric).inverse_rate * fabric.unit
     assert found.trees.height <= height
 
 
@@ -52,7 +52,7 @@ def test_random_fabrics_with_shared_limits(seed: int, collective: str) -> None:
     assert Fraction(str(plan.generator["lost"])) < Fraction(1, 10**4)
     plain = replace(fabric, shared=(), multicast=frozenset(), memory=frozenset())
     other = schedule(plain, collective, method="fluid", root=root, chunks=10**6)
-    best = best_allreduce(plain) if collective == "allreduce" else throughput(plain, collective, root=root)
+    best = best_allreduce(plain) if collective == "allreduce" else optimum(plain, collective, root=root)
     assert other.claim["algorithmic_bandwidth"] <= best.bandwidth
     assert other.claim["algorithmic_bandwidth"] >= best.bandwidth * Fraction(9999, 10000)
     assert plan.claim["algorithmic_bandwidth"] <= best.bandwidth
@@ -98,7 +98,7 @@ def test_memory_copies_where_nodes_alone_are_slower() -> None:
     assert plan.claim["algorithmic_bandwidth"] == 12 * 10**9  # three shards over the bus, once each
     assert verify(plan).ok
     assert simulate(plan, size="1GB").time >= Fraction(1, 12)
-    assert fluid_optimum(asked(fabric, "allgather")).bandwidth == 12 * 10**9
+    assert solve_fluid(asked(fabric, "allgather")).bandwidth == 12 * 10**9
     assert schedule(fabric, "reduce-scatter", method="fluid").claim["algorithmic_bandwidth"] == 6 * 10**9
 
 

@@ -20,7 +20,7 @@ from tests.samples.forest import a100
 from tests.samples.trees import TreeCollective
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.optima.forest.bottleneck import Optimum, optimum, sensitivity
+from topodesign.optima.forest.bottleneck import TreeRate, optimum, sensitivity
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
 from topodesign.plans.trees import Trees
@@ -133,7 +133,7 @@ def random_fabric(rng: random.Random, most_nodes: int, *, uneven: bool) -> tuple
     return topology, [(u, v, Fraction(c)) for u, v, c in topology.links()], switches
 
 
-def check_optimum(topology: Topology, best: Optimum, links: Links, sizes: Sizes) -> None:
+def check_optimum(topology: Topology, best: TreeRate, links: Links, sizes: Sizes) -> None:
     """What is usable fits, is balanced, reaches the optimum, and the cut is tight in it."""
     usable = [(u, v, c * best.grain) for u, v, c in best.usable.links()]
     capacity = {(u, v): c for u, v, c in links}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.samples.forest import fabrics
 from tests.samples.verdicts import verify_trees
-from topodesign import part_of, schedule, throughput
+from topodesign import optimum, part_of, schedule
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_fabric
@@ -60,7 +60,7 @@ def test_near_to_what_a_new_plan_reaches(spec: str, without: str, share: float) 
     assert isinstance(plan.movement, Trees)
     left, new = check(fabric, plan.movement, without)
     bandwidth = len(left.compute) * left.unit / new.inverse_rate
-    assert share <= float(bandwidth / throughput(left, "allgather").bandwidth) <= 1
+    assert share <= float(bandwidth / optimum(left, "allgather").bandwidth) <= 1
 
 
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
@@ -99,7 +99,7 @@ def test_random_fabrics_and_failures(data: st.DataObject, collective: str) -> No
     ends = data.draw(st.sampled_from([link, f"{one.src}>{one.dst}", one.src, f"{link}=0.5"]))
     try:
         left = part_of(fabric, without=(ends,))
-        best = throughput(left, "allgather").bandwidth
+        best = optimum(left, "allgather").bandwidth
     except (InfeasibleError, TopologyError):
         reject()
     _, new = check(fabric, plan.movement, ends)

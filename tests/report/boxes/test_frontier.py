@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from tests.conftest import few
-from topodesign import as_fabric, pareto_boxes, schedule, simulate, throughput
+from topodesign import as_fabric, optimum, pareto_boxes, schedule, simulate
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.optima.flow_optimum import flow_optimum
+from topodesign.optima.flows import solve_flow
+from topodesign.optima.question import Question
 from topodesign.report.boxes.candidates import graphs_of
 
 GB = 10**9
@@ -39,7 +40,7 @@ def test_all_to_all_is_as_fast_as_was_ever_found(boxes: int, least: float) -> No
     assert best.rates.gbps >= least
     assert best.rates.least is not None
     assert best.rates.least <= best.rates.most <= found.bound
-    assert best.rates.allgather == throughput(as_fabric(best.fabric.name)).bandwidth
+    assert best.rates.allgather == optimum(as_fabric(best.fabric.name)).bandwidth
     assert best.rates.least == found.bound or boxes not in {4, 16, 32}
 
 
@@ -58,7 +59,7 @@ def test_numbers_of_nics_matter_where_the_inside_is_narrow(boxes: int, least: in
     assert found.best.rates.gbps is not None
     assert found.best.rates.gbps >= least
     assert found.best.tried > 1
-    again = flow_optimum(as_fabric(found.best.fabric.name), ALL_TO_ALL)
+    again = solve_flow(Question(as_fabric(found.best.fabric.name), ALL_TO_ALL))
     assert again.bandwidth == found.best.rates.least
 
 

@@ -18,13 +18,11 @@ from topodesign import (
     optimum,
     pareto_boxes,
     price_step,
-    throughput,
     verify,
 )
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.fabrics.boxes import join
-from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.design.growth import bound_of
 from topodesign.report.design.reading import read_request
@@ -62,7 +60,7 @@ def test_what_a_step_takes_is_recomputed_from_rates(found: Decision) -> None:
             continue
         graph = as_topology(one.place)
         assert one.fabric is not None
-        gather = throughput(one.fabric).bandwidth
+        gather = optimum(one.fabric).bandwidth
         ports = int(graph.degree)
         assert gather <= NIC * ports * Fraction(8, 7)
         diameter = max(map(max, _distances(graph)))
@@ -177,8 +175,7 @@ def test_failures_of_narrow_boxes_know_the_nic() -> None:
             gone = {place, cables.index((b, j, a, i))}
             fabric = join(boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps, without=gone)
             exchange = optimum(fabric, "all-to-all")
-            assert isinstance(exchange, FlowOptimum)
-            times.append(2**24 / exchange.bandwidth + 2**20 / throughput(fabric).bandwidth)
+            times.append(2**24 / exchange.bandwidth + 2**20 / optimum(fabric).bandwidth)
     waits = sum(part.latency for part in best.parts)
     assert one.looked_at == len(times) == best.counts.cables
     inside = Fraction(2, 10**6)  # further to another NIC, at most

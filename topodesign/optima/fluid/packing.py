@@ -25,8 +25,8 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Others
 from topodesign.optima.fluid.decomposition import Column, Decomposition, Progress, Source
-from topodesign.optima.fluid.fluid_optimum import Problem, problem_of, sum_places
 from topodesign.optima.fluid.network import network_of
+from topodesign.optima.fluid.problem import Problem, problem_of, sum_places
 from topodesign.optima.fluid.symmetry import Images, Symmetry, find_symmetry
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 

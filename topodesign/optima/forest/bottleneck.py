@@ -45,7 +45,7 @@ _REMEMBERED = 16
 
 
 @dataclass(frozen=True)
-class Optimum:
+class TreeRate:
     """The best throughput and why it is not higher."""
 
     # 1/x*: time per unit of shard on links that carry their capacity per unit of time. An allgather of M bytes
@@ -82,7 +82,9 @@ class Gain:
     useful_factor: Fraction | None
 
 
-def optimum(topology: Topology, *, weights: Sequence[int] | None = None, names: Sequence[str] | None = None) -> Optimum:
+def optimum(
+    topology: Topology, *, weights: Sequence[int] | None = None, names: Sequence[str] | None = None
+) -> TreeRate:
     """Return the best throughput of an allgather (or, reversed, a reduce-scatter of the transpose), exactly.
 
     Parameters
@@ -113,7 +115,7 @@ def optimum(topology: Topology, *, weights: Sequence[int] | None = None, names: 
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def solved(topology: Topology, weights: tuple[int, ...]) -> Optimum:
+def solved(topology: Topology, weights: tuple[int, ...]) -> TreeRate:
     """Return the optimum of these shard sizes; where links are alike both ways it is asked for again and again."""
     demand = np.array(weights, dtype=np.int64)
     part = usable_part(topology, topology.capacity, demand)
@@ -129,7 +131,7 @@ def solved(topology: Topology, weights: tuple[int, ...]) -> Optimum:
     if not cut.any():
         cut = _bottleneck(topology, part.capacity, demand, share)
         binding = np.array([price > 0 for price in part.prices]) & (part.inverse_rate == part.bound)
-    return Optimum(
+    return TreeRate(
         inverse_rate=part.inverse_rate,
         bound=part.bound,
         cut=frozenset(np.flatnonzero(cut).tolist()),

@@ -24,7 +24,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
-from topodesign.optima.forest.bottleneck import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
+from topodesign.optima.forest.bottleneck import TreeRate, optimum, shard_sizes, tree_capacities, with_capacity
 from topodesign.solve.maxflow import LARGEST, Side, crossing, demanded, scaled, settle, surplus, violated_cut
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import distinct_nodes
@@ -48,7 +48,7 @@ class FixedOptimum:
 
 
 def fixed_optimum(
-    topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: Optimum | None = None
+    topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: TreeRate | None = None
 ) -> FixedOptimum:
     """Return the best throughput with exactly k trees per node; one with shard size w is the root of k w trees."""
     require_at_least("trees", trees, 1)
@@ -71,7 +71,7 @@ def fixed_optimum(
     return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, reduced)
 
 
-def smallest_trees(topology: Topology, *, weights: Sequence[int] | None = None, best: Optimum | None = None) -> int:
+def smallest_trees(topology: Topology, *, weights: Sequence[int] | None = None, best: TreeRate | None = None) -> int:
     """Return the smallest number of trees per node that reaches the optimum.
 
     Links that bind must not lose anything by rounding, so that only multiples of a number that follows from them are

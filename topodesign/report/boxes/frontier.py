@@ -29,7 +29,8 @@ from topodesign.fabrics.places import as_place
 from topodesign.finder.options import BoxOptions
 from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
-from topodesign.optima.throughput import throughput
+from topodesign.optima.optimum import solve
+from topodesign.optima.question import asked
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.mix import PRICED, Mix, read_mix
@@ -511,7 +512,7 @@ def _rival(box: Box, boxes: int, ports: int, name: str, shown: Shown) -> BoxDesi
     if len(place.compute) != accelerators:
         raise InfeasibleError(f"it has {len(place.compute)} nodes, not {accelerators}")
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
-    rates = BoxRates(throughput(place).bandwidth, None, most, "open")
+    rates = BoxRates(solve(asked(place)).bandwidth, None, most, "open")
     return BoxDesign(f"{name}, switched", place, rates, 1, True, *shown, "auto", switched=True)
 
 
@@ -526,5 +527,5 @@ def find_rails(box: Box, boxes: int, shown: Shown = _ALLREDUCE) -> tuple[BoxDesi
         return ()
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
     same = carries_anything(box, most)
-    rates = BoxRates(throughput(fabric).bandwidth, most if same else None, most, "as with cables" if same else "open")
+    rates = BoxRates(solve(asked(fabric)).bandwidth, most if same else None, most, "as with cables" if same else "open")
     return (BoxDesign(f"{fabric.name}, switched", fabric, rates, 1, True, *shown, switched=True),)

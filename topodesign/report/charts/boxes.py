@@ -14,9 +14,7 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.compiler.wires import boxes_of
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.flow_optimum import FlowOptimum
-from topodesign.optima.throughput import bottleneck_in_words
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.optimum import Optimum
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.charts.structure import drawn
 from topodesign.topology.topology import Topology
@@ -85,13 +83,10 @@ def _rows(joined: Topology, box: list[bool]) -> NDArray[np.float64] | None:
 MOST_NODES = 48  # nodes and switches that are drawn one by one where there are boxes
 
 
-def cut_drawing(best: FabricOptimum | FlowOptimum) -> Drawing:
+def cut_drawing(best: Optimum) -> Drawing:
     """Return the drawing of a fabric with its bottleneck."""
     fabric = best.fabric
-    if isinstance(best, FlowOptimum):
-        cut, binding, words = best.cut, best.binding, best.in_words()
-    else:
-        cut, binding, words = best.best.cut, best.best.binding, bottleneck_in_words(fabric, best.best)
+    cut, binding, words = best.solution.cut, best.solution.binding, best.solution.bottleneck
     switches = fabric.topology.switches
     sides = ("inside the bottleneck", "outside", "switch inside", "switch outside") if cut else ("node", "", "switch")
     groups = [int(bool(cut) and node not in cut) + 2 * (node in switches) for node in range(fabric.topology.nodes)]

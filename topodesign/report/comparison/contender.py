@@ -17,7 +17,6 @@ from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
-from topodesign.optima.flow_optimum import FlowOptimum
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.flow import Flow
@@ -310,10 +309,8 @@ def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tu
         best = optimum(place, "all-to-all")
     except TooLargeError:
         return None, None
-    if not isinstance(best, FlowOptimum):
-        return None, None
-    factor = work.bandwidth / 8 / best.bandwidth
-    return factor, factor
+    whole = work.bandwidth / 8
+    return whole / best.bound, whole / best.bandwidth
 
 
 def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> Interval:

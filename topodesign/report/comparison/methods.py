@@ -25,10 +25,8 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
-from topodesign.optima.flow_optimum import FLOWS, flow_optimum
-from topodesign.optima.fluid.fluid_optimum import fluid_optimum
+from topodesign.optima.optimum import solve
 from topodesign.optima.question import Question
-from topodesign.optima.throughput import best_throughput
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunked import PipelineSimulation
 from topodesign.plans.time.conditions import Run
@@ -428,15 +426,9 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
         return steps, least  # what such switches get they need not pass on as it is
     try:
         with deadline(limit):
-            if fabric.shared:  # of an allreduce as below
-                one = BROADCAST.at(fabric.compute[0]) if collective.like(ALLREDUCE) else collective
-                fastest = fluid_optimum(Question(fabric, one)).bound
-            elif collective.like(*FLOWS):
-                fastest = flow_optimum(fabric, collective).bandwidth
-            elif collective.like(ALLREDUCE):  # all data of one side, added up, have to cross every cut
-                fastest = best_throughput(Question(fabric, BROADCAST.at(fabric.compute[0])).for_trees()).bound
-            else:
-                fastest = best_throughput(Question(fabric, collective).for_trees()).bound
+            # of an allreduce all data of one side, added up, have to cross every cut
+            least_of = BROADCAST.at(fabric.compute[0]) if collective.like(ALLREDUCE) else collective
+            fastest = solve(Question(fabric, least_of)).bound
     except (OutOfTime, TooLargeError):
         return steps, least
     return steps, max(least, total / (8 * fastest))

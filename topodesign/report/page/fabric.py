@@ -12,9 +12,7 @@ from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
-from topodesign.optima.flow_optimum import FlowOptimum
-from topodesign.optima.throughput import bottleneck_in_words
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.optimum import Optimum
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import Simulation, simulate
@@ -49,22 +47,17 @@ _RATE = "whole data over time"
 _MOST_LINKS = 24  # links of a bottleneck that are listed
 
 
-def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: str) -> Document:
+def fabric_document(found: Optimum, work: Workload, name: str) -> Document:
     """Return the report on a fabric."""
-    fabric = found.fabric
-    if isinstance(found, FlowOptimum):
-        collective, words, told = found.collective, found.in_words(), _of_flow(found)
-        links, gains = found.links(), _gains(found)
-    else:
-        collective, words, told = found.best.collective, bottleneck_in_words(fabric, found.best), _of_trees(found)
-        links, gains = found.best.links(fabric), _upgrades(found)
+    fabric, collective, words = found.fabric, found.collective, found.solution.bottleneck
+    told = _of_flow(found) if found.trees is None else _of_trees(found)
     plan = plan_for(fabric, collective)
     picture = cut_drawing(found)
     checked = () if plan is None else (plan_fact(verify(plan)),)
     sections = [
         *told.first,
-        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), _binding(links))),
-        Section("What more bandwidth would buy", (gains,)),
+        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), _binding(found.solution.links))),
+        Section("What more bandwidth would buy", (_upgrades(found),)),
         *_of_plan(plan, work, structure_drawing(fabric)),
         Section("Exact figures", (Facts((*told.facts, *checked)),)),
         Section("What it is made of", (_links(fabric),)),
@@ -92,10 +85,9 @@ class _Told(NamedTuple):
     first: tuple[Section, ...] = ()
 
 
-def _of_trees(found: FabricOptimum) -> _Told:
-    best = found.best
+def _of_trees(found: Optimum) -> _Told:
+    best, other = found.solution, found.best_allreduce
     rate, own = best.bandwidth, found.claims[0]
-    other = found.best_allreduce if found.question.composed else None
     if other is not None and other.bandwidth > rate:
         rate, own = other.bandwidth, other.claim
     bound = "the bottleneck" if found.proven else "cuts, in whole numbers"
@@ -103,7 +95,7 @@ def _of_trees(found: FabricOptimum) -> _Told:
     every = [Figure(one.collective.name, format_rate(one.bandwidth), _RATE) for one in found.collectives]
     return _Told(
         f"{format_rate(rate)}; {own}."
-        + (f" {counted(found.trees, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
+        + (f" {counted(found.trees or 0, 'tree')} per root are enough for it." if rate == best.bandwidth else ""),
         (*every[:2], Figure("Bound", format_rate(found.bound), bound)),
         (
             Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
@@ -115,8 +107,9 @@ def _of_trees(found: FabricOptimum) -> _Told:
     )  # fmt: skip
 
 
-def _of_flow(found: FlowOptimum) -> _Told:
-    proof = "a cut that all blocks have to cross" if found.cut else "prices of links, which no flow gets around"
+def _of_flow(found: Optimum) -> _Told:
+    cut = found.solution.cut
+    proof = "a cut that all blocks have to cross" if cut else "prices of links, which no flow gets around"
     return _Told(
         f"{format_rate(found.bandwidth)}; {found.claims[0]}.",
         (Figure(found.collective.name, format_rate(found.bandwidth), _RATE),),
@@ -131,21 +124,13 @@ def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tupl
     return Listing(Table("", columns, tuple(rows), frozenset(words)))
 
 
-def _collectives(found: FabricOptimum) -> Listing:
+def _collectives(found: Optimum) -> Listing:
     rows = [
         (one.collective.name, format_rate(one.bandwidth), str(one.bandwidth), str(one.inverse_rate))
         for one in found.collectives
     ]
     columns = ("collective", "whole data over time", "bytes per second, exactly", "1/x*, seconds per byte of a shard")
     return _left(columns, rows, ("collective",))
-
-
-def _gains(found: FlowOptimum) -> Listing:
-    rows = [
-        (kind or "links of no class", format_rate(doubled), change_in_words(doubled, found.bandwidth))
-        for kind, doubled in found.upgrades.items()
-    ]
-    return _left(("all links of a class", "doubled", "gain"), rows, ("all links of a class",))
 
 
 def _binding(links: Sequence[FabricLink]) -> Listing:
@@ -155,16 +140,18 @@ def _binding(links: Sequence[FabricLink]) -> Listing:
     return _left(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
 
 
-def _upgrades(found: FabricOptimum) -> Listing:
-    now = found.best.bandwidth
-    rows = []
+def _upgrades(found: Optimum) -> Listing:
+    columns, rows = ["all links of a class", "doubled", "gain"], []
     for one in found.upgrades:
-        useful = "any factor" if one.useful_factor is None else f"{float(one.useful_factor):.4g}"
-        kind, gain = one.kind or "links of no class", change_in_words(one.doubled, now)
-        limit = "" if one.limit is None else format_rate(one.limit)
-        rows.append((kind, format_rate(one.doubled), gain, useful, limit))
-    columns = ("all links of a class", "doubled", "gain", "of use up to", "then")
-    return _left(columns, rows, ("all links of a class",))
+        kind, gain = one.kind or "links of no class", change_in_words(one.doubled, found.bandwidth)
+        row = [kind, format_rate(one.doubled), gain]
+        if one.useful is not None:
+            factor, limit = one.useful.useful_factor, one.useful.limit
+            row.append("any factor" if factor is None else f"{float(factor):.4g}")
+            row.append("" if limit is None else format_rate(limit))
+            columns[3:] = ["of use up to", "then"]
+        rows.append(tuple(row))
+    return _left(tuple(columns), rows, ("all links of a class",))
 
 
 def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from topodesign.base.arguments import as_several
 from topodesign.base.atomic import write_whole
@@ -19,9 +19,7 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.finder.pareto import Pareto
-from topodesign.optima.flow_optimum import FlowOptimum
-from topodesign.optima.optimum import optimum
-from topodesign.optima.tree_optimum import FabricOptimum
+from topodesign.optima.optimum import Optimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.workload import as_workload
@@ -75,7 +73,7 @@ def check_page(path: Path) -> None:
 
 
 def report_page(
-    what: Pareto | Decision | FabricOptimum | FlowOptimum | Plan | PlaceLike,
+    what: Pareto | Decision | Optimum | Plan | PlaceLike,
     *,
     against: Plan | PlaceLike | Sequence[Plan | PlaceLike] = (),
     collective: Collective | str | None = None,
@@ -126,7 +124,7 @@ def report_page(
     others = [against] if one else as_several("against", against)
     if others and not isinstance(what, Pareto):
         raise ParameterError("designs are put beside an answer of pareto; compare takes any")
-    subject, name = (what, "") if isinstance(what, Pareto | Decision | FabricOptimum | FlowOptimum) else _subject(what)
+    subject, name = (what, "") if isinstance(what, Pareto | Decision | Optimum) else _subject(what)
     if collective is not None and not isinstance(subject, Fabric):
         raise ParameterError("a collective is for the report on a fabric; an answer of pareto has its own")
     if isinstance(subject, Pareto):
@@ -136,9 +134,8 @@ def report_page(
     if isinstance(subject, Plan):
         return Page(plan_document(subject, work, name))
     if isinstance(subject, Fabric):
-        best = optimum(subject, collective or "allgather")
-        subject = cast("FabricOptimum | FlowOptimum", best)  # a fluid one would have been asked for
-    if isinstance(subject, FabricOptimum | FlowOptimum):
+        subject = optimum(subject, collective or "allgather")
+    if isinstance(subject, Optimum):
         return Page(fabric_document(subject, work, name or subject.fabric.name))
     return Page(topology_document(evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth), name))
 

@@ -147,15 +147,7 @@ SHAPES: dict[str, Shape | str] = {
     "compare": _COMPARISON,
     "training": "report.comparison.steps:StepComparison",
     "design": "report.design.answer:Decision",
-    "optimum": either(
-        *variants(
-            {
-                "optima.tree_optimum:FabricOptimum": "over trees",
-                "optima.flow_optimum:FlowOptimum": "of all-to-all, scatter and gather",
-                "optima.fluid.fluid_optimum:FluidOptimum": "with --method fluid",
-            }
-        )
-    ),
+    "optimum": "optima.optimum:Optimum",
     "schedule": either(
         *variants(
             {

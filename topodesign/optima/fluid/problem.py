@@ -1,4 +1,4 @@
-"""The optimum of a fluid program on a fabric: time, cost, what binds, and whether it is proven."""
+"""The fluid program of a collective on a fabric, and its solution: rate, cost, what binds, and the proof."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Among
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import TextResult
-from topodesign.base.units import format_rate, format_time
+from topodesign.base.units import format_rate
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
+from topodesign.optima.solution import LeastCost, Solution
 from topodesign.plans.paths import PATH_COLLECTIVES
 from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.topology.topology import IntArray
 
 MOST_APART = 256  # largest number of nodes for which subproblems are solved one by one
-_SHOWN = 8  # limits that bind, told one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +121,6 @@ def sum_places(network: Network) -> IntArray:
     return np.flatnonzero(places)
 
 
-def fluid_optimum(
-    question: Question,
-    *,
-    gap: Fraction = Fraction(0),
-    mirrored: bool = True,
-    listener: Callable[[Progress], None] | None = None,
-) -> FluidOptimum:
-    """Find the best steady schedule of a collective where parts copy, add, store or only forward.
-
-    With costs it is the cheapest of what is fastest. The answer may miss what is proven by ``gap``, a part of the time
-    and of the cost. The listener is told of every round.
-    """
-    costs = question.costs
-    problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored)
-    mixture = problem.solved(cheapest=bool(costs), gap=gap, listener=listener)
-    return FluidOptimum(problem, mixture, question.root, costs, gap)
-
-
 @dataclass(frozen=True)
 class Limit(Declared):
     """A limit with a price, and how many are alike."""
@@ -160,145 +140,71 @@ class Limit(Declared):
     )
 
 
-@dataclass(frozen=True)
-class LeastCost(Declared):
-    """The least cost of all data at the best speed."""
+@dataclass(frozen=True, slots=True)
+class Work(Declared):
+    """How much a fluid program took."""
 
-    of_classes: dict[str, Fraction]
-    total: Fraction
-    bound: Fraction | None
+    subproblems: int
+    rounds: int
+    columns: int
+    trees: int
 
     KEYS = (
-        key("of_classes", "What was given."),
-        key("total", "For a unit of data in a shard."),
-        key("total_float=float(total)", "The same, rounded."),
-        key("bound", "What none that is as fast costs less than.", kind=Fraction),
+        key("subproblems", "With --method fluid: roots that are solved, one for each orbit."),
+        key("rounds", "With --method fluid: rounds of the master programs."),
+        key("columns", "With --method fluid: trees that were looked at."),
+        key("trees", "With --method fluid: trees in the mixture, each standing for its images."),
     )
 
 
 @dataclass(frozen=True)
-class Earlier(Declared):
-    """The throughput of the whole, before some of it failed."""
-
-    bandwidth: Fraction
-
-    KEYS = RATE_KEYS
-
-
-@dataclass(frozen=True, repr=False)
-class FluidOptimum(TextResult):
+class FluidSolution(Solution):
     """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof."""
 
     problem: Problem
     mixture: Mixture
-    root: str | None = None  # name of the node of a collective that has one; None for others
-    costs: dict[str, Fraction] | None = None  # of a unit of data on links of each class, if they were given
     gap: Fraction = Fraction(0)  # what was asked for
-    before: Fraction | None = None  # algorithmic bandwidth of the whole, where only a part is left and the whole has it
+    mirrored: bool = True  # whether what automorphisms exchange was solved once
 
-    KEYS = (
-        *FABRIC_KEYS,
-        key("collective=collective.name", "Whose bottleneck is told."),
-        "root",
-        key("method", "What was asked.", kind=("fluid",), value=lambda _: "fluid"),
-        key("k", "Trees are a mixture.", kind=type(None), value=lambda _: None),
-        key("inv_x_star=inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
-        *RATE_KEYS,
-        key("bound", "Bytes per second that no schedule of the kind exceeds."),
-        key("proven"),
-        "proof_covers",
-        key("claims", "What it is said to be the best of, and by which proof."),
-        key("bottleneck=in_words", "What binds, in words."),
-        key("bottleneck_limits=binding", "Limits that bind."),
-        key("subproblems=len(problem.sources)", "Roots that are solved, one for each orbit."),
-        key("rounds=mixture.rounds", "Of the master programs."),
-        key("columns=mixture.looked_at", "Trees that were looked at."),
-        key("trees=len(mixture.columns)", "Trees in the mixture, each standing for its images."),
-        key("cost?=price", "With --cost: the least cost at that speed."),
-        key("before?=earlier", "With --without: before the failure."),
-    )
-    ROW = "collective=collective.name algorithmic_bandwidth=bandwidth inv_x_star=inverse_rate bound cost?"
-
-    @property
-    def fabric(self) -> Fabric:
-        """What takes part."""
-        return self.problem.fabric
-
-    @property
-    def collective(self) -> Collective:
-        """What it is for, with its root."""
-        return self.problem.collective
-
-    @property
-    def _scale(self) -> Fraction:
-        return self.problem.network.scale / self.fabric.unit
-
-    @property
-    def inverse_rate(self) -> Fraction:
-        """1/x: seconds per byte of a shard (of a block, where every pair has its own)."""
-        return self.mixture.time * self._scale
-
-    @property
-    def _data(self) -> int:
-        return self.collective.shards(len(self.fabric.compute))
-
-    @property
-    def bandwidth(self) -> Fraction:
-        """Algorithmic bandwidth: bytes of the whole data of a node per second."""
-        return self._data / self.inverse_rate
+    METHOD = "fluid"
 
     @property
     def bound(self) -> Fraction:
         """Algorithmic bandwidth that no schedule of the kind exceeds."""
-        return self._data / (self.mixture.time_bound * self._scale)
+        return self.bandwidth * self.mixture.time / self.mixture.time_bound
 
     @property
-    def cost(self) -> Fraction | None:
-        """Cost of all data, per byte of a shard; the least of all that are as fast, if it is proven."""
-        return None if self.mixture.cost is None else self.mixture.cost / self.problem.cost_scale
-
-    @property
-    def cost_bound(self) -> Fraction | None:
-        """What none that is as fast costs less than."""
-        return None if self.mixture.cost_bound is None else self.mixture.cost_bound / self.problem.cost_scale
-
-    @property
-    def proven(self) -> bool:
-        """Whether nothing of the kind is faster, and nothing as fast is cheaper."""
-        return self.mixture.proven
-
-    @property
-    def proof_covers(self) -> str:
-        """Which schedules the bound is about."""
-        return self._among.several
-
-    @property
-    def _among(self) -> Among:
+    def among(self) -> Among:
+        """The schedules that the bound is about."""
         if self.collective.like(ALLREDUCE):
             return Among.CAPABLE_TREES
         return Among.FLOWS if self.problem.sources[0].paths else Among.STEADY_TREES
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """What is said of the bandwidth, and of the cost if it was asked for."""
-        why = f"solved to within {float(self.gap):.2%}" if self.gap else ""
-        fast = Claim.to_bound(Of.RATE, self.bandwidth, self._among, self.bound, missed=why)
-        if self.cost is None:
-            return (fast,)
-        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound or 0, missed=why)
+    def missed(self) -> str:
+        """Why the bound may not be reached."""
+        return f"solved to within {float(self.gap):.2%}" if self.gap else ""
 
     @property
-    def price(self) -> LeastCost | None:
-        """The cost at that speed, if it was asked for."""
-        return None if self.cost is None else LeastCost(self.costs or {}, self.cost, self.cost_bound)
+    def least_cost(self) -> LeastCost | None:
+        """The cost at that speed, if costs were given."""
+        found, scale = self.mixture, self.problem.cost_scale
+        if found.cost is None or found.cost_bound is None:
+            return None
+        return LeastCost(self.question.costs, found.cost / scale, found.cost_bound / scale)
 
-    @property
-    def earlier(self) -> Earlier | None:
-        """The throughput of the whole, as documents tell it."""
-        return None if self.before is None else Earlier(self.before)
+    def find_cut(self) -> frozenset[int]:
+        """Return nothing: no cut is looked for."""
+        return frozenset()
 
     @cached_property
-    def binding(self) -> list[Limit]:
+    def priced(self) -> tuple[int, ...]:
+        """Places of the links that have a price in the proof."""
+        prices = np.array(self.mixture.prices or [0] * len(self.problem.symmetry.bounds))
+        return tuple(np.flatnonzero(prices[self.problem.symmetry.limit_of][: len(self.fabric.classes)]).tolist())
+
+    @cached_property
+    def limits(self) -> list[Limit]:
         """The limits with a price, one of those that are alike."""
         every, shared, rows = self.fabric.links(), self.fabric.shared, []
         for orbit, price in enumerate(self.mixture.prices):
@@ -313,44 +219,58 @@ class FluidOptimum(TextResult):
                 rows.append(Limit(limit.bandwidth, 1 + len(more), shared=limit.name))
         return rows
 
-    def in_words(self) -> str:
-        """Say which limits bind, those of a kind together."""
+    @property
+    def bottleneck(self) -> str:
+        """Which limits bind, those of a kind together."""
         if not self.mixture.prices:
             return "a cut between nodes, whatever the trees"
         many: Counter[tuple[str, Fraction]] = Counter()
-        for row in self.binding:
+        for row in self.limits:
             kind = f"{row.kind} link".strip() if row.links else f"shared limit{'s' if row.many > 1 else ''}"
             many[kind, row.bandwidth] += row.many
         words = [
             f"{count} {kind}{'s' if count > 1 and not kind.startswith('shared') else ''} of {format_rate(rate)}"
             for (kind, rate), count in many.items()
         ]
-        if not self.claims[0].proven:
+        if not self.proven:
             return f"{', '.join(words)} have a price in the bound"
         return f"{', '.join(words)} cannot carry more of what has to go over them, whatever the trees"
 
-    def heading(self) -> str:
-        """Return the throughput."""
-        return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
-
-    def __str__(self) -> str:
-        time = format_time(self.inverse_rate * 10**9)
-        piece = "block" if self.problem.sources[0].paths else "shard"
-        lines = [
-            str(self.fabric),
-            "",
-            f"  {self.collective}  {format_rate(self.bandwidth)}, 1/x = {time} per GB of {piece}",
+    def bottleneck_rows(self) -> list[list[str]]:
+        """Return a row of text for each limit that binds."""
+        return [
+            [
+                (" -> ".join(row.links) if row.links else f"'{row.shared}'")
+                + (f" and {row.many - 1} alike" if row.many > 1 else "")
+            ]
+            for row in self.limits
         ]
-        lines += ["", str(self.claims[0])]
-        if self.before is not None:
-            lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
-        lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
-        for row in self.binding[:_SHOWN]:
-            name = " -> ".join(row.links) if row.links else f"'{row.shared}'"
-            alike_ones = f" and {row.many - 1} alike" if row.many > 1 else ""
-            lines.append(f"    {name}{alike_ones}")
-        lines += [f"    and {len(self.binding) - _SHOWN} more"] if len(self.binding) > _SHOWN else []
-        if self.cost is not None:
-            verdict = self.claims[-1].verdict
-            lines += ["", f"cost at that speed: {float(self.cost):.12g} per unit of data in a {piece}, {verdict}"]
-        return "\n".join(lines)
+
+    @property
+    def work(self) -> Work:
+        """How much it took."""
+        found = self.mixture
+        return Work(len(self.problem.sources), found.rounds, found.looked_at, len(found.columns))
+
+    def again(self, question: Question) -> FluidSolution:
+        """Solve another question in the same way."""
+        return solve_fluid(question, gap=self.gap, mirrored=self.mirrored)
+
+
+def solve_fluid(
+    question: Question,
+    *,
+    gap: Fraction = Fraction(0),
+    mirrored: bool = True,
+    listener: Callable[[Progress], None] | None = None,
+) -> FluidSolution:
+    """Find the best steady schedule of a collective where parts copy, add, store or only forward.
+
+    With costs it is the cheapest of what is fastest. The answer may miss what is proven by ``gap``, a part of the time
+    and of the cost. The listener is told of every round.
+    """
+    costs = question.costs
+    problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored)
+    mixture = problem.solved(cheapest=bool(costs), gap=gap, listener=listener)
+    rate = problem.shards * problem.fabric.unit / problem.network.scale
+    return FluidSolution(question, rate / mixture.time, problem, mixture, gap, mirrored)
