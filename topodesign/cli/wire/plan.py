@@ -77,12 +77,12 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
         unplaced = plan = wire(wanted, room, mode=mode, **options)
     if place:
         plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
-    record = plan.record()
+    plan.bill()  # what cannot be cut to length is refused before anything is written
     status = 0 if plan.loss is None or plan.loss.ok else 1
     if output is not None:
         save_wiring(plan, output)
     if form() != "text":
-        print_json(record, plan.to_records)
+        print_json(plan.record(), plan.to_records)
         return status
     say(str(plan))
     before = unplaced.bill().metres if place else None
