@@ -858,9 +858,7 @@ def test_an_addition_is_what_the_cables_that_are_there_do_not_do(parts: PartsLis
         return shop.metres(site.place(one.a.panel), site.place(one.b.panel))
 
     made, pulled = ([metres(c) for c in one.connects if frozenset(fibres(c)) not in places] for one in (after, before))
-    cords = {
-        size: shop.cord("LC duplex", site.place("x0"), site.place("x0"), crosses=True) for size in {*made, *pulled}
-    }
+    cords: dict[Fraction, Piece | None] = {}
     for plan in (before, after):
         for one in plan.connects:
             ends = (site.place(end.panel) for end in (one.a, one.b))
