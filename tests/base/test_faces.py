@@ -30,5 +30,5 @@ def test_the_name_of_a_function_calls_its_command(
 
 
 def test_the_name_of_a_command_leads_to_its_function() -> None:
-    with pytest.raises(AttributeError, match=r"the command 'groups' is price_groups\(\) here"):
-        topodesign.groups  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"the command 'training' is compare_steps\(\) here"):
+        topodesign.training  # type: ignore[attr-defined]  # noqa: B018

@@ -16,7 +16,7 @@ def _command(words: str) -> object:
         return design.init
     found: object = program
     for word in words.split():
-        found = found.get_command(None, word)  # type: ignore[attr-defined]
+        found = None if found is None else found.get_command(None, word)  # type: ignore[attr-defined]
     return found
 
 

@@ -38,7 +38,7 @@ def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
 
 
 def gone(command: str, option: str) -> bool:
-    now = command.replace("design init", "design --init").replace("wire buy", "wire bill")
+    now = {"design init": "design --init", "plot sizes": "pareto", "wire buy": "wire bill"}.get(command, command)
     return option in retired.OPTIONS.get(now, {})
 
 
@@ -91,6 +91,12 @@ def test_no_old_name_is_a_command_of_today() -> None:
     ("old", "new"),
     [
         ("methods", "info algorithms"),
+        ("methods torus(4,4) --method ring", "compare torus(4,4) --algorithm ring"),
+        ("methods torus(4,4)", "compare torus(4,4) --algorithm all"),
+        ("report p.npz -o p.html", "simulate --plot-kind page p.npz -o p.html"),
+        ("report -n 5 -d 2 -o p.html", "pareto --plot-kind page -n 5 -d 2 -o p.html"),
+        ("optimum f --fixed-k=2", "evaluate f --set trees=2 --collective allgather"),
+        ("groups f --group 4x4:0", "evaluate f --group 4x4:0"),
         ("methods --json", "info algorithms --json"),
         ("help step", "help training"),
         ("wire impact p.json --host=h1", "repair p.json --fail=h1"),

@@ -13,7 +13,7 @@ COMMANDS: dict[str, str] = {
     "frontier": "use 'schedule --method exact --list'.",
     "pipeline": "use 'schedule --method pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
-    "plot matrix": "use 'topodesign plot orbits', or 'topodesign plot structure'.",
+    "plot matrix": "use 'evaluate -o orbits.svg --plot-kind orbits', or '--plot-kind structure'.",
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing'.",
     "routes": "use the routing engines of the subnet manager (OpenSM) or switches; 'wire export' has routes of hosts.",
     "synthesize": "use 'pareto --no-catalog'.",
@@ -30,11 +30,9 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--cube": _SLICES,
     },
     "pareto": {
+        "--paper": "benchmarks/catalog_quality.py of a checkout compares with the finder of the paper.",
         "--cube": _SLICES,
         "--hop": "use 'compare --hop' for the latency of switches.",
-    },
-    "plot sizes": {
-        "--paper": "benchmarks/catalog_quality.py of a checkout compares with the finder of the paper.",
     },
     "reconfigure": {
         "--over": _DELAYS,

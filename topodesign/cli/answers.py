@@ -22,6 +22,7 @@ from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.errors import TopodesignError
 from topodesign.base.faces import FUNCTIONS
 from topodesign.base.fitted import columns_of, fitted, wrapped
+from topodesign.base.wording import suggest
 from topodesign.cli.renamed import former
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
@@ -34,6 +35,7 @@ _DIRECTORY = "topodesign.directory"  # and for the directory of commands that ta
 _ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
 _FLAT = 13  # options that a help text lists without sections
+_ALL = "topodesign.all"  # key in the ``meta`` of a context: whether help shows everything
 _MOST_NAME = 24  # columns that names of options take at most beside what is said of them
 OUTPUT = "Output"  # the last section of help texts
 
@@ -89,6 +91,34 @@ _read_option = click.option(
 )
 
 
+SETTING = "--set."
+"""How the options begin that are settings: of one algorithm, target, format or reader."""
+
+
+def _set_option(known: Iterable[str]) -> click.Option:
+    """Return the option that gives settings."""
+    return click.Option(
+        ["--set"],
+        multiple=True,
+        expose_value=False,
+        metavar="NAME=VALUE",
+        help=f"Settings: {', '.join(known)}. --help-all describes them. Repeatable.",
+    )
+
+
+def _show_all(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    """Print the whole help text."""
+    if value and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+def _value_of(option: click.Option, context: click.Context) -> str:
+    """Return what stands for the value of a setting."""
+    return "yes|no" if option.type is click.BOOL else option.make_metavar(context).strip("[]")
+
+
 class Command(click.Command):
     """A command with ``--csv`` and ``-o`` beside ``--json``, and its options in sections."""
 
@@ -97,6 +127,9 @@ class Command(click.Command):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         names = {name for one in self.params for name in one.opts}
+        if self.settings():
+            place = next((number for number, one in enumerate(self.params) if "--json" in one.opts), len(self.params))
+            self.params[place:place] = [_set_option(self.settings())]
         if any(getattr(one.type, "reads_networks", False) for one in self.params):
             last = next((number for number, one in enumerate(self.params) if "--json" in one.opts), len(self.params))
             self.params.insert(last, *_read_option(lambda: None).__click_params__)  # type: ignore[attr-defined]
@@ -110,12 +143,47 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, and refuse retired options with their successors."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, self._with_settings(args))
         except click.NoSuchOption as error:
             successor = retired.OPTIONS.get(" ".join(ctx.command_path.split()[1:]), {}).get(error.option_name)
             if successor is None:
                 raise
             raise TopodesignError(retired.describe_retired(error.option_name, successor)) from error
+
+    def settings(self) -> dict[str, click.Option]:
+        """Return the settings of the command by name: options that ``--set NAME=VALUE`` gives."""
+        return {
+            one.opts[0].removeprefix(SETTING): one
+            for one in self.params
+            if isinstance(one, click.Option) and one.opts[0].startswith(SETTING)
+        }
+
+    def _with_settings(self, args: list[str]) -> list[str]:
+        """Return arguments in which ``--set NAME=VALUE`` is the option of that name."""
+        known = self.settings()
+        if not known:
+            return args
+        words: list[str] = []
+        place = 0
+        while place < len(args):
+            word = args[place]
+            place += 1
+            if word == "--":
+                return [*words, word, *args[place:]]
+            option, sign, said = word.partition("=")
+            if option != "--set" or (not sign and place == len(args)):
+                words.append(word)
+                continue
+            if not sign:
+                said = args[place]
+                place += 1
+            name, sign, value = said.partition("=")
+            if not sign:
+                raise TopodesignError(f"--set: invalid setting '{said[:50]}'; expected NAME=VALUE")
+            if name not in known:
+                raise TopodesignError(f"--set: unknown setting '{name[:50]}'; {suggest(name, known)}")
+            words += [SETTING + name, value]
+        return words
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, and write what it prints to a file if that is asked."""
@@ -148,6 +216,22 @@ class Command(click.Command):
         click.echo(f"wrote {target}", err=True)
         return status
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` where there are settings."""
+        found = super().get_params(ctx)
+        if self.settings() and not any("--help-all" in one.opts for one in found):
+            found.append(
+                click.Option(
+                    ["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_show_all,
+                    help="Show this message with all settings and exit.",
+                )
+            )
+        return found
+
     def takes_directory(self, _context: click.Context) -> bool:
         """Whether ``-o`` may name a directory for what else there is, while the answer is printed."""
         return False
@@ -162,6 +246,10 @@ class Command(click.Command):
             section = OUTPUT if last.intersection(one.opts) else getattr(one, "section", "Options")
             found.setdefault(section if len(shown) > _FLAT else "Options", []).append(record)
         width = min(_MOST_NAME, max((len(name) for name, _ in found["Options"]), default=0))
+        if ctx.meta.get(_ALL):
+            for name, one in self.settings().items():
+                about = one.help or ""
+                found.setdefault("Settings (--set NAME=VALUE)", []).append((f"{name}={_value_of(one, ctx)}", about))
         ending = found.pop(OUTPUT, None)
         for title, records in [*found.items(), *([] if ending is None else [(OUTPUT, ending)])]:
             if records:
@@ -185,8 +273,9 @@ def refuse_retired(ctx: click.Context, args: Sequence[str]) -> None:
     TopodesignError
         If the first argument is the name of one.
     """
-    words = " ".join([*ctx.command_path.split()[1:], *args[:1]])
-    if words in retired.COMMANDS:
+    path = ctx.command_path.split()[1:]
+    words = next((one for count in (2, 1) if (one := " ".join([*path, *args[:count]])) in retired.COMMANDS), None)
+    if words is not None:
         raise TopodesignError(retired.describe_retired(f"'{words}'", retired.COMMANDS[words]))
 
 

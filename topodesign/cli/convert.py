@@ -15,7 +15,6 @@ from topodesign.cli.answers import Command, csv_option, form, json_option
 from topodesign.cli.options import FILE, SPEC, offer, option
 from topodesign.cli.sources import tell_of_names
 from topodesign.fabrics.options import MachineOptions, PartOptions
-from topodesign.fabrics.places import as_place
 
 if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric
@@ -71,6 +70,8 @@ def _names_links(network: str, output: Path | None, wanted: str | None, *groups:
         return False
     if wanted == "yaml" or (wanted is None and output is not None and output.suffix.lower() in {".yaml", ".yml"}):
         return False
+    from topodesign.fabrics.places import as_place  # noqa: PLC0415  NumPy, which help does without
+
     return isinstance(as_place(network), topodesign.Topology)
 
 

@@ -2,46 +2,216 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import topodesign
-from topodesign.cli.answers import Command, json_option, show
-from topodesign.cli.options import SPEC, flag, option, work_options
+from topodesign.base.options import flag_of
+from topodesign.base.work_options import OwnWorkOptions
+from topodesign.cli.answers import form, json_option, print_json, say, show, tell
+from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
+from topodesign.cli.options import SPEC, collective_of, offer, option, setting, whole
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import tell_of_names
-from topodesign.pricing.efforts import EFFORTS, Effort
+from topodesign.cli.sources import given_options, tell_of_names
+from topodesign.fabrics.options import PlaceOptions
+from topodesign.pricing.efforts import EFFORTS
+from topodesign.schedulers.options import ShapeOptions
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+
+_WORK = ("alpha", "sizes", "bandwidth")
+_OF_TOPOLOGY = {*_WORK, "effort", "tolerance", "deferred", "all_sources"}
+_OF_FABRIC = {*_WORK, "collective", "root", "fixed_k", "shards", "only", "others", "without", "costs", "tolerance"}
+_OF_FABRIC |= {"scan", "frontier", "proof", "method", "mirrored"}
+_OF_GROUPS = {"collective", "group", "placement", "others", "without", "root"}
+_OF_TRAFFIC = {"traffic", "piece", "tokens", "seed", "effort", "bandwidth", "table"}
+_SELECT = _OF_FABRIC - _OF_TOPOLOGY  # options that ask for the throughput of a topology
 
 
-@click.command(name="evaluate", cls=Command)
-@click.argument("topology", type=SPEC)
-@work_options
-@flag("--all-sources", "Price from every node, even where the construction makes it needless.")
+@click.command(name="evaluate", cls=DrawingCommand)
+@click.argument("network", type=SPEC)
+@collective_of(None, "Collective whose throughput and bottleneck to compute. For a fabric: [default: allreduce]")
+@offer(ShapeOptions, "root")
+@offer(OwnWorkOptions, "alpha")
+@option("--size sizes SIZE...", "Data size, such as 1MiB: computes times. Repeatable.")
+@offer(OwnWorkOptions, "bandwidth")
+@offer(PlaceOptions, "only", "others", "without", "group", "placement")
+@offer(ShapeOptions, "shards")
 @option(
-    "--all-to-all effort",
-    "How far to go for the price of all-to-all. quick takes a second or two at most, and tells bounds where that is "
-    "too little; auto is exact up to about 100 nodes without symmetry.",
+    "--traffic FILE|NAME:NUMBER",
+    "All-to-all of non-uniform traffic: a .csv file (src,dst,amount, or a row for every sender), or a distribution: "
+    "zipf:1.2 (some experts are popular), top2:1.2 (two experts for each token), dirichlet:0.3.",
+)
+@option(
+    "--effort",
+    "Computing time against precision of all-to-all: quick takes up to two seconds, auto is exact up to about 100 "
+    "nodes without symmetry.",
     words=EFFORTS,
     default="quick",
 )
-@flag("--exact", "The exact price of all-to-all, whatever it takes: --all-to-all exact.")
-@option("--gap", "What an approximate price may be above its lower bound.", default="1%")
+@option("--tolerance PART", "Accuracy of approximate results, such as 1%.  [default: 1%; for fabrics exact]")
 @option(
-    "--deferred/--no-deferred",
-    "Look for deferred schedules, too, whatever it takes, or never.  [default: where SPFF leaves something to gain "
-    "and it takes some two seconds at most]",
-    default=None,
+    "--prices costs CLASS=COST...",
+    "Cost of a unit of data on links of a class: computes the minimum cost of an all-to-all, scatter or gather at the "
+    "best throughput. Repeatable.",
 )
+@plot_option("structure", "boxes", "bottleneck", "distances", "orbits")
+@setting("trees", "Trees per root.", "fixed_k", type=whole(1, 10**6))
+@setting("max-trees", "Compare 1 to N trees per root.", "scan", type=whole(1, 1000))
+@setting("pareto", "List the numbers of trees per root that pay, with --size their times.", "frontier", type=bool)
+@setting("proof", "Whether to check if any allreduce beats reduce-scatter and then allgather.", type=bool, default=True)
+@setting(
+    "method",
+    "Trees of nodes (forest), or a fluid of what switches add and copy.",
+    type=click.Choice(["auto", "forest", "fluid"]),
+    default="auto",
+)
+@setting("symmetry", "For fluid: solve equivalent parts once.", "mirrored", type=bool, default=True)
+@setting("all-sources", "Compute from every node, even if symmetry makes it needless.", type=bool, default=False)
+@setting("deferred", "Whether to search deferred schedules.", type=bool)
+@setting("piece", "With --traffic: bytes of a piece, such as a token.", default="8KiB")
+@setting("tokens", "With a distribution: tokens of each node.", type=int)
+@setting("seed", "With a distribution: random seed.", type=int)
+@setting("table", "With --traffic: file to write the traffic to, as src,dst,amount.", type=click.Path(path_type=Path))
 @json_option
-def command(topology: str, effort: Effort, exact: bool, **options: Any) -> None:
-    """Price one topology and set it against the bounds.
+def command(network: str, plot_kind: str | None, **options: Any) -> None:
+    """Compute the cost of a topology or the throughput of a fabric.
 
-    TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links of any format.
+    NETWORK is a topology spec (quote it), a fabric such as 'dgx_a100(2)', or a file. For a topology prints steps and
+    BW factor, times, and the lower bounds. For a fabric, or with --collective, prints the throughput, its proof and the
+    bottleneck. With --group: concurrent groups. With --traffic: non-uniform all-to-all. -o FILE.svg draws the network,
+    -o FILE.html writes a report.
 
-    Example: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB
+    Examples: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB,
+    topodesign evaluate 'mi250(2)' --collective allgather
     """
+    given = given_options(click.get_current_context()) - {"network", "plot_kind"}
+    kind = wanted_plot(plot_kind, "structure")
+    if kind is not None:
+        _draw(network, kind, given, options)
+    elif options["traffic"] is not None:
+        _refuse(given - _OF_TRAFFIC, "--traffic")
+        _of_traffic(network, options)
+    elif options["group"]:
+        _refuse(given - _OF_GROUPS, "--group")
+        _of_groups(network, options)
+    elif given & _SELECT or not _is_topology(network):
+        _refuse(given - _OF_FABRIC, "a throughput")
+        _of_fabric(network, options)
+    else:
+        _refuse(given - _OF_TOPOLOGY, "the cost of a topology")
+        _of_topology(network, given, options)
+
+
+def _is_topology(network: str) -> bool:
+    """Return whether a text names a plain topology."""
+    from topodesign.fabrics.places import as_place  # noqa: PLC0415  NumPy, which help does without
+
+    return isinstance(as_place(network), topodesign.Topology)
+
+
+def _refuse(wrong: set[str], what: str) -> None:
+    """Raise UsageError for options that mean nothing for what is computed."""
+    flags = {"costs": "--prices", "sizes": "--size"}
+    if wrong:
+        names = ", ".join(flags.get(name, flag_of(name)) for name in sorted(wrong))
+        raise click.UsageError(f"{names} cannot be combined with {what}; remove it.")
+
+
+def _of_topology(network: str, given: set[str], options: dict[str, Any]) -> None:
+    asked = {name: options[name] for name in _WORK if name in given}
     with progress_bar("pricing") as progress:
-        result = topodesign.evaluate(topology, effort="exact" if exact else effort, progress=progress, **options)
+        result = topodesign.evaluate(
+            network,
+            effort=options["effort"],
+            gap=options["tolerance"] or "1%",
+            all_sources=options["all_sources"],
+            deferred=options["deferred"],
+            progress=progress,
+            **asked,
+        )
     tell_of_names(result.topology)
     show(result)
+
+
+def _of_groups(network: str, options: dict[str, Any]) -> None:
+    from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
+
+    context = click.get_current_context()
+    forward = "others" not in given_options(context) or options["others"] == "forward"
+    with progress_bar("pricing"):
+        found = topodesign.price_groups(
+            network,
+            options["collective"] or ALLREDUCE,
+            options["group"],
+            placement=options["placement"],
+            others="forward" if forward else "vanish",
+            without=options["without"],
+            root=options["root"],
+        )
+    tell(found, found.heading())
+
+
+def _of_traffic(network: str, options: dict[str, Any]) -> None:
+    with progress_bar("pricing") as progress:
+        found = topodesign.price_uneven(
+            network,
+            matrix=options["traffic"],
+            piece=options["piece"],
+            tokens=options["tokens"],
+            seed=options["seed"],
+            exact=options["effort"] == "exact",
+            bandwidth=options["bandwidth"],
+            progress=progress,
+        )
+    if options["table"] is not None:
+        found.save(options["table"])
+    show(found)
+
+
+def _of_fabric(network: str, options: dict[str, Any]) -> None:
+    from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
+
+    collective: Collective = options["collective"] or ALLREDUCE
+    frontier, scan = bool(options["frontier"]), options["scan"] or 0
+    if options["sizes"] and not (scan or frontier or options["fixed_k"]):
+        from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
+
+        if not collective.like(*TREE_COLLECTIVES) or options["method"] == "fluid":
+            raise click.UsageError("--size is for trees; 'topodesign compare NETWORK --algorithm all' has all times.")
+        frontier = True  # the numbers of trees that pay, with their times
+    names = ("root", "fixed_k", "shards", "only", "others", "without", "costs", "proof", "method", "mirrored", *_WORK)
+    with progress_bar("looking for the optimum") as progress:
+        result = topodesign.optimum(
+            network,
+            collective,
+            scan=scan,
+            compare=frontier,
+            gap=options["tolerance"] or "0",
+            progress=progress,
+            **{name: options[name] for name in names},
+        )
+        answer: Any = str(result) if form() == "text" else result.record()
+    if form() == "text":
+        say(answer)
+    else:
+        print_json(answer, result.to_records)
+
+
+def _draw(network: str, kind: str, given: set[str], options: dict[str, Any]) -> None:
+    """Draw a network, or write the report on it."""
+    if kind == PAGE:
+        _refuse(given - {*_WORK, "collective"}, "a report")
+        asked = {name: options[name] for name in _WORK if name in given}
+        give(topodesign.report_page(network, collective=options["collective"], **asked))
+    elif kind == "cut":
+        from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
+
+        _refuse(given - {"collective"}, "--plot-kind bottleneck")
+        give(topodesign.plot(topodesign.optimum(network, options["collective"] or ALLREDUCE), "cut"))
+    else:
+        _refuse(given, f"--plot-kind {kind}")
+        give(topodesign.plot(network, kind))

@@ -22,15 +22,11 @@ from topodesign.cli.lazy import LazyGroup
 SECTIONS = {
     "Design": {
         "pareto": "Find the best topologies for N nodes with d ports.",
-        "evaluate": "Compute the cost of a topology and compare it with bounds.",
-        "compare": "Compare designs: yours, tori, fat trees, rings.",
+        "evaluate": "Compute cost, throughput and bottleneck of a network.",
+        "compare": "Compare designs and algorithms.",
         "upgrade": "Find the cheapest links to reach a throughput.",
         "training": "Compute the time of a training step.",
         "design": "Turn requirements into a recommendation with files.",
-        "optimum": "Find the best throughput of a fabric, and what limits it.",
-        "groups": "Compute the cost of a collective in concurrent groups.",
-        "uneven": "Compute the cost of an all-to-all of given traffic.",
-        "methods": "Compare all algorithms for a collective.",
     },
     "Plans and programs": {
         "schedule": "Schedule a collective and write the plan.",
@@ -52,8 +48,6 @@ SECTIONS = {
         "convert": "Write a network to a file, or read one from a machine.",
         "info": "List families, fabrics, algorithms, runtimes, plugins.",
         "examples": "Copy example files.",
-        "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
-        "report": "Write one page with an answer, its reasons and plots.",
     },
     "Maintainers": {
         "catalog": "Look up, verify, build and improve the catalog.",
@@ -63,7 +57,6 @@ SECTIONS = {
 """Commands by section in the order of the help text; each is in the module of that name in this folder, or else in:"""
 _TOGETHER = {
     "comparing": "compare training",
-    "prices": "groups uneven methods",
     "about": "doctor examples kernels",
 }
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}

@@ -15,6 +15,7 @@ from topodesign import collectives
 from topodesign.base import doors
 from topodesign.base.options import Choice, Flag, Option, PathOf, Whole, declared, flag_of
 from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
+from topodesign.cli.answers import SETTING
 from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.schedulers import SCHEDULERS
@@ -177,6 +178,14 @@ def flag(usage: str, about: str, **more: Any) -> Callable[[_Command], _Command]:
     return click.option(*usage.split(), help=about, is_flag=True, **more)
 
 
+def setting(name: str, about: str, keyword: str | None = None, **more: Any) -> Callable[[_Command], _Command]:
+    """Return a setting of one algorithm, target, format or reader, which ``--set NAME=VALUE`` gives.
+
+    * ``keyword``: what functions call it, if not by its name.
+    """
+    return click.option(SETTING + name, keyword or name.replace("-", "_"), help=about, hidden=True, **more)
+
+
 def number_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
     """Read a number ``1000``, a range ``1000..1040`` (or ``1000-1040``), both ends included, or one in steps."""
     if value is None:
@@ -246,7 +255,7 @@ runtime_option = option(
 )
 method_option = option(
     "--method NAME",
-    "How; 'topodesign methods' lists the names, and compares them on a place.",
+    "Scheduling algorithm; 'topodesign info algorithms' lists them.",
     type=MethodChoice("auto"),
     default="auto",
 )

@@ -14,7 +14,8 @@ from topodesign.base.errors import SpecError
 from topodesign.base.options import flagged
 from topodesign.base.spec import parse
 from topodesign.base.units import as_bandwidth
-from topodesign.cli.answers import Command, directory, form, json_option, print_json, show
+from topodesign.cli.answers import directory, form, json_option, print_json, show
+from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
 from topodesign.cli.options import (
     PATH,
     bidirectional_option,
@@ -44,7 +45,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     return value
 
 
-class _Command(Command):
+class _Command(DrawingCommand):
     """A command whose -o names a directory if there is a plant or a plan to grow from."""
 
     def takes_directory(self, context: click.Context) -> bool:
@@ -101,18 +102,25 @@ class _Command(Command):
     "box whose NICs are links to a switch named network. N boxes with d cables each.",
 )
 @option("--split K", "Of a --box: each NIC is split into K ports.  [default: 1]", type=whole(1, 16))
+@plot_option("frontier", "times", "sizes", "construction")
 @json_option
-def command(nodes: int | range | None, degrees: int | range | None, bidirectional: bool, **options: Any) -> None:
-    """Find every topology worth wiring for N nodes of degree d.
+def command(
+    nodes: int | range | None, degrees: int | range | None, bidirectional: bool, plot_kind: str | None, **options: Any
+) -> None:
+    """Find the best topologies for N nodes with d ports each.
 
     Prints the Pareto frontier of steps against bandwidth factor y, cheapest latency first, with allreduce times for
     your latency, data sizes and bandwidth, the lower bound, and what rings and double binary trees would take. Of a
-    range of N or d it prints the fastest topology of each size.
+    range of N or d it prints the fastest topology of each size. -o FILE.html writes a report, -o FILE.svg a plot.
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
     given = given_options(click.get_current_context())
     _check(options)
+    kind = wanted_plot(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
+    if kind is not None:
+        _draw(kind, nodes, degrees, given, options | {"bidirectional": bidirectional})
+        return
     asked: dict[str, Any] = {name: options[name] for name in _ASKED if name in given}
     asked["candidates"] = [] if options["candidates"] is None else read_candidates(options["candidates"])
     if options["box"] is not None:
@@ -148,6 +156,32 @@ def command(nodes: int | range | None, degrees: int | range | None, bidirectiona
     _show(found, options["against"], several=several)
     if target is not None and options["plant"] is not None and form() == "text":
         click.echo(f"wrote {target}", err=True)
+
+
+def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[str, Any]) -> None:
+    """Draw the answer for one size or what is known of a range of sizes, or write the report."""
+    names = ("alpha", "sizes", "bandwidth", "collective", *(("runners_up",) if kind == PAGE else ()))
+    work = {name: options[name] for name in names if name in given}
+    asked = {"bidirectional": options["bidirectional"], "catalog": options["catalog"]}
+    others = {"nodes", "degrees", "plot_kind", "bidirectional", "catalog", "no_catalog"}
+    wrong = given - others - set(work) - ({"against"} if kind == PAGE else set())
+    if wrong:
+        raise click.UsageError(f"{flagged(sorted(wrong))} cannot be combined with a plot; remove it.")
+    if nodes is None or not isinstance(degrees, int):
+        raise click.UsageError("a plot requires -n and one -d.")
+    if kind in {"sizes", "winners"}:
+        span = nodes if isinstance(nodes, range) else range(nodes, nodes + 1)
+        work.pop("collective", None)
+        give(topodesign.plot(topodesign.known_topologies(span, degrees, **work, **asked), kind))
+        return
+    if not isinstance(nodes, int):
+        raise click.UsageError(f"--plot-kind {kind} requires one N.")
+    catalog = False if options["no_catalog"] else options["catalog"] or True
+    with progress_bar("searching", once_told=True) as progress:
+        found = topodesign.pareto(
+            nodes, degrees, **work, bidirectional=options["bidirectional"], catalog=catalog, progress=progress
+        )
+    give(topodesign.report_page(found, against=options["against"]) if kind == PAGE else topodesign.plot(found, kind))
 
 
 def _check(options: dict[str, Any]) -> None:

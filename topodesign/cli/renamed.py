@@ -7,6 +7,7 @@ altogether is in :mod:`topodesign.base.retired`.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -39,6 +40,19 @@ COMMANDS: dict[str, str] = {
     "schema": "info json",
     "step": "training",
     "warm": "kernels",
+    "groups": "evaluate",
+    "plot boxes": "evaluate --plot-kind boxes",
+    "plot cut": "evaluate --plot-kind bottleneck",
+    "plot distances": "evaluate --plot-kind distances",
+    "plot frontier": "pareto --plot-kind frontier",
+    "plot orbits": "evaluate --plot-kind orbits",
+    "plot sizes": "pareto --plot-kind sizes",
+    "plot structure": "evaluate --plot-kind structure",
+    "plot timeline": "simulate --plot-kind timeline",
+    "plot times": "pareto --plot-kind times",
+    "plot use": "simulate --plot-kind utilization",
+    "plot winners": "pareto --plot-kind construction",
+    "uneven": "evaluate",
     "wire addresses": "wire show --addresses",
     "wire buy": "wire bill",
     "wire loss": "wire show --loss",
@@ -49,6 +63,37 @@ OPTIONS: dict[str, dict[str, Change]] = {
     "compile-set": {"--no-programs": ("--target", "none")},
     "catalog list": {"--quality": "--compare-bound"},
     "catalog price": {"--seconds": lambda value: ["--time-limit", f"{value}s"]},
+    "compare": {"--price": "--prices"},
+    "evaluate": {
+        "--all-sources": ("--set", "all-sources=yes"),
+        "--all-to-all": "--effort",
+        "--deferred": ("--set", "deferred=yes"),
+        "--exact": ("--effort", "exact"),
+        "--gap": "--tolerance",
+        "--no-deferred": ("--set", "deferred=no"),
+    },
+    "methods": {"--method": "--algorithm"},
+    "optimum": {
+        "--cost": "--prices",
+        "--fixed-k": "--set trees=",
+        "--frontier": ("--set", "pareto=yes"),
+        "--gap": "--tolerance",
+        "--method": "--set method=",
+        "--mirrored": ("--set", "symmetry=yes"),
+        "--no-proof": ("--set", "proof=no"),
+        "--proof": ("--set", "proof=yes"),
+        "--scan": "--set max-trees=",
+        "--standard": ("--set", "symmetry=no"),
+    },
+    "uneven": {
+        "--exact": ("--effort", "exact"),
+        "--matrix": "--traffic",
+        "--output": "--set table=",
+        "--piece": "--set piece=",
+        "--seed": "--set seed=",
+        "--tokens": "--set tokens=",
+        "-o": "--set table=",
+    },
     "families": {"--picture": "--output"},
     "replan": {"--without": "--fail"},
     "step": {"--layouts": "--placements"},
@@ -83,7 +128,21 @@ def _methods(own: list[str], rest: list[str]) -> list[str] | None:
     """Return what lists algorithms, if no network is named."""
     options = {word.partition("=")[0] for word in own if word.startswith("-")}
     listed = options <= {"--json", "--csv", "-o", "--output"} and not _arguments(own)
-    return ["info", "algorithms", *rest] if listed else None
+    if listed:
+        return ["info", "algorithms", *rest]
+    some = [] if any(word.partition("=")[0] == "--algorithm" for word in rest) else ["--algorithm", "all"]
+    return ["compare", *rest, *some]
+
+
+def _report(own: list[str], rest: list[str]) -> list[str] | None:
+    """Return the words that write a report."""
+    if any(
+        re.fullmatch("-[nd].*|--(nodes|degree|against|runners-up|bidirectional|catalog)(=.*)?", word) for word in own
+    ):
+        command = "pareto"
+    else:
+        command = "simulate" if any(word.endswith(".npz") for word in own) else "evaluate"
+    return [command, "--plot-kind", "page", *rest]
 
 
 def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
@@ -94,7 +153,7 @@ def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
         return ["failures", *_with_default(rest, "allgather")]
     if named & {"--upgrade", "--target", "--budget"}:
         return ["upgrade", *_with_default(_options(own, {"--upgrade": "--prices"}), "allgather")]
-    return None
+    return ["evaluate", *_with_default(rest, "allgather")]
 
 
 def _with_default(rest: list[str], collective: str) -> list[str]:
@@ -141,6 +200,7 @@ _DIVIDED: dict[str, Callable[[list[str], list[str]], list[str] | None]] = {
     "compile-set": _compile_set,
     "methods": _methods,
     "optimum": _optimum,
+    "report": _report,
     "wire impact": _impact,
 }
 """Commands that are several ones now: what finds the new words, from the old ones and from these with new options."""

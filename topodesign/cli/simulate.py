@@ -10,19 +10,24 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
+from topodesign.base.options import flagged
 from topodesign.base.work_options import OWN_ALPHA, WorkOptions
-from topodesign.cli.answers import Command, json_option, print_answer
-from topodesign.cli.options import FILE, PATH, message_options, offer, option
+from topodesign.cli.answers import json_option, print_answer
+from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
+from topodesign.cli.options import FILE, PATH, SPEC, collective_of, message_options, offer, option
 from topodesign.cli.progress import progress_bar
-from topodesign.cli.sources import given_options
+from topodesign.cli.sources import given_options, names_schedule
 from topodesign.plans.time.options import ConditionOptions
 
 if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.plans.plan import Plan
     from topodesign.plans.time.timeline import TimelineFormat
 
 
-@click.command(name="simulate", cls=Command)
-@click.argument("file", type=PATH)
+@click.command(name="simulate", cls=DrawingCommand)
+@click.argument("source", type=SPEC, metavar="PLAN")
+@collective_of(None, "For a network, which is scheduled first: collective")
 @offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
 @offer(ConditionOptions, "mode", "failed", "without", "links")
@@ -38,30 +43,37 @@ if TYPE_CHECKING:
     "Of timed sends: write when each happens, as a table (.csv) or for chrome://tracing and Perfetto (.json).",
     type=FILE,
 )
+@plot_option("timeline", "utilization")
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
     /,
-    file: Path,
+    source: str,
+    collective: Collective | None,
+    plot_kind: str | None,
     sizes: tuple[Any, ...],
     training: Path | None,
     bucket: str | None,
     timeline: Path | None,
     **options: Any,
 ) -> int:
-    """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
+    """Compute completion times of a plan, also with failures.
 
-    Trees are timed as pipelines of as many chunks as are best; a fabric's bandwidths are those in the file, and
-    --without tells what is down. Who takes part, the schedule has decided. Exit status 1 if the schedule is wrong or
-    failed links prevent the collective.
+    PLAN is a plan file (.npz), or a topology spec or fabric (quote it), which is scheduled first. Trees are timed as
+    pipelines of as many chunks as are best; a fabric's bandwidths are those in the file. -o FILE.svg draws a timeline,
+    -o FILE.html writes a report. Exit status 1 if the plan is wrong or failed links prevent the collective.
 
     Example: topodesign simulate ring.npz --size 1MiB --size 1GiB --mode asynchronous
     """
     given = given_options(context)
     _check_training(training, bucket, options)
+    kind = wanted_plot(plot_kind, "timeline")
+    if kind is not None:
+        _draw(source, collective, kind, given, sizes, options)
+        return 0
+    plan = _plan_of(source, collective)
     with progress_bar("verifying"):
-        plan = topodesign.load_plan(file)
         report = topodesign.verify(plan)
     own = isinstance(plan.place, topodesign.Fabric)
     if own:
@@ -98,6 +110,39 @@ def command(
         write_whole(timeline, topodesign.timeline(results[0], _timeline_format(timeline)))
     print_answer("\n\n".join(texts), document, lambda: document["runs"])
     return 0 if all(result.completes for result in results) else 1
+
+
+def _plan_of(text: str, collective: Collective | None) -> Plan:
+    """Return the plan of a file, or that of a network."""
+    if names_schedule(text) or "(" not in text:
+        if collective is not None:
+            raise click.UsageError(f"--collective cannot be combined with {text}, which has one; remove it.")
+        return topodesign.load_plan(text)
+    with progress_bar("scheduling"):
+        return topodesign.schedule(text, *(() if collective is None else (collective,)))
+
+
+def _draw(
+    text: str,
+    collective: Collective | None,
+    kind: str,
+    given: set[str],
+    sizes: tuple[Any, ...],
+    options: dict[str, Any],
+) -> None:
+    """Draw a plan in time, or write the report on it."""
+    work = {name: options[name] for name in ("alpha", "bandwidth") if name in given}
+    wrong = given - {"source", "collective", "plot_kind", "sizes", *work}
+    if wrong:
+        raise click.UsageError(f"{flagged(sorted(wrong))} cannot be combined with --plot-kind; remove it.")
+    if kind == PAGE:
+        if "sizes" in given:
+            work["sizes"] = sizes
+        give(topodesign.report_page(text, collective=collective, **work))
+        return
+    if "sizes" in given:
+        work["size"] = sizes[0]
+    give(topodesign.plot(_plan_of(text, collective), kind, **(work if kind == "timeline" else {})))
 
 
 def _timeline_format(path: Path) -> TimelineFormat:

@@ -128,6 +128,8 @@ SHAPES: dict[str, Shape | str] = {
             {
                 "report.boxes.frontier:BoxFrontier": "with --box",
                 "report.boxes.frontier:BoxSurvey": "with --box, for a range of N or d",
+                _CHART: "with --plot-kind",
+                "report.page.page:Page": "with --plot-kind page",
             }
         ),
     ),
@@ -143,11 +145,25 @@ SHAPES: dict[str, Shape | str] = {
     ),
     "catalog merge": record({"shares": array("catalog.merge:Share", "A row for each degree and catalog.")}),
     "catalog diff": record({"degrees": array("catalog.changes:Change", "Two rows for each degree.")}),
-    "evaluate": "schedulers.evaluation:Evaluation",
-    "compare": _COMPARISON,
+    "evaluate": either(
+        *variants(
+            {
+                "schedulers.evaluation:Evaluation": "of a topology",
+                "optima.optimum:Optimum": "throughput, of a fabric or with --collective",
+                "optima.group_price:GroupPrice": "with --group",
+                "optima.uneven:UnevenPrice": "with --traffic",
+                _DRAWING: "with --plot-kind structure, boxes, bottleneck or orbits",
+                _CHART: "with --plot-kind distances",
+                "report.page.page:Page": "with --plot-kind page",
+            }
+        )
+    ),
+    "compare": either(
+        declared(_COMPARISON, "of designs"),
+        declared("report.comparison.methods:MethodComparison", "with --algorithm"),
+    ),
     "training": "report.comparison.steps:StepComparison",
     "design": "report.design.answer:Decision",
-    "optimum": "optima.optimum:Optimum",
     "schedule": either(
         *variants(
             {
@@ -162,8 +178,6 @@ SHAPES: dict[str, Shape | str] = {
         ),
         declared("schedulers.schedule_list:ScheduleList", "with --list", more=_FILE),
     ),
-    "groups": "optima.group_price:GroupPrice",
-    "uneven": "optima.uneven:UnevenPrice",
     "reconfigure": either(
         *variants(
             {
@@ -171,10 +185,6 @@ SHAPES: dict[str, Shape | str] = {
                 "wiring.plant.phases:CarriedPhases": "with --plant",
             }
         )
-    ),
-    "methods": either(
-        declared("report.comparison.methods:MethodComparison", "compared on a place"),
-        record({"methods": array("schedulers.listing:Listed", "All there are.")}, "without a place"),
     ),
     "verify": either(
         declared("compiler.check_sets:SetReport", "a set of plans"),
@@ -185,14 +195,19 @@ SHAPES: dict[str, Shape | str] = {
         *variants(_UNSIZED_PROGRAMS),
         declared("runtime.phases:PhasesReport", "programs by phase"),
     ),
-    "simulate": record(
-        {
-            "collective": text("What is done."),
-            "nodes": integer("Nodes, with switches."),
-            "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
-            "runs": array("plans.time.simulate:Simulation", "One for each --size."),
-            "training?": declared("plans.time.workload:TrainingStep", "With --training."),
-        }
+    "simulate": either(
+        record(
+            {
+                "collective": text("What is done."),
+                "nodes": integer("Nodes, with switches."),
+                "mode": word("lock-step", "asynchronous", about="Whether steps wait for each other."),
+                "runs": array("plans.time.simulate:Simulation", "One for each --size."),
+                "training?": declared("plans.time.workload:TrainingStep", "With --training."),
+            },
+            "of a plan",
+        ),
+        declared(_CHART, "with --plot-kind"),
+        declared("report.page.page:Page", "with --plot-kind page"),
     ),
     "compile": either(
         declared("runtime.msccl.check:CheckReport", "one program", more=_MADE | _CUT | {"threadblocks": _SHARING}),
@@ -208,11 +223,6 @@ SHAPES: dict[str, Shape | str] = {
         record({"calls": array("runtime.calls:CallCheck", "One for each --call.")}, "with --call"),
     ),
     "run": "execution.result:RunResult",
-    **dict.fromkeys((f"plot {name}" for name in ("frontier", "times", "sizes", "winners")), _CHART),
-    **dict.fromkeys((f"plot {name}" for name in ("structure", "orbits", "boxes")), _DRAWING),
-    **dict.fromkeys((f"plot {name}" for name in ("distances", "timeline", "use")), _CHART),
-    "plot cut": _DRAWING,
-    "report": "report.page.page:Page",
     "upgrade": "optima.purchase:Purchase",
     "failures": either(
         *variants(
