@@ -453,10 +453,10 @@ def test_files_without_a_collective(
     assert words in cli("evaluate", path).message()
 
 
-def test_switches_are_not_priced(cli: Cli, tmp_path: Path) -> None:
+def test_a_network_with_switches_has_a_throughput(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"nodes": 3, "links": [[0, 2], [2, 0], [1, 2], [2, 1]], "switches": [2]}')
-    assert "switch" in cli("evaluate", path).message()
+    assert cli("evaluate", path, "--json").json()["switches"] == 1
 
 
 def test_the_answer_no_is_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def _draw(
     options: dict[str, Any],
 ) -> None:
     """Draw a plan in time, or write the report on it."""
-    work = {name: options[name] for name in ("alpha", "bandwidth") if name in given}
+    work: dict[str, Any] = {name: options[name] for name in ("alpha", "bandwidth") if name in given}
     wrong = given - {"source", "collective", "plot_kind", "sizes", *work}
     if wrong:
         raise click.UsageError(f"{flagged(sorted(wrong))} cannot be combined with --plot-kind; remove it.")
