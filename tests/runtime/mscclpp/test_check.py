@@ -227,6 +227,64 @@ def test_packets_need_a_scratch_for_every_other_launch(double: bool, verdict: st
     assert checked(pair(blocks, **{**more, "protocol": "Simple"})).verdict == "illegal"
 
 
+def summed(rank: int, *, answers: bool) -> list[list[Op]]:
+    """Each sends the other its part, adds up its own, and answers with the sum, or with a packet of its own besides."""
+    part = move("ppkt", here(1 - rank), there(0))
+    last = {"name": "upkt", "src_buff": [here(1, "s")], "dst_buff": [here(1 - rank)]}
+    if answers:
+        both = {
+            "name": "respkt", "src_buff": [here(rank), here(0, "s")], "dst_buff": [here(rank), there(1)],
+            "channel_ids": [0], "channel_type": "memory",
+        }  # fmt: skip
+        return [[part, both, NOP, last]]
+    first = {"name": "upkt", "src_buff": [here(0, "s")], "dst_buff": [here(1 - rank)]}
+    return [[move("ppkt", here(rank), there(0)), move("ppkt", here(rank), there(1)), first, NOP, last]]
+
+
+def test_a_packet_that_was_computed_from_what_was_read_orders_the_read() -> None:
+    """The other's answer holds what it read from scratch, so one half of scratch will do for the next launch."""
+    more: dict[str, Any] = {"protocol": "LL", "remote": "s", "scratch": 2}
+    assert checked(pair(lambda rank: summed(rank, answers=True), "allreduce", **more)).ok
+    report = checked(pair(lambda rank: summed(rank, answers=False), **more))  # this one comes before the other read
+    assert report.verdict == "race"
+    assert "ppkt writes s[0] of rank" in str(report)
+    assert checked(pair(lambda rank: summed(rank, answers=False), **more, use_double_scratch_buffer=True)).ok
+
+
+@pytest.mark.parametrize(("shift", "double", "verdict"), [(0, True, "ok"), (0, False, "race"), (1, True, "deadlock")])
+def test_the_same_packet_may_be_stored_twice(shift: int, double: bool, verdict: str) -> None:
+    """A rank makes packets in its scratch and stores them through a switch for all, itself among them."""
+
+    def blocks(rank: int) -> list[list[Op]]:
+        own = (rank + shift) % 2
+        make = {"name": "cpkt", "src_buff": [here(rank)], "dst_buff": [here(rank, "s")]}
+        everywhere = {"switch_channel_id": 0, "index": own, "size": 1}
+        store = {
+            "name": "gstorepkt", "src_buff": [here(own, "s")], "dst_buff": [everywhere], "channel_ids": [0],
+            "channel_type": "switch",
+        }  # fmt: skip
+        take = [{"name": "upkt", "src_buff": [here(at, "s")], "dst_buff": [here(at)]} for at in (rank, 1 - rank)]
+        return [[make, store, take[0]], [take[1]]]
+
+    document = pair(blocks, protocol="LL", scratch=2, use_double_scratch_buffer=double)
+    for gpu in document["gpus"]:
+        groups = [{"size": 2, "ranks": [0, 1]}]
+        gpu |= {
+            "channels": [{"channel_type": "switch", "buffer_type": "s", "rank_groups": groups}],
+            "remote_buffers": [],
+        }
+        for block in gpu["threadblocks"]:
+            block |= {"channels": [{"channel_type": "switch", "channel_ids": [0]}], "remote_buffer_refs": []}
+    assert checked(document).verdict == verdict
+
+
+def test_it_is_said_that_relaxed_signals_do_not_show_data() -> None:
+    relaxed = [NOP, control("rlxsignal"), control("rlxwait")]
+    report = checked(pair(lambda rank: [[*gathering(rank)[:-3], *relaxed]]))
+    assert report.verdict == "race"
+    assert "relaxed signals tell that this is over, and not that its data can be seen" in str(report)
+
+
 def test_who_waits_must_not_be_left_to_chance() -> None:
     def blocks(rank: int) -> list[list[Op]]:
         return [gathering(rank)[:-1], [control("wait")]]

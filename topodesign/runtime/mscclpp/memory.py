@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -299,9 +299,10 @@ class Memory:
         for layer in self._reads[rank]:
             layer.who[span] = _NOBODY
 
-    def others_read(self, rank: int, cell: int) -> bool:
-        """Return whether another than who wrote a cell has read it since."""
-        return any(layer.who[cell] not in {_NOBODY, self.writer[rank][cell]} for layer in self._reads[rank])
+    def others_read(self, rank: int, cell: int, owner: Mapping[int, int]) -> bool:
+        """Return whether another than who wrote a cell has read it since; of work, who does it is the ``owner``."""
+        readers = {owner.get(int(layer.who[cell]), int(layer.who[cell])) for layer in self._reads[rank]}
+        return bool(readers - {_NOBODY, int(self.writer[rank][cell])})
 
     # -- what has to be there -----------------------------------------------------------------------------------------
 

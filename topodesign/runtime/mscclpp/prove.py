@@ -9,7 +9,10 @@ orders ranks: a rank starts the next launch whatever others do.
 **Two kinds of knowledge.** That something is over may be known without its data being visible: a relaxed signal and a
 packet tell the former alone. That is enough to write where something was read. To read what was written, or to write
 over it, takes a signal or semaphore with the order of data, the end of the launch that wrote it, or, to write over it,
-that another one has read it already.
+that another one has read it already. A packet cannot be there before what it was computed from has been read: who has
+read all packets that some work wrote to one place knows that the work has read its operands, though other work of the
+same phase may go on. For that such work counts as an actor of its own, which reads. And to store in a place the very
+packet that is there, with the same flag, changes nothing.
 
 **Why one run decides.** A wait is passed only when nothing else can move, so that all signals are there that can come
 before it. If several come in no fixed order, the wait learns what the least of them tells: entry by entry the m-th
@@ -72,7 +75,7 @@ class _Thread:
 class _Block:
     """A threadblock at work: its clock is what all its threads know since they last met."""
 
-    __slots__ = ("actor", "at", "clock", "ends", "packets", "phases", "rank", "threads", "work")
+    __slots__ = ("actor", "at", "clock", "ends", "packets", "phases", "rank", "readers", "threads", "work")
 
     def __init__(self, rank: int, actor: int, phases: list[Phase], actors: int) -> None:
         self.rank = rank
@@ -83,6 +86,7 @@ class _Block:
         self.threads: dict[int, _Thread] = {}
         self.work: list[Work] = []
         self.packets: list[Clock] = []
+        self.readers: list[int] = []  # actors of work that was done in this phase
         self.ends: list[int] = []  # phases that were over at the end of each launch
 
     @property
@@ -109,7 +113,8 @@ class _Block:
             np.maximum(self.clock[OVER], clock[OVER], out=self.clock[OVER])
         self.packets = []
         self.threads = {}
-        self.clock[:, self.actor] += 1
+        self.clock[:, [self.actor, *self.readers]] += 1
+        self.readers = []
 
 
 def prove(flat: Flat) -> list[Finding]:
@@ -136,7 +141,18 @@ class _Run:
                 and (one.kind == "trigger" or (one.kind == "signal" and one.channel[1] == "port"))
             }
         )
-        actors = ranks + len(program.blocks) + len(ports)  # callers, threadblocks, proxies
+        readers = [  # work with packets that is not alone in its phase
+            work
+            for phases in program.blocks.values()
+            for phase in phases
+            for work in phase.work
+            if len(phase.work) > 1 and work.sources and any(one.packets for one in work.targets)
+        ]
+        begun = ranks + len(program.blocks) + len(ports)
+        self.readers = {work: begun + at for at, work in enumerate(readers)}
+        number = {key: ranks + at for at, key in enumerate(sorted(program.blocks))}
+        self.owner = {actor: number[work.at[0], work.at[1]] for work, actor in self.readers.items()}
+        actors = begun + len(readers)  # callers, threadblocks, proxies, and work that reads for itself
         self.blocks = [
             _Block(rank, ranks + number, phases, actors)
             for number, ((rank, _), phases) in enumerate(sorted(program.blocks.items()))
@@ -153,6 +169,7 @@ class _Run:
         self.wrong: list[Finding] = []
         self.chance: list[Finding] = []
         self._ends = {one.actor: one.ends for one in self.blocks}
+        self._relaxed = any(one.relaxed for one in program.controls())
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -216,9 +233,9 @@ class _Run:
             waiting = []
             for work in block.work:
                 if self.memory.missing(work, self.launch[block.rank]) is None:
-                    block.packets += self._do(
-                        work, block.actor, block.clock, self.launch[block.rank], alone=len(phase.work) == 1
-                    )
+                    alone = len(phase.work) == 1
+                    block.packets += self._do(work, block.actor, block.clock, self.launch[block.rank], alone=alone)
+                    block.readers += [self.readers[work]] if work in self.readers else []
                     moved = True
                 else:
                     waiting.append(work)
@@ -349,8 +366,11 @@ class _Run:
                 known += memory.told(rank, span)
                 packets.append(((rank, span), memory.origin(rank, span)))
             elif (cell := next(self._unseen(rank, span, actor, clock), None)) is not None:
-                self._race(work, rank, cell, "reads", f"written by {self._who(int(memory.writer[rank][cell]))}")
-        for number, (rank, span) in enumerate(targets):
+                self._race(work, rank, cell, "reads", self._written(rank, cell, clock))
+        reader = self.readers.get(work, actor)
+        again = self._again(work, sources, targets, actor, clock)
+        stored = [(number, one) for number, one in enumerate(targets) if number not in again]
+        for number, (rank, span) in stored:
             wide = 1 + work.targets[number].packets
             self._look_to_write(rank, span, actor, clock, work=work, packets=packets, wide=wide)
             if wide > 1 and memory.unread(rank, span, launch):
@@ -361,20 +381,48 @@ class _Run:
                     self._race(work, rank, span.start, "writes", "read or written elsewhere in the same operation")
         telling = None
         if any(one.packets for one in work.targets):
-            whole = clock.copy()
-            whole[OVER, actor] += alone
             came = dict(zip((str(key) for key, _ in packets), (value for _, value in packets), strict=True))
             origins = [came.get(str(key)) for key in sources]
-            telling = Telling(
-                actor, int(clock[DATA, actor]), clock.copy(), whole, tuple(sources), tuple(targets), origins
-            )
+            telling = self._telling(clock, (actor, reader), sources, targets, origins, alone=alone)
         memory.move(work, sources, targets, launch, telling)
-        for rank, span in targets:
+        for _, (rank, span) in stored:
             self._mark_write(rank, span, actor, clock)
         for rank, span in sources:
             if (rank, span) not in targets:
-                memory.mark_read(rank, span, actor, int(clock[DATA, actor]))
+                memory.mark_read(rank, span, reader, int(clock[DATA, reader]))
         return known
+
+    @staticmethod
+    def _telling(
+        clock: Clock,
+        who: tuple[int, int],
+        sources: Sequence[Span],
+        targets: Sequence[Span],
+        origins: Sequence[NDArray[np.int32] | None],
+        *,
+        alone: bool,
+    ) -> Telling:
+        """Return what packets tell that some work writes: who does it, and who reads for it."""
+        actor, reader = who
+        whole = clock.copy()
+        whole[OVER, actor] += alone
+        if reader != actor:
+            whole[OVER, reader] += 1
+        return Telling(reader, int(clock[DATA, reader]), clock.copy(), whole, tuple(sources), tuple(targets), origins)
+
+    def _again(
+        self, work: Work, sources: Sequence[Span], targets: Sequence[Span], actor: int, clock: Clock
+    ) -> frozenset[int]:
+        """Return the targets in which some work stores the packets that its own phase has put there before."""
+        if len(sources) != 1 or not work.sources[0].packets:
+            return frozenset()
+        rank, span = sources[0]
+        own = self.memory.writer[rank][span] == actor
+        if not (own & (self.memory.written[rank][span] == clock[DATA, actor])).all():
+            return frozenset()
+        return frozenset(
+            number for number, one in enumerate(targets) if one == sources[0] and work.targets[number].packets
+        )
 
     def _mark_write(self, rank: int, span: slice, actor: int, clock: Clock) -> None:
         memory = self.memory
@@ -411,8 +459,8 @@ class _Run:
                 self._race(work, rank, cell, "writes", f"read by {self._who(who[0])}")
                 return
         for cell in self._unseen(rank, span, actor, clock):
-            if not memory.others_read(rank, cell):  # who read it saw it, and all reads are over
-                self._race(work, rank, cell, "writes", f"written by {self._who(int(memory.writer[rank][cell]))}")
+            if not memory.others_read(rank, cell, self.owner):  # who read it saw it, and all reads are over
+                self._race(work, rank, cell, "writes", self._written(rank, cell, clock))
                 return
 
     def _follows(
@@ -435,12 +483,21 @@ class _Run:
     def _who(self, actor: int) -> str:
         if actor < self.memory.ranks:
             return f"the caller on rank {actor} between launches"
-        number = actor - self.memory.ranks
+        number = self.owner.get(actor, actor) - self.memory.ranks
         if number < len(self.blocks):
             (rank, block), _ = sorted(self.program.blocks.items())[number]
             return f"rank {rank}, threadblock {block}"
         channel = next(one for one, (other, _) in self.proxies.items() if other == actor)
         return f"the proxy of port channel {channel[2]} of rank {channel[0]}"
+
+    def _written(self, rank: int, cell: int, clock: Clock) -> str:
+        """Return who wrote a cell, and what is known of that and not enough."""
+        who, when = int(self.memory.writer[rank][cell]), int(self.memory.written[rank][cell])
+        said = f"written by {self._who(who)}"
+        if clock[OVER, who] <= when:
+            return said
+        what = "relaxed signals tell" if self._relaxed else "packets tell"
+        return f"{said} ({what} that this is over, and not that its data can be seen)"
 
     def _race(self, work: Work | None, rank: int, cell: int, verb: str, rest: str) -> None:
         if len(self.races) >= MAX_FINDINGS:
