@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,3 +39,12 @@ def test_links_of_symmetric_topologies_are_alike(text: str) -> None:
     classes = link_classes(found, pairs)
     assert len(set(classes)) == {"torus(3,4)": 2, "cayley(dihedral(4),1,5)": 2}.get(text, 1)
     assert len(set(link_classes(found, [*pairs, (*pairs[0], *pairs[0])]))) == len(set(classes)) + 1
+
+
+@given(regular_digraphs(6, 3))
+def test_all_automorphisms_are_found(topology: Topology) -> None:
+    """Two nodes are in one orbit exactly if some order of the nodes keeps the links and takes one to the other."""
+    orders = [np.array(order) for order in itertools.permutations(range(topology.nodes))]
+    able = [order for order in orders if keeps(topology, order)]
+    found = find_symmetry(topology)
+    assert found.orbit_of.tolist() == [min(int(order[node]) for order in able) for node in range(topology.nodes)]

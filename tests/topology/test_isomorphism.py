@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology.isomorphism import equitable_colours, isomorphism, mirror
+from topodesign.topology.isomorphism import isomorphism, mirror
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -56,18 +56,3 @@ def test_a_mirror_turns_every_link_round(text: str) -> None:
 def test_a_topology_without_a_mirror_is_told() -> None:
     with pytest.raises(InfeasibleError, match="not isomorphic to its transpose"):
         mirror(build("genkautz(2,7)"))
-
-
-@given(regular_digraphs(8, 3), st.data())
-def test_nodes_of_one_colour_have_alike_neighbours(topology: Topology, data: st.DataObject) -> None:
-    start = np.array(data.draw(st.lists(st.integers(0, 1), min_size=topology.nodes, max_size=topology.nodes)))
-    colours = equitable_colours(topology, start)
-
-    def looks(node: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
-        onward = [(int(colours[v]), c) for u, v, c in topology.links() if u == node]
-        into = [(int(colours[u]), c) for u, v, c in topology.links() if v == node]
-        return sorted(onward), sorted(into), int(start[node])
-
-    for one in range(topology.nodes):
-        for other in range(one):
-            assert (colours[one] != colours[other]) or looks(one) == looks(other)

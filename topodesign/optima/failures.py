@@ -21,13 +21,11 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
-from topodesign.optima.fluid.network import network_of
-from topodesign.optima.fluid.symmetry import find_symmetry as find_automorphisms
 from topodesign.optima.optimum import METHODS, solve
 from topodesign.optima.question import Question
-from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
+from topodesign.topology.automorphisms import Links, find_automorphisms, link_classes
 from topodesign.topology.symmetry import Symmetry, orbits_under
-from topodesign.topology.topology import IntArray, Topology, check_buildable
+from topodesign.topology.topology import IntArray, check_buildable
 
 
 def gigabytes(rate: Fraction | None) -> float | None:
@@ -199,14 +197,15 @@ def _symmetry(fabric: Fabric) -> Symmetry:
     """Return the symmetry of a fabric that also keeps what switches can do, and limits that links share."""
     here = fabric.topology
     check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
-    if fabric.shared:
-        generators = find_automorphisms(network_of(fabric)).generators
-        first = orbits_under(here.nodes, generators)
-        return Symmetry(here.nodes, tuple(np.unique(first).tolist()), lambda: generators)
-    plain = Topology.from_arrays(here.nodes, here.src, here.dst, here.capacity)
     able = (here.switches, fabric.multicast, fabric.aggregation, fabric.memory)
-    colours = [sum((node in some) << bit for bit, some in enumerate(able)) for node in range(here.nodes)]
-    return find_symmetry(plain, np.array(colours, dtype=np.int64))
+    generators = find_automorphisms(
+        [tuple(node in some for some in able) for node in range(here.nodes)],
+        here.src,
+        here.dst,
+        here.capacity.tolist(),
+        limits=[(limit.bandwidth, links) for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)],
+    )
+    return Symmetry(here.nodes, tuple(np.unique(orbits_under(here.nodes, generators)).tolist()), lambda: generators)
 
 
 _KNOWN = ("allgather", "reduce-scatter", "allreduce")

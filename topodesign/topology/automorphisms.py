@@ -1,36 +1,70 @@
-"""Search for the automorphisms of a topology, and what sets of links they turn into each other."""
+"""Search for the automorphisms of a topology or fabric, and what sets of links they turn into each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.topology.isomorphism import equitable_colours, isomorphism
-from topodesign.topology.symmetry import Symmetry, joined, orbits_under
+from topodesign.topology.symmetry import Symmetry, orbits_under
 from topodesign.topology.topology import IntArray, Topology
-
-_FAILURES = 64  # pairs of nodes without an automorphism between them that are looked at before the search stops
 
 Links = tuple[tuple[int, int], ...]
 
 
-def find_symmetry(topology: Topology, colours: IntArray) -> Symmetry:
-    """Find automorphisms of a topology: as a rule all, but a search for those that are hard to find ends early.
+def find_symmetry(topology: Topology, colours: Sequence[Hashable] | IntArray = ()) -> Symmetry:
+    """Find all automorphisms of a topology, in which switches stay switches.
 
-    For every node one is looked for that brings the first node of some orbit there, and then, of those that leave the
-    first node of all where it is, one for each of its neighbours.
-
-    * ``topology``: any topology without switches.
     * ``colours``: nodes of different colours are known not to be images of each other; shape ``(nodes,)``.
     """
-    colours = equitable_colours(topology, colours)
     nodes = topology.nodes
-    generators = _generators(topology, list(range(nodes)), colours)
-    still = [generator for generator in generators if generator[0] == 0]
-    generators += _generators(topology, topology.neighbours(0).tolist(), colours, (0,), still)
+    given = list(colours) or [0] * nodes
+    looks = [(colour, node in topology.switches) for node, colour in enumerate(given)]
+    generators = find_automorphisms(looks, topology.src, topology.dst, topology.capacity.tolist())
     return Symmetry(nodes, tuple(np.unique(orbits_under(nodes, generators)).tolist()), lambda: generators)
+
+
+def find_automorphisms(
+    colours: Sequence[Hashable],
+    src: IntArray,
+    dst: IntArray,
+    kinds: Sequence[Hashable],
+    *,
+    limits: Iterable[tuple[Hashable, Sequence[int]]] = (),
+    teams: Iterable[Sequence[int]] = (),
+) -> list[IntArray]:
+    """Return generators of all permutations of the vertices that keep links, colours, limits and teams.
+
+    The search is igraph's (BLISS). A limit becomes a vertex that is joined to its links, a link two vertices on the way
+    between its ends, so that a graph without directions has the same automorphisms.
+
+    * ``colours``: of the vertices.
+    * ``src``, ``dst``, ``kinds``: ends of the links, and what tells links apart, such as their capacities.
+    * ``limits``: what tells each set of links apart, and the places of its links.
+    * ``teams``: sets of vertices that stay together.
+    """
+    import igraph  # noqa: PLC0415  heavy
+
+    count, seen = len(colours), dict[Hashable, int]()
+    paint = [seen.setdefault(("vertex", colour), len(seen)) for colour in colours]
+    ends, shared = list(zip(src.tolist(), dst.tolist(), strict=True)), list(limits)
+    edges: list[tuple[int, int]] = []
+    if not shared and len(set(kinds)) <= 1 and {(v, u) for u, v in ends} == set(ends):  # links both ways, all alike
+        edges = [(u, v) for u, v in ends if u <= v]
+    else:
+        for link, ((u, v), kind) in enumerate(zip(ends, kinds, strict=True)):
+            out = count + 2 * link
+            edges += [(u, out), (out, out + 1), (out + 1, v)]
+            paint += [seen.setdefault((end, kind), len(seen)) for end in ("out", "in")]
+    for kind, links in shared:
+        edges += [(count + 2 * link, len(paint)) for link in links]
+        paint.append(seen.setdefault(("limit", kind), len(seen)))
+    for team in teams:
+        edges += [(member, len(paint)) for member in team]
+        paint.append(seen.setdefault("team", len(seen)))
+    graph = igraph.Graph(n=len(paint), edges=edges)
+    return [np.array(row[:count], dtype=np.int64) for row in graph.automorphism_group(color=paint)]
 
 
 def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
@@ -57,39 +91,6 @@ def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
             if other is not None:
                 parent[_root(parent, other)] = _root(parent, first)
     return [_root(parent, entry) for entry in place]
-
-
-def _generators(
-    topology: Topology,
-    nodes: Sequence[int],
-    colours: IntArray,
-    fixed: tuple[int, ...] = (),
-    known: Sequence[IntArray] = (),
-) -> list[IntArray]:
-    """Return automorphisms that leave nodes fixed and join the orbits of others, beside those that are known."""
-    first = orbits_under(topology.nodes, known)
-    found = []
-    failures = 0
-    for node in nodes:
-        for other in nodes:
-            if first[node] != node or other >= node or failures == _FAILURES:
-                break
-            if first[other] != other or colours[other] != colours[node]:
-                continue
-            image = isomorphism(_marked(topology, (*fixed, node)), _marked(topology, (*fixed, other))).place
-            if image is None:
-                failures += 1
-            else:
-                found.append(np.array(image))
-                first = joined(first, found[-1])
-    return found
-
-
-def _marked(topology: Topology, nodes: Sequence[int]) -> Topology:
-    """Return the topology with self-loops by which an isomorphism has to match these nodes in order."""
-    weights = (int(topology.capacity.max(initial=0)) + 1) * (1 + np.arange(len(nodes)))
-    columns = ((topology.src, nodes), (topology.dst, nodes), (topology.capacity, weights))
-    return Topology.from_arrays(topology.nodes, *(np.concatenate(column) for column in columns))
 
 
 def _image(links: Links, permutation: NDArray[np.integer]) -> Links:

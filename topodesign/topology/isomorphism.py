@@ -74,15 +74,6 @@ def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _EFFORT) 
     return Isomorphism(None, decided=True)
 
 
-def equitable_colours(topology: Topology, colours: IntArray) -> IntArray:
-    """Split colours of nodes, shape ``(nodes,)``, until nodes of one colour have alike neighbours.
-
-    An automorphism that keeps the colours keeps these, too.
-    """
-    refined, _ = _refine(np.tile(colours, 2), _ports(topology, topology))
-    return refined[: topology.nodes]
-
-
 def _moved(topology: Topology, place: IntArray) -> Topology:
     return Topology.from_arrays(
         topology.nodes,

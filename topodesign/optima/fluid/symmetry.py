@@ -1,7 +1,6 @@
 """Automorphisms of a fabric that keep all that a fluid program knows, and the orbits of roots and limits.
 
-The search is igraph's (BLISS); what it says is checked. A limit becomes a vertex that is joined to its arcs, an arc two
-vertices on the way between its ends, so that a graph without directions has the same automorphisms.
+What the search (:mod:`topodesign.topology.automorphisms`) finds is checked.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
+from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.finite_field import is_prime
 from topodesign.topology.symmetry import joined, orbits_under
 from topodesign.topology.topology import IntArray
@@ -317,38 +317,18 @@ def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> l
     return todo
 
 
-def _coloured(network: Network, fixed: list[int]) -> tuple[int, list[tuple[int, int]], list[int]]:
-    """Return vertices, edges and colours of the graph whose automorphisms are looked for."""
-    takes_part = np.isin(np.arange(network.vertices), network.nodes).tolist()
-    seen: dict[Hashable, int] = {}
-    own = set(fixed)
-    able = zip(takes_part, network.copies.tolist(), network.adds.tolist(), strict=True)
-    colours = [seen.setdefault(("vertex", *what, v if v in own else -1), len(seen)) for v, what in enumerate(able)]
-    edges = []
-    for arc, (u, v, cost) in enumerate(
-        zip(network.src.tolist(), network.dst.tolist(), network.cost.tolist(), strict=True)
-    ):
-        out = network.vertices + 2 * arc
-        edges += [(u, out), (out, out + 1), (out + 1, v)]
-        colours += [seen.setdefault((end, cost, network.bounds[arc]), len(seen)) for end in ("out", "in")]
-    for limit in range(len(network.src), len(network.limits)):
-        place = len(colours)
-        colours.append(seen.setdefault(("limit", network.bounds[limit]), len(seen)))
-        edges += [(network.vertices + 2 * arc, place) for arc in network.limits[limit].tolist()]
-    for team in network.teams:
-        edges += [(member, len(colours)) for member in team]
-        colours.append(seen.setdefault(("team",), len(seen)))
-    return len(colours), edges, colours
-
-
 def _found(network: Network, fixed: list[int]) -> list[IntArray]:
-    import igraph  # noqa: PLC0415  heavy
-
-    count, edges, colours = _coloured(network, fixed)
-    graph = igraph.Graph(n=count, edges=edges)
-    return [
-        np.array(generator[: network.vertices], dtype=np.int64) for generator in graph.automorphism_group(color=colours)
-    ]
+    """Return what keeps arcs, limits, groups and capable vertices, and leaves some vertices where they are."""
+    takes_part, single = np.isin(np.arange(network.vertices), network.nodes).tolist(), len(network.src)
+    able = zip(takes_part, network.copies.tolist(), network.adds.tolist(), strict=True)
+    return find_automorphisms(
+        [(*what, vertex if vertex in fixed else -1) for vertex, what in enumerate(able)],
+        network.src,
+        network.dst,
+        list(zip(network.cost.tolist(), network.bounds[:single], strict=True)),
+        limits=[(b, limit.tolist()) for b, limit in zip(network.bounds[single:], network.limits[single:], strict=True)],
+        teams=network.teams,
+    )
 
 
 def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] | None:

@@ -112,7 +112,7 @@ class _Whole:
 
     @cached_property
     def _symmetry(self) -> Symmetry:
-        return find_symmetry(self.topology, np.zeros(self.topology.nodes, dtype=np.int64))
+        return find_symmetry(self.topology)
 
     def left(self, failed: Sequence[_Cable]) -> Topology:
         """Return the links without those of some cables."""
