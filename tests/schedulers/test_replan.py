@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from topodesign import price_groups, replan, schedule, verify
@@ -49,8 +51,36 @@ def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]
             repaired_plan(before, "0")
 
 
+@pytest.mark.parametrize(("options", "without"), [
+    ({"collective": "allreduce"}, "0-1"),
+    ({"collective": "allgather"}, "0"),
+    ({"collective": "all-to-all"}, "0-1"),
+    ({"collective": "allreduce", "method": "tacos"}, "0-1"),
+    ({"collective": "allreduce", "group": "2x4:1"}, "0-1"),
+    ({"collective": "allreduce", "group": "2x4:1"}, "3"),
+])  # fmt: skip
+def test_rounds_and_timed_sends_are_made_anew(options: dict[str, str], without: str) -> None:
+    """What comes out does not use what has failed, and is never below what the plan that it replaces could be."""
+    before = schedule("torus(2,4)", **options)
+    found = replan(before, without)
+    assert verify(found.plan).ok
+    assert not found.kept
+    assert found.bandwidth <= found.bound
+    assert found.plan.generator["without"] == [without]
+    ends = {name for link in found.plan.fabric.links() for name in (link.src, link.dst)}
+    assert without not in ends
+    assert not any({link.src, link.dst} == set(without.split("-")) for link in found.plan.fabric.links())
+    assert "made anew by --method" in found.heading()
+
+
+def test_the_bandwidth_before_is_that_of_the_plan() -> None:
+    """Rounds have B over y; an allreduce of torus(2,4) has y = 7/4 and 100 Gbps a node."""
+    assert replan(schedule("torus(2,4)", "allreduce"), "0-1").before == Fraction(12_500_000_000) / Fraction(7, 4)
+
+
 def test_what_is_not_repaired() -> None:
-    with pytest.raises(ParameterError, match="plans of rounds are not repaired"):
-        replan(schedule("torus(3,3)"), "0")
+    both = schedule("torus(2,4)", traffic=["0,1,2,3=allgather@64KiB", "4,5,6,7=allgather@64KiB"])
+    with pytest.raises(ParameterError, match="concurrent collectives are not repaired"):
+        replan(both, "0")
     with pytest.raises(ParameterError, match="say what has failed"):
         replan(schedule("dgx_h100(2)", "allgather"), ())

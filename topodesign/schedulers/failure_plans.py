@@ -209,8 +209,8 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
     Parameters
     ----------
     plan
-        One over trees or paths, of a fabric or a topology, or its file; or the directory of
-        :meth:`FailurePlans.save`, in which the one failure is looked up.
+        Of a fabric or a topology, or its file: one over trees or paths is repaired, any other made anew. Or the
+        directory of :meth:`FailurePlans.save`, in which the one failure is looked up.
     without
         What has failed, as :func:`topodesign.part_of` takes it.
 
@@ -219,7 +219,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
     FileFormatError
         If the file or directory cannot be read.
     ParameterError
-        If the plan has neither trees nor paths, nothing has failed, or a name is unknown.
+        If the plan has several collectives at once, nothing has failed, or a name is unknown.
     InfeasibleError
         If nodes no longer reach each other.
 

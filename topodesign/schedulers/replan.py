@@ -1,12 +1,16 @@
-"""A plan for what a failure leaves, from the plan before: what survives stays, what is torn is joined again."""
+"""A plan for what a failure leaves, from the plan before: what survives stays, what is torn is joined again.
+
+Trees and paths are repaired so. Rounds and timed sends depend on each other, and are made anew as trees or paths.
+"""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.deadline import Stopwatch
@@ -18,7 +22,7 @@ from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import Some, part_of
 from topodesign.fabrics.part import listed as as_list
-from topodesign.optima.forest.repair import repaired
+from topodesign.optima.forest.repair import remaining, repaired
 from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
@@ -27,8 +31,10 @@ from topodesign.plans.files import save_plan
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed, Together
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import verified
+from topodesign.schedulers.scheduling import schedule
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +45,7 @@ class Replanned(Result):
     without: tuple[str, ...]  # what has failed
     before: Fraction  # algorithmic bandwidth of the plan before, bytes per second
     seconds: float  # seconds that making it took, without the replay
+    kept: bool = True  # whether what survives was kept; else it was made anew
 
     KEYS = (
         key("place=plan.fabric.name", "What is left."),
@@ -46,17 +53,18 @@ class Replanned(Result):
         "without",
         key("algorithmic_bandwidth=bandwidth", "Whole data over the time, without latency, in bytes per second."),
         key("algorithmic_bandwidth_GBps=gigabytes", "The same in GB/s."),
-        key("before", "That of the plan before, in bytes per second."),
+        key("before", "That of the plan before, in bytes per second; of timed sends with their latency."),
         key("bound", "What no plan on what is left exceeds, by the cuts around nodes, in bytes per second."),
         "claims",
         key("trees=tree_count", "How many different trees it has; paths, where these moved before."),
+        key("kept", "Whether what survives was kept; else the plan was made anew."),
         key("made_in_s=seconds", "Seconds that making it took, without the replay."),
     )
 
     @property
     def bandwidth(self) -> Fraction:
         """Algorithmic bandwidth of the new plan, bytes per second."""
-        return Fraction(self.plan.claim["algorithmic_bandwidth"])
+        return bandwidth_of(self.plan)
 
     @property
     def gigabytes(self) -> float:
@@ -82,7 +90,7 @@ class Replanned(Result):
     @property
     def claims(self) -> tuple[Claim, ...]:
         """What is said of the bandwidth."""
-        missed = f"{self.plan.kind} that survive were kept"
+        missed = f"{self.plan.kind} that survive were kept" if self.kept else "by the cuts around nodes"
         return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
 
     def heading(self) -> str:
@@ -91,7 +99,8 @@ class Replanned(Result):
         change = f"{100 * float(self.bandwidth / self.before - 1):+.1f}%"
         many = counted(self.tree_count, self.plan.kind.removesuffix("s"))
         what = f"{self.plan.collective} on {self.plan.fabric.name}, without {listed(list(self.without))}"
-        return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}"
+        anew = "" if self.kept else f"; {self.plan.notes[0]}"
+        return f"{what}: {now} in {many}, {before} before ({change}); {self.claims[0]}{anew}"
 
     def __str__(self) -> str:
         return self.heading()
@@ -107,18 +116,18 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     moved = plan.movement.unfold()
     if not gone:
         raise ParameterError("say what has failed with --without")
-    if not isinstance(moved, Trees | Paths):
-        what, by = ("timed sends", "--method tacos ") if plan.kind == "timed" else (plan.kind, "")
-        groups = ", with the same --group" if plan.collective.group is not None else ""
+    if isinstance(moved, Together):
         raise ParameterError(
-            f"plans of {what} are not repaired, those of trees and paths are; make a new one{groups}: topodesign "
-            f"schedule {shlex.quote(plan.spec or 'FABRIC')} --collective {plan.collective} {by}"
-            f"{' '.join(f'--without {shlex.quote(one)}' for one in gone)}"
+            "concurrent collectives are not repaired; make a new plan: topodesign schedule NETWORK --traffic ... "
+            f"{' '.join(f'--without {one}' for one in gone)}"
         )
     fabric = plan.fabric
     left = part_of(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
+    if not isinstance(moved, Trees | Paths):
+        new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
+        return _told(plan, replace(new, notes=(f"made anew by --method {new.generator['method']}",)), gone, begun)
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
     slower = {
         (place[link.src], place[link.dst]): link.bandwidth / before[link.src, link.dst]
@@ -143,8 +152,19 @@ def within_limits(fabric: Fabric, trees: Trees) -> Trees:
     return replace(trees, rate=min([trees.rate, *rates])) if rates else trees
 
 
+def bandwidth_of(plan: Plan) -> Fraction:
+    """Return the algorithmic bandwidth of a plan, bytes per second: of timed sends with the latency that they have."""
+    if "algorithmic_bandwidth" in plan.claim:
+        return Fraction(plan.claim["algorithmic_bandwidth"])
+    if isinstance(plan.movement, Timed):
+        return plan.movement.size / Fraction(plan.claim["time"])
+    return plan.fabric.unit * plan.topology.degree / Fraction(plan.claim["bandwidth"])
+
+
 def _told(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:
-    """Return a repaired plan with what it was made of, verified."""
-    made = {**before.generator, "repaired_without": list(gone)}
-    new, seconds = replace(new, generator=made, notes=("repaired after a failure",)), begun()
-    return Replanned(verified(new, "the repaired plan"), gone, before.claim["algorithmic_bandwidth"], seconds)
+    """Return a plan for what is left with what it was made of, verified."""
+    kept = not new.notes
+    made = {**(before if kept else new).generator, "repaired_without" if kept else "without": list(gone)}
+    notes = ("repaired after a failure",) if kept else new.notes
+    new, seconds = replace(new, generator=made, notes=notes), begun()
+    return Replanned(verified(new, "the repaired plan"), gone, bandwidth_of(before), seconds, kept)
