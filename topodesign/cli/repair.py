@@ -30,7 +30,7 @@ def command(plan: Path, without: tuple[str, ...], output: Path | None, **options
     """Repair a plan or a wiring after a failure.
 
     PLAN is a plan of 'topodesign schedule' with trees or paths: those that survive stay, and broken ones are connected
-    again over the least loaded routes. It can be a directory of 'topodesign failures -o DIR', where the failure is
+    again over the least loaded routes; plans of rounds and timed sends are made from scratch. It can be a directory of 'topodesign failures -o DIR', where the failure is
     looked up. The new plan is verified before it is written. For a wiring plan, --fail is a host, a port (HOST:PORT
     or PANEL:PORT) or a cable, and the patches to move are printed.
 

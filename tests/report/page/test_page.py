@@ -25,7 +25,7 @@ from topodesign import (
     write_links,
 )
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import parse_size
+from topodesign.base.units import format_time, parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.report.page.page import Page
@@ -212,19 +212,29 @@ def test_a_plan_file_is_reported_on_and_not_written_over(
     assert run(["report", str(path), "-o", "p.html"]) == 0
     assert "topodesign compile" in Path("p.html").read_text()
     capsys.readouterr()
-    for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--against", "ring"]):
+    for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--runners-up", "2"]):
         assert run(["report", *words, "-o", "q.html"]) == 2
     assert run(["report", "torus(3,3)"]) == 2
     assert run(["report", "torus(3,3)", "-o", "q.json"]) == 2
-    assert run(["report", "torus(3,3)", "--collective", "allgather", "-o", "q.html"]) == 2
+    assert run(["report", str(path), "--collective", "allgather", "-o", "q.html"]) == 2
     assert not Path("q.html").exists()
 
 
 def test_what_there_is_no_report_on_is_said() -> None:
-    with pytest.raises(ParameterError, match="pareto"):
-        report_page("torus(3,3)", against="ring")
-    with pytest.raises(ParameterError, match="fabric"):
-        report_page("torus(3,3)", collective="allgather")
+    with pytest.raises(ParameterError, match="'topodesign compare' takes any"):
+        report_page("dgx_a100(1)", against="ring")
+    with pytest.raises(ParameterError, match="have their own"):
+        report_page(pareto(9, 4), collective="allgather")
+
+
+@pytest.mark.parametrize("collective", ["allgather", "all-to-all"])
+def test_a_topology_has_the_collective_that_was_asked_for_and_others_beside_it(collective: str) -> None:
+    """The first figure is what pareto prints for the same topology; the others are those of compare."""
+    page = report_page("circulant(12,2,3)", collective=collective, against="torus,ring").record()
+    row = pareto(12, 4, collective=collective, candidates=["circulant(12,2,3)"], catalog=False).candidates
+    assert row is not None
+    assert page["summary"]["figures"][0]["value"] == format_time(row[0].times[0])
+    assert len(page["result"]["against"]["contenders"]) == 3
 
 
 def test_an_all_to_all_has_its_cut() -> None:

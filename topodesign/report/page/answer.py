@@ -10,13 +10,14 @@ from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import with_article
 from topodesign.finder.candidate import Entry
 from topodesign.finder.pareto import Pareto
-from topodesign.report.charts.chart import Chart, Series
-from topodesign.report.charts.times import frontier_chart, over_sizes, times_chart
+from topodesign.report.charts.chart import Chart
+from topodesign.report.charts.times import frontier_chart, times_chart
 from topodesign.report.page.details import Beside, made_for
 from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section, Summary
 from topodesign.report.page.topology import (
     MOST_WORK,
     Priced,
+    beside_section,
     computed_from_links,
     figures,
     headline_figures,
@@ -38,7 +39,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
     more = (
         () if found.runners_up is None else (Section("Runners-up", (Listing(found.runners_up.table(), named=True),)),)
     )
-    compared = () if others is None else (_beside(found, others),)
+    compared = () if others is None else (beside_section(found.nodes, shortened(found.best.label), others),)
     own = {} if others is None else {"against": others.record}
     told = [_about(entry, found.bounds, duplex=found.bidirectional) for entry in found.entries]
     chosen = found.entries.index(found.best)
@@ -104,17 +105,4 @@ def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Sum
     return (
         summary_of(graph, short, entry.workload, priced, made),
         topology_sections(graph, short, entry.workload, priced, made, drawn=False),
-    )
-
-
-def _beside(found: Pareto, others: Beside) -> Section:
-    """Return the table at the sizes that were asked for, and the plot over others."""
-    series = [
-        Series(shortened(name), others.sizes, times, role="other" if place else "ours")
-        for place, (name, times) in enumerate(zip(others.names, others.times, strict=True))
-    ]
-    series.append(Series("lower bound without switches", others.sizes, others.bound, role="bound"))
-    chart = over_sizes(f"{found.nodes} nodes: {shortened(found.best.label)} beside others", series)
-    return Section(
-        "Beside what one would do anyway", (Listing(replace(others.table, heading=""), named=True), Plotted(chart))
     )

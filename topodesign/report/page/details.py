@@ -11,7 +11,7 @@ from topodesign.base.records import Table
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.finder.pareto import Pareto
+from topodesign.finder.question import Objective
 from topodesign.plans.plan import Plan
 from topodesign.report.comparison.compare import compare
 from topodesign.report.page.player import MOST_NODES
@@ -48,7 +48,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Beside:
-    """The fastest topology of an answer beside other designs."""
+    """A topology beside other designs."""
 
     # table, record: as ``compare`` shows them, at the sizes that were asked for
     table: Table
@@ -79,18 +79,18 @@ def _cabling(graph: Topology) -> Cabling | None:
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 
 
-def beside(found: Pareto, others: Sequence[object]) -> Beside:
-    """Return the fastest topology of an answer beside others; errors as of :func:`topodesign.compare`."""
-    work = found.workload
+def beside(first: object, others: Sequence[object], objective: Objective, nodes: int, degree: int) -> Beside:
+    """Return a topology beside others, in what is to be fast; errors as of :func:`topodesign.compare`."""
+    work = objective.work
     names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
     every = compare(
-        cast("list[str]", [str(found.best.spec), *names]),  # it says what is wrong with others
-        nodes=found.nodes,
-        degree=found.degree,
+        cast("list[str]", [first, *names]),  # it says what is wrong with others
+        nodes=nodes,
+        degree=degree,
         alpha=work.alpha,
         sizes=[*work.sizes, *_OVER],
         bandwidth=work.bandwidth,
-        step=None if found.question.objective.collective == "allreduce" else found.questions[0],
+        step=None if objective.collective == "allreduce" else objective.mix,
     )
     asked = len(work.sizes)
     only = replace(every.workload, sizes=every.workload.sizes[:asked])

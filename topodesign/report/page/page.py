@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.arguments import as_several
+from topodesign.base.arguments import as_choice, as_several
 from topodesign.base.atomic import write_whole
 from topodesign.base.declared import key
 from topodesign.base.errors import ParameterError
@@ -19,9 +19,11 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.finder.pareto import Pareto
+from topodesign.finder.question import Objective
 from topodesign.optima.optimum import Optimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
+from topodesign.pricing.mix import PRICED
 from topodesign.pricing.workload import as_workload
 from topodesign.report.design.answer import Decision
 from topodesign.report.page.answer import answer_document
@@ -90,10 +92,10 @@ def report_page(
         returned; a topology or fabric, its spec or file;
         or a plan or its file.
     against
-        For an answer of ``pareto``: designs to put beside its fastest topology, as :func:`topodesign.compare` takes
-        them.
+        For a topology or an answer of ``pareto``: designs to put beside it, or its fastest topology, as
+        :func:`topodesign.compare` takes them.
     collective
-        For a fabric: whose bottleneck to tell; an allgather if None.
+        For a fabric: whose bottleneck to tell; an allgather if None. For a topology: whose time to tell first.
     alpha, sizes, bandwidth
         Latency of a step, sizes of data, and bandwidth of a node, for what does not say its own: answers of ``pareto``
         do, and fabrics have bandwidths.
@@ -122,13 +124,15 @@ def report_page(
     work = as_workload(alpha, sizes, bandwidth)
     one = isinstance(against, str | Plan | Topology | Fabric | Path | Spec)
     others = [against] if one else as_several("against", against)
-    if others and not isinstance(what, Pareto):
-        raise ParameterError("designs are put beside an answer of pareto; compare takes any")
     subject, name = (what, "") if isinstance(what, Pareto | Decision | Optimum) else _subject(what)
-    if collective is not None and not isinstance(subject, Fabric):
-        raise ParameterError("a collective is for the report on a fabric; an answer of pareto has its own")
+    if collective is not None and not isinstance(subject, Fabric | Topology):
+        raise ParameterError("--collective is for a topology or a fabric; plans and answers of pareto have their own")
+    if others and not isinstance(subject, Pareto | Topology):
+        raise ParameterError("--against is for a topology and an answer of pareto; 'topodesign compare' takes any")
     if isinstance(subject, Pareto):
-        return Page(answer_document(subject, beside(subject, others) if others else None))
+        objective, size = subject.question.objective, (subject.nodes, subject.degree)
+        near = beside(str(subject.best.spec), others, objective, *size) if others else None
+        return Page(answer_document(subject, near))
     if isinstance(subject, Decision):
         return Page(decision_document(subject))
     if isinstance(subject, Plan):
@@ -137,7 +141,11 @@ def report_page(
         subject = optimum(subject, collective or "allgather")
     if isinstance(subject, Optimum):
         return Page(fabric_document(subject, work, name or subject.fabric.name))
-    return Page(topology_document(evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth), name))
+    asked = None if collective is None else as_choice("collective", str(collective), PRICED)
+    objective = Objective.read(asked, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
+    compared = beside(subject, others, objective, subject.nodes, subject.degree) if others else None
+    found = evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
+    return Page(topology_document(found, name, objective, compared))
 
 
 def _subject(what: Plan | PlaceLike) -> tuple[Plan | Topology | Fabric, str]:

@@ -201,7 +201,7 @@ class Summary(Declared):
 
     name: str  # the answer, or what the report is on, by its short name
     spec: str  # the text that rebuilds it; the name where there is none
-    figures: tuple[Figure, ...]  # three figures
+    figures: tuple[Figure, ...]  # three figures, or four where a collective was asked for
     price: tuple[str, ...]  # what it takes, a line each
     picture: Drawn | None  # a picture of it; null where it is too large for one
 

@@ -14,9 +14,11 @@ from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.fabric import Fabric
+from topodesign.finder.question import Objective
 from topodesign.finder.verdict import claims_on, verdict_on
 from topodesign.plans.verify.plans import Report, verify
 from topodesign.pricing.baselines import baselines
+from topodesign.pricing.mix import questions
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series, name_of
 from topodesign.report.charts.distances import distances_chart
@@ -24,7 +26,7 @@ from topodesign.report.charts.links import picture_of
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.charts.timeline import link_use_chart
 from topodesign.report.charts.times import SIZES, over_sizes
-from topodesign.report.page.details import Cabling, Made, made_for
+from topodesign.report.page.details import Beside, Cabling, Made, made_for
 from topodesign.report.page.parts import (
     Choice,
     Commands,
@@ -77,8 +79,8 @@ class Priced:
         return Cost(self.bounds[0].steps, self.bounds[-1].bandwidth)
 
 
-def topology_document(found: Evaluation, name: str) -> Document:
-    """Return the report on a topology."""
+def topology_document(found: Evaluation, name: str, objective: Objective, others: Beside | None) -> Document:
+    """Return the report on a topology, with what a collective takes, and other designs beside it if there are any."""
     graph, work = found.topology, found.workload
     priced = Priced(
         *found.cheapest,
@@ -89,16 +91,46 @@ def topology_document(found: Evaluation, name: str) -> Document:
     )
     short, made = shortened(short_name(name, graph)), made_for(graph)
     sections = topology_sections(graph, short if graph.spec else name, work, priced, made, drawn=True)
+    summary, verdict = summary_of(graph, short, work, priced, made), _verdict(work, priced)
+    if objective.collective != "allreduce":
+        asked = _asked_for(found, objective)
+        summary = replace(summary, figures=(asked, *summary.figures))
+        verdict = f"{asked.name} takes {asked.value}, {asked.about}."
+    compared = () if others is None else (beside_section(graph.nodes, short, others),)
     return Document(
         "topology",
         short,
         f"{counted(graph.nodes, 'node')} of degree {graph.degree}; {work.setting}",
-        _verdict(work, priced),
-        summary_of(graph, short, work, priced, made),
-        (Section("Time over message size", (Plotted(_times(found)),)),),
+        verdict,
+        summary,
+        (Section("Time over message size", (Plotted(_times(found, objective)),)), *compared),
         (Choice(short, sections),),
         0,
-        found.record(),
+        found.record() | ({} if others is None else {"against": others.record}),
+    )
+
+
+def _asked_for(found: Evaluation, objective: Objective) -> Figure:
+    """Return what a collective takes, beside what no topology of as many nodes and ports takes less than."""
+    graph, exchange = found.topology, found.all_to_all
+    time = objective.times(*found.cheapest, exchange.upper or exchange.lower)[0]
+    least = objective.least(graph.nodes, graph.degree, duplex=graph.is_duplex)[0]
+    words = "at least " if objective.exchanges and exchange.upper is None else ""
+    size = format_size(objective.work.sizes[0])
+    title = f"{str(objective.collective).capitalize()} of {size}"
+    return Figure(title, f"{words}{format_time(time)}", f"at least {format_time(least)}, {format_excess(time / least)}")
+
+
+def beside_section(nodes: int, name: str, others: Beside) -> Section:
+    """Return the table at the sizes that were asked for, and the plot over others."""
+    series = [
+        Series(shortened(title), others.sizes, times, role="other" if place else "ours")
+        for place, (title, times) in enumerate(zip(others.names, others.times, strict=True))
+    ]
+    series.append(Series("lower bound without switches", others.sizes, others.bound, role="bound"))
+    chart = over_sizes(f"{nodes} nodes: {name} beside others", series)
+    return Section(
+        "Beside what one would do anyway", (Listing(replace(others.table, heading=""), named=True), Plotted(chart))
     )
 
 
@@ -168,18 +200,19 @@ def _verdict(work: Workload, priced: Priced) -> str:
     )
 
 
-def _times(found: Evaluation) -> Chart:
+def _times(found: Evaluation, objective: Objective) -> Chart:
     graph, work = found.topology, replace(found.workload, sizes=SIZES)
+    title = f"{shortened(found.name)}: {objective.collective} over message size"
+    if objective.collective == "allreduce":
+        times, least = work.allreduce(*found.cheapest), work.fastest(found.bounds)
+        rings = baselines(graph.nodes, graph.degree, work)
+        usual = [Series(one.name, SIZES, one.allreduce, role="other") for one in rings]
+    else:
+        asked = Objective(questions(str(objective.collective), None, SIZES), work, objective.collective)
+        times = asked.times(*found.cheapest, found.all_to_all.upper or found.all_to_all.lower)
+        least, usual = asked.least(graph.nodes, graph.degree, duplex=graph.is_duplex), []
     return over_sizes(
-        f"{shortened(found.name)}: allreduce over message size",
-        [
-            Series("this topology", SIZES, work.allreduce(*found.cheapest)),
-            Series("lower bound", SIZES, work.fastest(found.bounds), role="bound"),
-            *(
-                Series(one.name, SIZES, one.allreduce, role="other")
-                for one in baselines(graph.nodes, graph.degree, work)
-            ),
-        ],
+        title, [Series("this topology", SIZES, times), Series("lower bound", SIZES, least, role="bound"), *usual]
     )
 
 
