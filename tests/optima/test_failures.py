@@ -15,9 +15,9 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 SPECS = ("dgx_a100(2)", "mi250(1)", "fat_tree(3,2,2)", "rail_optimised(3,2)", "torus(3,3)", "genkautz(2,7)", "trn2(1)")
 
 
-def left_of(fabric: Fabric, word: str) -> Fraction | None:
+def left_of(fabric: Fabric, word: str, collective: str = "allgather") -> Fraction | None:
     try:
-        return optimum(part_of(fabric, without=word)).bandwidth
+        return optimum(part_of(fabric, without=word), collective).bandwidth
     except (InfeasibleError, TopologyError):
         return None
 
@@ -66,7 +66,16 @@ def test_what_is_alike_is_one_line() -> None:
     assert "-25.0%" in str(single_failures("torus(4,4)"))
 
 
-@pytest.mark.parametrize("collective", ["broadcast", "all-to-all", "gather"])
+@pytest.mark.parametrize("spec", ["dgx_a100(1)", "torus(3,3)", "genkautz(2,7)"])
+def test_an_all_to_all_is_ranked_by_its_flow(spec: str) -> None:
+    fabric = as_fabric(spec)
+    told = single_failures(fabric, "all-to-all")
+    assert told.bandwidth == optimum(fabric, "all-to-all").bandwidth
+    for one in told.parts:
+        assert one.bandwidth == left_of(fabric, one.first, "all-to-all")
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "gather"])
 def test_collectives_that_trees_do_not_rank(collective: str) -> None:
-    with pytest.raises(ParameterError, match="failures are ranked for allgather"):
+    with pytest.raises(ParameterError, match="failures are ranked for all-to-all, allgather"):
         single_failures("torus(3,3)", collective)

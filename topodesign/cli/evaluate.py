@@ -58,6 +58,10 @@ _SELECT = _OF_FABRIC - _OF_TOPOLOGY  # options that ask for the throughput of a 
     "Cost of a unit of data on links of a class: computes the minimum cost of an all-to-all, scatter or gather at the "
     "best throughput. Repeatable.",
 )
+@option(
+    "--against NAMES...",
+    "In a report on a topology (-o FILE.html): networks to compare with, as for 'topodesign compare'. Repeatable.",
+)
 @plot_option("structure", "boxes", "bottleneck", "distances", "orbits")
 @setting("trees", "Trees per root.", "fixed_k", type=whole(1, 10**6))
 @setting("max-trees", "Compare 1 to N trees per root.", "scan", type=whole(1, 1000))
@@ -92,6 +96,10 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
     kind = wanted_plot(plot_kind, "structure")
     if kind is not None:
         _draw(network, kind, given, options)
+    elif options["against"]:
+        raise click.UsageError(
+            "--against is for a report, -o FILE.html; 'topodesign compare NETWORK ...' prints a table."
+        )
     elif options["traffic"] is not None:
         _refuse(given - _OF_TRAFFIC, "--traffic")
         _of_traffic(network, options)
@@ -204,8 +212,8 @@ def _of_fabric(network: str, options: dict[str, Any]) -> None:
 def _draw(network: str, kind: str, given: set[str], options: dict[str, Any]) -> None:
     """Draw a network, or write the report on it."""
     if kind == PAGE:
-        _refuse(given - {*_WORK, "collective"}, "a report")
-        asked = {name: options[name] for name in _WORK if name in given}
+        _refuse(given - {*_WORK, "collective", "against"}, "a report")
+        asked = {name: options[name] for name in (*_WORK, "against") if name in given}
         give(topodesign.report_page(network, collective=options["collective"], **asked))
     elif kind == "cut":
         from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help

@@ -136,9 +136,7 @@ def _methods(own: list[str], rest: list[str]) -> list[str] | None:
 
 def _report(own: list[str], rest: list[str]) -> list[str] | None:
     """Return the words that write a report."""
-    if any(
-        re.fullmatch("-[nd].*|--(nodes|degree|against|runners-up|bidirectional|catalog)(=.*)?", word) for word in own
-    ):
+    if any(re.fullmatch("-[nd].*|--(nodes|degree|runners-up|bidirectional|catalog)(=.*)?", word) for word in own):
         command = "pareto"
     else:
         command = "simulate" if any(word.endswith(".npz") for word in own) else "evaluate"

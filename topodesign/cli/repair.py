@@ -29,10 +29,10 @@ from topodesign.cli.sources import check_ending, given_options
 def command(plan: Path, without: tuple[str, ...], output: Path | None, **options: Any) -> None:
     """Repair a plan or a wiring after a failure.
 
-    PLAN is a plan of 'topodesign schedule' with trees or paths: those that survive stay, and broken ones are connected
-    again over the least loaded routes; plans of rounds and timed sends are made from scratch. It can be a directory of 'topodesign failures -o DIR', where the failure is
-    looked up. The new plan is verified before it is written. For a wiring plan, --fail is a host, a port (HOST:PORT
-    or PANEL:PORT) or a cable, and the patches to move are printed.
+    PLAN is a plan of 'topodesign schedule'. Trees and paths that survive stay, and broken ones are connected again over
+    the least loaded routes; plans of rounds and timed sends are made from scratch. It can be a directory of 'topodesign
+    failures -o DIR', where the failure is looked up. The new plan is verified before it is written. For a wiring plan,
+    --fail is a host, a port (HOST:PORT or PANEL:PORT) or a cable, and the patches to move are printed.
 
     Examples: topodesign repair boxes.npz --fail box0/gpu0-rail0 -o left.npz,
     topodesign repair plan.json --fail host03

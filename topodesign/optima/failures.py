@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import ALL_TO_ALL, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric
@@ -100,14 +100,14 @@ def single_failures(
     method: str = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> SingleFailures:
-    """Rank all single failures of a fabric by what they cost a collective over trees.
+    """Rank all single failures of a fabric by what they cost a collective.
 
     Parameters
     ----------
     place
         A fabric or a topology, the spec of one, a file, or a networkx graph.
     collective
-        Allgather, reduce-scatter or allreduce.
+        Allgather, reduce-scatter, allreduce or all-to-all.
     method
         ``forest``, with switches that only forward; ``fluid`` where they copy and add as the fabric says, and links
         share limits; ``auto``: ``forest``, but where links share limits.
@@ -117,7 +117,7 @@ def single_failures(
     Raises
     ------
     ParameterError
-        If the collective has a root, or is none that trees carry.
+        If the collective has a root, or is none of these.
 
     Examples
     --------
@@ -125,7 +125,9 @@ def single_failures(
     >>> print(worst.first, worst.alike, float(worst.lost))
     box0/gpu0-box0/nvswitch 16 0.9230769230769231
     """
-    fabric, kind = as_fabric(place), over_trees(collective, "failures are ranked for")
+    fabric, kind = as_fabric(place), as_collective(collective)
+    if not kind.like(ALL_TO_ALL):
+        over_trees(kind, "failures are ranked for all-to-all,")
     as_choice("method", method, METHODS)
     before = solve(Question(fabric, kind), method).bandwidth
     parts = []
