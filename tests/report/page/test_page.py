@@ -215,7 +215,6 @@ def test_a_plan_file_is_reported_on_and_not_written_over(
     for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--runners-up", "2"]):
         assert run(["report", *words, "-o", "q.html"]) == 2
     assert run(["report", "torus(3,3)"]) == 2
-    assert run(["report", "torus(3,3)", "-o", "q.json"]) == 2
     assert run(["report", str(path), "--collective", "allgather", "-o", "q.html"]) == 2
     assert not Path("q.html").exists()
 
