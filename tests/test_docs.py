@@ -88,6 +88,12 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert target in MADE or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_pages_are_short() -> None:
+    words = {page_name(page): len(page.read_text(encoding="utf-8").split()) for page in PAGES}
+    assert not {page: count for page, count in words.items() if count > 1500}
+    assert sum(words.values()) <= 55_000
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_tables_fit_80_columns(page: Path) -> None:
     wide = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|") and len(line) > 80]
