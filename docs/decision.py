@@ -1,8 +1,8 @@
 # %% [markdown]
 # # From a request to a decision
 #
-# Twelve hosts with four ports each, a training step of two collectives, and what one would wire otherwise: names, a
-# graph of networkx, and a matrix of links.
+# Twelve hosts with four ports each, a training step of two collectives, and alternatives: names, a networkx graph, and
+# a matrix of links.
 
 # %%
 import networkx as nx
@@ -32,13 +32,13 @@ found = td.design(
 found
 
 # %% [markdown]
-# Every contender as a row, with floats and exact fractions:
+# One row per design:
 
 # %%
 found.to_dataframe()[["name", "time_s", "cables", "price", "frontier"]]
 
 # %% [markdown]
-# The time of a step against the price, and who is ahead when sizes or the mix change:
+# Time of a step against price, and the fastest design by size:
 
 # %%
 found.plot()
@@ -47,14 +47,14 @@ found.plot()
 found.plot("ahead")
 
 # %% [markdown]
-# The plan of the first collective, checked by code that did not make it:
+# Verify the plan of the first collective:
 
 # %%
 plan = found.recommendation.parts[0].plan
 td.verify(plan)
 
 # %% [markdown]
-# What to buy, and how the wiring grows:
+# The bill, and how the wiring grows:
 
 # %%
 found.bill
@@ -63,7 +63,7 @@ found.bill
 [(stage.name, stage.moves, float(stage.seconds)) for stage in found.growth]
 
 # %% [markdown]
-# The same request with other bandwidths; arrays and ranges are taken wherever lists are:
+# The same request with other bandwidths:
 
 # %%
 step = {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
@@ -71,7 +71,7 @@ for rate in np.array([100e9, 400e9]):
     print(td.design(nodes=12, degree=4, bandwidth=float(rate), workload=step).verdict)
 
 # %% [markdown]
-# Everything for the bench and the racks, with the page that one decides by:
+# Write all files and the report:
 
 # %%
 written = found.save("decision")

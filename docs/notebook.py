@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Notebook
 #
-# Results show themselves as tables, and draw themselves with `.plot()`. This page is
-# [notebook.ipynb](notebook.ipynb), run when the site was built.
+# Results are tables, and `.plot()` draws them. This page is [notebook.ipynb](notebook.ipynb).
 
 # %%
 import topodesign as td
@@ -11,19 +10,19 @@ answer = td.pareto(200, 6, sizes=["64KiB", "64MiB"])
 answer
 
 # %% [markdown]
-# Which one is the fastest depends on the size of the data.
+# The fastest topology depends on the size of the data.
 
 # %%
 answer.plot("times")
 
 # %% [markdown]
-# Beside what one would do anyway, every allreduce a verified plan:
+# Compare it with standard designs. Every allreduce is a verified plan:
 
 # %%
 td.compare(["best", "torus", "ring"], nodes=12, degree=4)
 
 # %% [markdown]
-# The best one of 12 nodes, as it is built, and how far its nodes are from each other:
+# The best topology of 12 nodes:
 
 # %%
 topology = td.build("circulant(12,2,3)")
@@ -33,7 +32,7 @@ td.plot(topology)
 td.evaluate(topology)
 
 # %% [markdown]
-# A plan is checked by code that did not make it; here is when each link is busy.
+# Independent code verifies a plan. The plot shows when each link is busy.
 
 # %%
 plan = td.schedule(topology, "allgather")
@@ -43,14 +42,14 @@ td.verify(plan)
 td.simulate(plan, size="4MiB").plot()
 
 # %% [markdown]
-# Boxes behind switches: the best that any plan can do, and the links that allow no more.
+# Boxes with switches: the maximum throughput, and the links that limit it.
 
 # %%
 best = td.optimum("dgx_a100(2)", "allgather")
 best.plot()
 
 # %% [markdown]
-# Rows for programs, exact, and as a data frame:
+# Exact rows as a data frame:
 
 # %%
 answer.to_dataframe()[["spec", "steps", "bandwidth", "duplex"]]

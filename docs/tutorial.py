@@ -1,13 +1,13 @@
 # %% [markdown]
 # # From a question to patches, in Python
 #
-# Twelve hosts, each with one port of four lanes of 25 Gbps, and an optical patch panel. How should they be wired for
-# training, how should an allreduce run on that, and what goes where? This page is a notebook (`docs/tutorial.py`, in
-# cells); what is below each piece of code is what it shows.
+# Twelve hosts each have one port of four lanes of 25 Gbps. An optical patch panel connects them. This page finds a
+# topology, schedules an allreduce, and plans the wiring. It is a notebook (`docs/tutorial.py`); below each cell is its
+# output.
 #
 # ## Query
 #
-# What is worth wiring for 12 nodes of degree 4? Sizes and rates are text with units, or numbers.
+# Find the best topologies of 12 nodes with degree 4. Sizes and rates are text with units, or numbers.
 
 # %%
 import topodesign as td
@@ -16,9 +16,8 @@ result = td.pareto(12, 4, bidirectional=True, alpha="5us", sizes=["1MiB", "1GiB"
 result
 
 # %% [markdown]
-# A result shows itself as a table. It has rows for programs, too: `result.to_records()` and `result.to_dataframe()`.
-# There is one topology here that reaches the bound in both terms. (The catalog knew it; where nothing is known,
-# `pareto` searches.)
+# A result shows a table; `result.to_records()` and `result.to_dataframe()` have its rows. One topology reaches both
+# bounds. It comes from the catalog; for unknown sizes `pareto` searches.
 
 # %%
 best = result.best
@@ -27,7 +26,7 @@ print(best.spec, best.cost)
 # %% [markdown]
 # ## Build
 #
-# A row builds its topology; so does its spec, as text, anywhere else.
+# A row builds its topology. Its spec does the same, anywhere.
 
 # %%
 topology = best.build()
@@ -37,7 +36,7 @@ topology
 td.price(topology), td.evaluate(topology).girth
 
 # %% [markdown]
-# Topologies come from networkx and go there. One of your own is priced like any other:
+# You can also use networkx graphs:
 
 # %%
 import networkx as nx
@@ -48,7 +47,7 @@ td.price(petersen), td.lower_bound(10, 3, duplex=True)
 # %% [markdown]
 # ## Schedule
 #
-# The plan says who sends which part of which shard to whom, at which step. It claims a cost; nothing is taken on trust.
+# A plan contains every send of every step, and claims a cost.
 
 # %%
 plan = td.schedule(topology, "allreduce")
@@ -57,7 +56,7 @@ plan
 # %% [markdown]
 # ## Verify
 #
-# Code that shares nothing with the scheduler replays the plan and works its cost out again.
+# Independent code replays the plan and recomputes its cost.
 
 # %%
 td.verify(plan)
@@ -65,7 +64,7 @@ td.verify(plan)
 # %% [markdown]
 # ## Simulate
 #
-# When does it end, and what would a dead link do?
+# Compute the completion time, and the effect of a failed link.
 
 # %%
 td.simulate(plan, size="1MiB", alpha="5us", bandwidth="100Gbps")
@@ -77,7 +76,7 @@ broken.completes
 # %% [markdown]
 # ## Compile
 #
-# A program that MSCCL runtimes load. `checked` reads it back, decides deadlocks and races, and runs it on integers.
+# Write a program for MSCCL runtimes. `checked` reads it back, decides deadlocks and races, and runs it on integers.
 
 # %%
 program = td.compile_plan(plan, inplace=True, max_size="64MiB").checked()
@@ -90,7 +89,7 @@ td.check_file("allreduce.xml").ok
 # %% [markdown]
 # ## Wire
 #
-# What there is to wire with: hosts, their ports, a panel, cables in stock.
+# An inventory lists hosts, ports, a panel, and cables in stock.
 
 # %%
 td.copy_examples(["inventory_testbed.yaml", "observed_testbed.csv"], ".")
@@ -99,7 +98,7 @@ wiring = td.wire(topology, inventory, mode="simplex")
 wiring
 
 # %% [markdown]
-# The work sheets for those who carry it out, and a list of all cables:
+# Export work sheets and a list of all cables:
 
 # %%
 td.export_wiring(wiring, "racks", "racks.html")
@@ -107,13 +106,13 @@ td.export_wiring(wiring, "patches", "patches.csv")
 td.check_wiring(wiring, export="patches.csv")
 
 # %% [markdown]
-# Afterwards the hosts tell what they hear by LLDP. Two plugs were swapped:
+# After cabling, compare LLDP neighbours with the plan. Two plugs were swapped:
 
 # %%
 td.check_wiring(wiring, lldp="observed_testbed.csv")
 
 # %% [markdown]
-# And when a host dies, this is what is left, and how to patch around it:
+# If a host fails, this remains, and these patches repair it:
 
 # %%
 td.failure_impact(wiring, host="host01")
@@ -121,9 +120,8 @@ td.failure_impact(wiring, host="host01")
 # %% [markdown]
 # ## Boxes behind switches
 #
-# Where the accelerators sit in boxes with a switch, the links are what they are; the best that any plan can do on them
-# is a number with a proof (here in bytes per second, with so many trees per root), and the plan that does it goes over
-# spanning trees.
+# For accelerators in boxes with switches, `optimum` proves the maximum throughput (in bytes per second, with the number
+# of trees per root). The plan that reaches it uses spanning trees.
 
 # %%
 boxes = td.build_fabric("dgx_a100(2)")

@@ -402,7 +402,9 @@ def main(names: list[str]) -> None:
             text = rendered(TUTORIAL)
         TUTORIAL.with_suffix(".md").write_text(text, encoding="utf-8")
     if not names or NOTEBOOK.name in names:
-        NOTEBOOK.with_suffix(".ipynb").write_text(as_notebook(NOTEBOOK), encoding="utf-8")
+        with empty_directory():
+            text = as_notebook(NOTEBOOK, outputs=True)
+        NOTEBOOK.with_suffix(".ipynb").write_text(text, encoding="utf-8")
     if not names or DECISION.name in names:
         with empty_directory():
             text = as_notebook(DECISION, outputs=True)

@@ -48,32 +48,29 @@ def test_the_tutorial_runs_and_is_rendered_as_it_is() -> None:
         assert RENDERED.read_text(encoding="utf-8") == rendered(TUTORIAL)
 
 
-def test_the_notebook_is_that_of_its_script() -> None:
-    text = NOTEBOOK.with_suffix(".ipynb").read_text(encoding="utf-8")
-    assert text == as_notebook(NOTEBOOK), "python -m tests.pages notebook.py"
+NOTEBOOKS = pytest.mark.parametrize("script", [NOTEBOOK, DECISION], ids=lambda path: path.stem)
 
 
-def shipped_decision() -> str:
-    return DECISION.with_suffix(".ipynb").read_text(encoding="utf-8")
-
-
-def test_the_notebook_from_a_request_to_a_decision_is_that_of_its_script() -> None:
-    there, made = (json.loads(text) for text in (shipped_decision(), as_notebook(DECISION)))
-    assert [one["source"] for one in there["cells"]] == [one["source"] for one in made["cells"]]
-    assert any("text/html" in one.get("data", {}) for cell in there["cells"] for one in cell.get("outputs", []))
+@NOTEBOOKS
+def test_notebooks_are_those_of_their_scripts_and_have_outputs(script: Path) -> None:
+    kept = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    made = json.loads(as_notebook(script))
+    sources = [[cell["source"] for cell in notebook["cells"]] for notebook in (kept, made)]
+    assert sources[0] == sources[1], f"python -m tests.pages {script.name}"
+    assert any("text/html" in output.get("data", {}) for cell in kept["cells"] for output in cell.get("outputs", []))
 
 
 @pytest.mark.thorough
-def test_the_notebook_from_a_request_to_a_decision_has_its_outputs() -> None:
-    """It runs, and shows what it did when it was shipped; pictures and tables may be laid out otherwise."""
-    there = json.loads(shipped_decision())
+@NOTEBOOKS
+def test_notebooks_show_what_they_print(script: Path) -> None:
+    """Texts are equal; pictures and tables may be laid out differently."""
+    kept = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
     with empty_directory():
-        again = json.loads(as_notebook(DECISION, outputs=True))
-    for kept, made in zip(there["cells"], again["cells"], strict=True):
-        assert kept["source"] == made["source"]
-        for one, other in zip(kept.get("outputs", []), made.get("outputs", []), strict=True):
-            text = [each.get("text") or each["data"]["text/plain"] for each in (one, other)]
-            assert text[0] == text[1], "python -m tests.pages decision.py"
+        made = json.loads(as_notebook(script, outputs=True))
+    for before, after in zip(kept["cells"], made["cells"], strict=True):
+        for old, new in zip(before.get("outputs", []), after.get("outputs", []), strict=True):
+            text = [output.get("text") or output["data"]["text/plain"] for output in (old, new)]
+            assert text[0] == text[1], f"python -m tests.pages {script.name}"
 
 
 def test_the_page_about_inventories_has_all_fields() -> None:

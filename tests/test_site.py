@@ -15,7 +15,7 @@ import pytest
 
 from tests.pages import PAGES, ROOT
 
-NEEDED = ("mkdocs", "material", "mkdocstrings", "latex2mathml", "nbclient", "ipykernel")
+NEEDED = ("mkdocs", "material", "mkdocstrings", "latex2mathml")
 LOADED = {"src", "srcset", "data", "poster", "xlink:href"}
 """Attributes that a browser loads what they name for; ``href`` too, but for links that somebody has to click."""
 
@@ -61,7 +61,7 @@ def is_there(target: str, page: Path) -> bool:
     not all(map(importlib.util.find_spec, NEEDED)), reason="the site needs pip install 'topodesign[docs]'"
 )
 def test_the_site_is_whole_and_asks_nobody_for_anything(tmp_path: Path) -> None:
-    """A page that is missing, a link that leads nowhere and a notebook that fails end the build, which is strict."""
+    """A page that is missing and a link that leads nowhere end the build, which is strict."""
     site = tmp_path / "site"
     offline = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
