@@ -77,7 +77,7 @@ def least(plan: Any) -> str:
         from topodesign.compiler.frontends.sums import Sums  # noqa: PLC0415
     except ImportError:
         return "0"
-    sums = Sums(layout(plan.movement, 1))
+    sums = Sums(layout(plan.rounds, 1))
     return str(Fraction(sums.least(), sums.shard * sums.nodes))
 
 

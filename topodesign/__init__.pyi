@@ -54,7 +54,7 @@ from topodesign.optima.purchase import upgrade as upgrade
 from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
-from topodesign.plans.orbit import OrbitRounds as OrbitRounds
+from topodesign.plans.flow import Flow as Flow
 from topodesign.plans.orbit_trees import OrbitTrees as OrbitTrees
 from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan

@@ -28,6 +28,7 @@ from topodesign.compiler.compilation import CompilationError, Compiled, compile_
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
@@ -157,7 +158,7 @@ def test_timed_sends_are_compiled_by_their_order(collective: str) -> None:
 def test_an_orbit_is_compiled_like_the_schedule_it_unfolds_to() -> None:
     topology = build("circulant(6,1,2)")
     orbit = spff_orbit(topology, "allreduce")
-    made = [compile_plan(Plan(topology, movement)) for movement in (orbit, orbit.unfold())]
+    made = [compile_plan(Plan(topology, movement)) for movement in (orbit, unfold(orbit))]
     assert made[0].checked().text == made[1].text
 
 

@@ -79,7 +79,7 @@ def test_every_unit_still_gets_everywhere(
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_no_order_has_more_joins(spec: str, collective: Collective) -> None:
     """Against all orders, receiver by receiver, by another way: every pair of ends, block after block."""
-    schedule = planned(spec, collective).movement
+    schedule = planned(spec, collective).rounds
     assert isinstance(schedule, Rounds)
     made, every = relaid(schedule)
     assert every

@@ -107,7 +107,7 @@ def test_the_loss_is_what_links_carry_more() -> None:
     plan = schedule("circulant(5,1,2)", "allgather")
     made = compile_plan(plan, size=[5 * 2**14])
     assert made.cut is not None
-    rounds: Any = plan.movement
+    rounds = plan.rounds
     units, cells = rounds.units, made.cut.chunks // 5
 
     def time(scale: int, whole: int) -> Fraction:

@@ -196,9 +196,8 @@ def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
     plan = schedule("circulant(5,1,2)", name)
-    assert isinstance(plan.movement, Rounds)
-    for row in range(len(plan.movement)):
-        kept = plan.movement.rows(np.arange(len(plan.movement)) != row)
+    for row in range(len(plan.rounds)):
+        kept = plan.rounds.rows(np.arange(len(plan.rounds)) != row)
         made = kind_of(Plan(plan.place, kept)).transfers()
         assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
 
@@ -221,8 +220,7 @@ def test_a_rank_waits_only_for_what_it_needs() -> None:
 
 def test_what_a_link_carries_in_a_step_is_one_message() -> None:
     plan = schedule("circulant(12,2,3)", "allreduce")
-    assert isinstance(plan.movement, Rounds)
-    sends = set(zip(*(getattr(plan.movement, name).tolist() for name in ("step", "src", "dst")), strict=True))
+    sends = set(zip(*(getattr(plan.rounds, name).tolist() for name in ("step", "src", "dst")), strict=True))
     assert sum(len(one.sends) for one in programs_of(kind_of(plan).transfers())) == len(sends)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign import Plan, Rounds, run_plan, save_plan, schedule
+from topodesign import Plan, run_plan, save_plan, schedule
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import COLLECTIVES
@@ -91,8 +91,7 @@ def test_fits_are_of_plans_with_one_latency_and_bandwidth(
 
 
 def damaged(plan: Plan) -> Plan:
-    assert isinstance(plan.movement, Rounds)
-    return replace(plan, movement=plan.movement.rows(np.arange(len(plan.movement)) > 0))
+    return replace(plan, movement=plan.rounds.rows(np.arange(len(plan.rounds)) > 0))
 
 
 def test_a_wrong_plan_is_refused_or_seen() -> None:

@@ -13,6 +13,7 @@ from topodesign import schedule
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.transfers import Transfers
@@ -60,7 +61,8 @@ def sent_in(found: Transfers) -> Sent:
 
 
 def unfolded(plan: Plan) -> Plan:
-    return replace(plan, movement=plan.movement.unfold())
+    moved = plan.movement
+    return replace(plan, movement=unfold(moved) if isinstance(moved, Flow) else moved.unfold())
 
 
 @pytest.mark.parametrize("name", [*PLANS, *MORE])

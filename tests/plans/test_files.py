@@ -30,7 +30,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import KINDS, kind_named
-from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figures
+from topodesign.plans.measure import cost_claim, cost_of, flow_claim, path_claim, tree_figures
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
@@ -64,7 +64,7 @@ def timed_plan(seed: int = 5, collective: str = "allreduce") -> Plan:
 def orbit_plan(collective: str = "allreduce") -> Plan:
     topology = build("circulant(12,2,3)")
     orbit = spff_orbit(topology, collective)
-    return Plan(topology, orbit, cost_claim(cost_of(topology, orbit.unfold())), generator={"method": "spff"})
+    return Plan(topology, orbit, flow_claim(orbit), generator={"method": "spff"})
 
 
 def orbit_trees_plan() -> Plan:
@@ -153,7 +153,7 @@ def test_every_collective_has_a_place_in_the_file(collective: Any, group: list[i
 
 def test_files_of_earlier_programs_are_read(tmp_path: Path) -> None:
     new, path = rounds_plan(), tmp_path / "old.npz"
-    save_schedule(path, new.movement, new.topology, generator={"method": "old"})  # type: ignore[arg-type]
+    save_schedule(path, new.rounds, new.topology, generator={"method": "old"})
     old = load_plan(path)
     assert (old.place, old.movement, old.claim) == (new.place, new.movement, {})
     trees = trees_plan("allgather")
@@ -191,18 +191,18 @@ def test_prices_are_saved(tmp_path: Path) -> None:
     [
         ({"format": "topodesign song"}, "does not say 'topodesign plan'"),
         ({"version": 4}, "use a newer program"),
-        ({"version": 3}, "unknown field 'movement'"),
+        ({"version": 2}, "unknown field 'flow'"),
         ({"version": True}, "'version'"),
         ({"kind": "song"}, "'kind'"),
-        ({"kind": "trees"}, "does not belong there"),
+        ({"kind": "trees"}, "'kind'"),
         ({"collective": "allreduce"}, "name, root and group"),
         ({"collective": {"name": "song"}}, "unknown collective"),
-        ({"collective": {"name": "allgather"}}, "does not fit"),
+        ({"collective": {"name": "allgather"}}, "'part'"),
         ({"claim": []}, "'claim'"),
         ({"claim": {"steps": 3}}, "'steps'"),
         ({"claim": {"steps": "1/0"}}, "'steps'"),
-        ({"movement": None}, "'movement'"),
-        ({"movement": {}}, "'units'"),
+        ({"flow": None}, "'flow'"),
+        ({"flow": {}}, "'left_out'"),
         ({"generator": 1}, "'generator'"),
         ({"notes": "x"}, "'notes'"),
         ({"spec": 1}, "'spec'"),

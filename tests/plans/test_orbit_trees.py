@@ -24,6 +24,7 @@ from topodesign.optima.forest import schedule as made
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.chunked import OwnLinks, PipelineSimulation
 from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
@@ -152,7 +153,7 @@ def test_the_form_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ScheduleError):
             replace(orbit, **wrong)
     with pytest.raises(InfeasibleError, match="no rounds"):
-        plan.moving(type(schedule("circulant(5,1)").movement))
+        plan.moving(Rounds)
     monkeypatch.setenv(VARIABLE, "30kB")
     with pytest.raises(TooLargeError, match=f"one by one, which have 1440 rows.*set {VARIABLE}"):
         orbit.unfold()

@@ -49,4 +49,4 @@ def test_the_spec_of_the_topology_is_taken_over() -> None:
     plan = Plan(topology, spff(topology))
     assert plan.spec == "circulant(12,2,3)"
     assert hash(plan) == hash(Plan(topology, spff(topology)))
-    assert np.array_equal(plan.movement.columns()["step"], spff(topology).step)
+    assert np.array_equal(plan.rounds.step, spff(topology).step)

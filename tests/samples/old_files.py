@@ -94,9 +94,8 @@ def save_trees(
 
 def load_schedule(path: str | Path) -> tuple[Topology, Rounds, Header]:
     plan = load_plan(path)
-    assert isinstance(plan.movement, Rounds)
     claim = Cost(int(plan.claim["steps"]), Fraction(plan.claim["bandwidth"])) if plan.claim else None
-    return plan.topology, plan.movement, Header(1, plan.spec, claim, plan.generator)
+    return plan.topology, plan.rounds, Header(1, plan.spec, claim, plan.generator)
 
 
 def load_trees(path: str | Path) -> tuple[Fabric, Trees, Any]:

@@ -46,5 +46,4 @@ class Scheduled:
 def scheduled(topology: Topology, collective: Collective | str, **options: Any) -> Scheduled:
     plan = schedule(topology, collective, **options)
     assert plan.place is topology
-    assert isinstance(plan.movement, Rounds)
-    return Scheduled(plan, plan.movement, cost_in(plan))
+    return Scheduled(plan, plan.rounds, cost_in(plan))

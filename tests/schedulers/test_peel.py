@@ -284,7 +284,7 @@ def test_unequal_links_carry_by_their_bandwidth() -> None:
         report = verify(slow)
         assert report.ok
         carried: Counter[tuple[int, int]] = Counter()
-        columns = slow.movement.columns()
+        columns = slow.rounds.columns()
         for u, v, lo, hi in zip(*(columns[name].tolist() for name in ("src", "dst", "lo", "hi")), strict=True):
             carried[u, v] += hi - lo
         assert carried[0, 1] * 50 < max(carried.values())

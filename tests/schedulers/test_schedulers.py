@@ -230,7 +230,7 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
 def test_what_moves_once_is_pruned_to_the_same_rows_the_long_way(
     method: str, collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lean = scheduling.schedule("torus(3,4)", collective, method=method).movement
+    lean = scheduling.schedule("torus(3,4)", collective, method=method).rounds
     assert isinstance(lean, Rounds)
     assert is_lean(lean)
     short = rounds_ops.prune(lean)

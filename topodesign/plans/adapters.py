@@ -55,14 +55,6 @@ def flow_of(plan: Plan) -> Flow:
     return found[0]
 
 
-def _of_rounds(plan: Plan, rounds: Any) -> Flow:
-    return flow_of_rounds(plan.place, rounds)
-
-
-def _of_orbit(plan: Plan, orbit: Any) -> Flow:
-    return replace(flow_of_rounds(plan.place, orbit.own), fold=orbit.symmetry)
-
-
 def flow_of_trees(place: Topology | Fabric, trees: Trees, fold: Any = None) -> Flow:
     """Return trees as a flow in chunks: every tree is a piece, and its edges are the sends of it.
 
@@ -274,8 +266,6 @@ def _of_together(plan: Plan, both: Any) -> tuple[Flow, ...]:
 
 _ADAPTERS: MappingProxyType[str, Callable[[Plan, Any], Flow | tuple[Flow, ...]]] = MappingProxyType(
     {
-        "rounds": _of_rounds,
-        "orbitrounds": _of_orbit,
         "trees": _of_trees,
         "orbittrees": _of_orbit_trees,
         "paths": _of_paths,

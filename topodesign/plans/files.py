@@ -305,7 +305,10 @@ def _read_flow(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
         raise FileFormatError("'flow' in header.json must be an object")
     check_members(archive, column_names(header))
     place, collective, rest = _read_place(archive, fields)
-    return Plan(place, read_flow(archive, header, place, collective), *rest)
+    flow = read_flow(archive, header, place, collective)
+    if fields.get("kind") != flow.kind:
+        raise FileFormatError(f"'kind' in header.json must be {flow.kind!r}, as the flow is")
+    return Plan(place, flow, *rest)
 
 
 _Rest: TypeAlias = tuple[dict[str, Fraction], str | None, dict[str, Any], tuple[str, ...]]
@@ -337,7 +340,7 @@ def _rounds(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     collective = as_collective(fields.get("collective", ""))
     rows = read_integer(fields, "rows", 0, MAX_ROWS)
     columns: dict[str, Any] = {
-        name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype in Rounds.TABLES["rows"]
+        name: read_column(archive, _CALLED.get(name, name), rows, dtype) for name, _, dtype, _ in Rounds.TABLES["rows"]
     }
     header = {name: field.read(fields, name) for name, field in Rounds.FIELDS.items()}
     rounds = Rounds(collective=collective, nodes=topology.nodes, **header, **columns)

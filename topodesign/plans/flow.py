@@ -275,6 +275,21 @@ class Flow(Moving):
             self.routes.check(nodes, len(self.piece))
         if self.circuits is not None:
             self.circuits.check(nodes, self.steps)
+        if self.fold is not None:
+            self._check_fold(self.fold)
+
+    def _check_fold(self, fold: Symmetry) -> None:
+        """Raise ScheduleError unless the group can take the blocks of the representatives to all others."""
+        one = self.collective
+        if fold.nodes != self.nodes:
+            raise ScheduleError(f"generators must be of {self.nodes} nodes, not of {fold.nodes}")
+        if one.group is not None or one.rooted or one.several:
+            raise ScheduleError(f"flows are folded of all nodes, none of which stands out, not of {one!r}")
+        chosen = np.array(fold.representatives, dtype=np.int64)
+        if not np.array_equal(fold.represented_by[chosen], chosen):
+            raise ScheduleError("the representatives must be nodes of different orbits")
+        if not np.all(np.isin(one.owners(self.block, self.nodes), chosen)):
+            raise ScheduleError("only what moves of the representatives has rows of its own")
 
     def __repr__(self) -> str:
         return f"<Flow {self.collective} in {self.model}, {len(self.block)} pieces, {len(self.piece)} sends>"
@@ -294,12 +309,16 @@ class Flow(Moving):
     def kind(self) -> str:  # type: ignore[override]  # of other movements all values have the same
         """What plans in this form are called."""
         if self.model == "steps":
-            return "phases" if self.circuits is not None else "routed" if self.routes is not None else "rounds"
+            if self.circuits is not None:
+                return "phases"
+            return "routed" if self.routes is not None else "rounds" if self.fold is None else "orbitrounds"
         return "timed" if self.model == "clock" else "trees"
 
     def fits(self, topology: Topology) -> bool:
-        """Return whether it is for these very links."""
-        return self.topology == topology and (self.circuits is None or self.circuits.union(topology.nodes) == topology)
+        """Return whether it is for as many nodes, or for these very links if it says which there are."""
+        if self.nodes != topology.nodes:
+            return False
+        return self.circuits is None or self.circuits.union(topology.nodes) == topology
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its pieces and sends by name."""
@@ -308,8 +327,9 @@ class Flow(Moving):
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of its sends, with what each carries: of steps the step in place of two instants."""
         times = {"step": self.end} if self.model == "steps" else {"start": self.start, "end": self.end}
-        ends = {"src": self.src, "dst": self.dst, "part": self.part}
-        return times | ends | {name: getattr(self, name)[self.piece] for name in PIECES}
+        ends = {"src": self.src, "dst": self.dst}
+        what = {name: self.of_sends(getattr(self, name)) for name in PIECES}
+        return times | ends | what | ({"part": self.part} if self.model == "clock" else {})
 
     @property
     def switching(self) -> Circuits:
@@ -322,6 +342,22 @@ class Flow(Moving):
     def nodes(self) -> int:
         """Number of vertices, switches included."""
         return self.topology.nodes
+
+    @property
+    def sends(self) -> int:
+        """Number of sends, those too that a symmetry stands for."""
+        if self.fold is None:
+            return len(self)
+        known = self.fold.represented_by
+        owner = self.collective.owners(self.block, self.nodes)[self.piece]
+        return sum(np.bincount(owner, minlength=self.nodes)[known[known >= 0]].tolist())
+
+    def of_sends(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of pieces by send."""
+        pieces, sends = len(self.block), len(self)
+        if pieces == sends and np.array_equal(self.piece, np.arange(sends, dtype=self.piece.dtype)):
+            return column
+        return column[self.piece]
 
     @property
     def reduce_steps(self) -> int:
@@ -413,8 +449,15 @@ def _equal(one: object, other: object) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, Symmetry) and isinstance(other, Symmetry):
-        return one.representatives == other.representatives and np.array_equal(one.generators, other.generators)
+        return same_fold(one, other)
     return one == other
+
+
+def same_fold(one: Symmetry | None, other: Symmetry | None) -> bool:
+    """Return whether two symmetries have the same permutations and representatives."""
+    if one is None or other is None or one is other:
+        return one is other
+    return one.representatives == other.representatives and np.array_equal(one.generators, other.generators)
 
 
 def fastest_link(flow: Flow) -> Fraction:

@@ -9,17 +9,21 @@ A flow is an object with these fields, and a column is ``NAME.npy``:
     its start (``end``), and is of movement 0 (``part``).
 ``routes``
     Null, or an object of ``routes`` and ``hops``, how many.
+``fold``
+    Null, or an object of ``generators``, how many, and ``representatives``, a list of nodes.
 ``circuits``
     Null, or an object of ``ports``, ``delay`` ("p/q", seconds), ``moving``, ``duplex``, ``phases`` and ``circuits``.
 
 Columns: of every piece ``block lo hi``, of every send ``piece src dst start end part``; of routes ``route_send
-route_weight hop_start hop``; of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst dst_port``.
+route_weight hop_start hop``; of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst dst_port``;
+of a fold ``generators``, permutations of the nodes, one after another.
 :mod:`topodesign.plans.flow` says what they mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 from zipfile import ZipFile
 
@@ -29,12 +33,21 @@ from numpy.typing import NDArray
 from topodesign.base.errors import FileFormatError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.archive import MAX_INTEGER, MAX_ROWS, read_column, read_flag, read_fraction, read_integer
+from topodesign.plans.archive import (
+    MAX_INTEGER,
+    MAX_ROWS,
+    read_column,
+    read_flag,
+    read_fraction,
+    read_integer,
+    read_integers,
+)
 from topodesign.plans.flow import MAX_PORTS, PIECES, SENDS, Circuits, Flow, Routes
 from topodesign.plans.movement import MAX_STEPS
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
-_FIELDS = ("model", "units", "steps", "pieces", "sends", "left_out", "routes", "circuits")
+_FIELDS = ("model", "units", "steps", "pieces", "sends", "left_out", "routes", "circuits", "fold")
 _ROUTES = {"route_send": "send", "route_weight": "weight", "hop_start": "hop_start", "hop": "hop"}
 _CIRCUITS = {
     "begin": "begin",
@@ -44,7 +57,11 @@ _CIRCUITS = {
     "circuit_dst": "dst",
     "dst_port": "dst_port",
 }
-_HOW = {"routes": ("routes", "hops"), "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits")}
+_HOW = {
+    "routes": ("routes", "hops"),
+    "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits"),
+    "fold": ("generators", "representatives"),
+}
 _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
     "src": np.int32,
     "dst": np.int32,
@@ -69,6 +86,7 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "left_out": left_out,
         "routes": None,
         "circuits": None,
+        "fold": None,
     }
     if routes is not None:
         header["routes"] = {"routes": len(routes.send), "hops": len(routes.hop)}
@@ -84,6 +102,9 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         )
         header["circuits"] = dict(zip(_HOW["circuits"], how, strict=True))
         columns |= {name: getattr(circuits, own) for name, own in _CIRCUITS.items()}
+    if flow.fold is not None:
+        header["fold"] = {"generators": len(flow.fold.generators), "representatives": list(flow.fold.representatives)}
+        columns["generators"] = flow.fold.generators.ravel()
     return header, columns
 
 
@@ -95,7 +116,7 @@ def column_names(header: Mapping[str, Any]) -> list[str]:
     names = [name for name in (*PIECES, *SENDS) if name not in left_out]
     for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
         names += more if header.get(name) is not None else ()
-    return names
+    return names + (["generators"] if header.get("fold") is not None else [])
 
 
 def read_flow(archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective) -> Flow:
@@ -129,6 +150,12 @@ def read_flow(archive: ZipFile, header: Mapping[str, Any], place: Topology | Fab
         delay = read_fraction(asked, "delay", positive=False)
         flags = read_flag(asked, "moving"), read_flag(asked, "duplex")
         more["circuits"] = Circuits(read_integer(asked, "ports", 1, MAX_PORTS), delay, *flags, **read)
+    if header.get("fold") is not None:
+        asked, nodes = _object(header, "fold"), place.topology.nodes if isinstance(place, Fabric) else place.nodes
+        count = read_integer(asked, "generators", 0, MAX_ROWS // nodes)
+        generators = read_column(archive, "generators", count * nodes, np.int32).reshape(count, nodes)
+        chosen = read_integers(asked.get("representatives"), "representatives")
+        more["fold"] = Symmetry(nodes, chosen, partial(tuple, generators))
     units, steps = read_integer(header, "units", 1, MAX_INTEGER), read_integer(header, "steps", 0, MAX_STEPS)
     return Flow(collective, place, "steps", units, **columns, steps=steps, **more)
 

@@ -12,9 +12,10 @@ from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import PIECES, SENDS, Circuits, Flow, Routes
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import blocks_named, check_units, renamed
+from topodesign.plans.flow import PIECES, SENDS, Circuits, Flow, Routes, same_fold
+from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, check_units, find_links, renamed
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -28,14 +29,63 @@ def flow_of_rounds(place: Topology | Fabric, rounds: Rounds, **more: Any) -> Flo
 
 
 def rounds_of_flow(flow: Flow) -> Rounds:
-    """Return what a flow in steps sends from node to node, without its routes and circuits."""
+    """Return what a flow in steps sends from node to node, without its routes and circuits; a folded one unfolded."""
     if flow.model != "steps":
         raise InfeasibleError(f"a plan in {flow.kind} has no rounds")
-    ends = (flow.end, flow.src, flow.dst, flow.block[flow.piece])
-    step, src, dst, block = (sealed(column.astype(np.int32)) for column in ends)
-    lo, hi = (sealed(column[flow.piece].astype(np.int64)) for column in (flow.lo, flow.hi))
+    if flow.fold is not None:
+        return _all_images(flow, flow.fold)
+    return _own_rounds(flow)
+
+
+def _own_rounds(flow: Flow) -> Rounds:
+    ends = (flow.end, flow.src, flow.dst, flow.of_sends(flow.block))
+    step, src, dst, block = (sealed(column.astype(np.int32, copy=False)) for column in ends)
+    lo, hi = (sealed(flow.of_sends(column).astype(np.int64, copy=False)) for column in (flow.lo, flow.hi))
     head = flow.collective, flow.nodes, flow.units, flow.steps, flow.reduce_steps
     return Rounds(*head, step, src, dst, block, lo, hi)
+
+
+def unfold(flow: Flow) -> Flow:
+    """Return what a flow in steps stands for, in canonical form: all images of its rows."""
+    return flow if flow.fold is None else flow_of_rounds(flow.place, rounds_of_flow(flow))
+
+
+def _all_images(flow: Flow, fold: Symmetry) -> Rounds:
+    """Return the rounds of all blocks.
+
+    What moves of node v is that of its representative with every node x called p(x), where p is the permutation that
+    takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
+    composed along a breadth-first tree in the order of the generators and, after them, their inverses. Whatever the
+    group, this makes one plan; where no permutation but the identity leaves a node where it is, p is unique.
+    """
+    own, total = _own_rounds(flow), flow.sends
+    check_rows(total)
+    columns = {name: np.empty(total, dtype=getattr(own, name).dtype) for name in COLUMNS}
+    owner, at = flow.collective.owners(own.block, flow.nodes), 0
+    for representative in fold.representatives:
+        rows = own.rows(owner == representative)
+        for _, names in fold.transversals(representative):
+            part = slice(at, at + len(rows))
+            columns["src"][part], columns["dst"][part] = names[rows.src], names[rows.dst]
+            columns["block"][part] = blocks_named(flow.collective, rows.block, names)
+            for name in ("step", "lo", "hi"):
+                columns[name][part] = getattr(rows, name)
+            at += len(rows)
+    return canonical(own.having(**columns))
+
+
+def gather(flow: Flow) -> Rounds:
+    """Return the rows of a folded flow with each link replaced by the first of its orbit; of a symmetry that is free.
+
+    There one permutation of the group takes a row to each link of the orbit. So every link of an orbit carries of the
+    whole schedule what the first carries of these rows.
+    """
+    own, fold, topology = _own_rounds(flow), flow.fold, flow.topology
+    if fold is None:
+        return own
+    fold.check(topology)
+    link = fold.link_orbits(topology)[find_links(topology, own)]
+    return own.having(src=topology.src[link].astype(np.int32), dst=topology.dst[link].astype(np.int32))
 
 
 def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
@@ -118,13 +168,11 @@ def concatenate(first: Flow, second: Flow) -> Flow:
             "an allreduce is made of a reduce-scatter and an allgather, "
             f"not of {first.collective} and {second.collective}"
         )
-    alike = (first.topology, first.model, first.routes is None) == (
-        second.topology,
-        second.model,
-        second.routes is None,
-    )
-    if not alike or first.circuits is not None or first.fold is not second.fold:
+    alike = (first.topology, first.kind) == (second.topology, second.kind)
+    if not alike or first.circuits is not None:
         raise ScheduleError("only flows over the same links, in one timing model, are put after one another")
+    if not same_fold(first.fold, second.fold):
+        raise InfeasibleError("plans of different symmetries are not put after one another")
     units = math.lcm(first.units, second.units)
     check_units(units)
     pieces = {name: np.concatenate((getattr(first, name), getattr(second, name))) for name in PIECES}
@@ -151,6 +199,8 @@ def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
     """Return a flow with node v called ``order[v]``, on the place whose nodes are called so."""
     if not np.array_equal(np.sort(order), np.arange(flow.nodes)):
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {flow.nodes - 1}")
+    if flow.fold is not None:
+        raise InfeasibleError(f"a plan in {flow.kind} has no image under {len(order)} names")
     routes, circuits = flow.routes, flow.circuits
     return replace(
         flow,

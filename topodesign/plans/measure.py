@@ -13,6 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import gather, rounds_of_flow
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
@@ -101,8 +102,11 @@ def step_costs(flow: Flow) -> StepCosts:
 
 
 def flow_claim(flow: Flow) -> dict[str, Fraction]:
-    """Return the claim of a flow in steps."""
-    return step_costs(flow).claim(flow)
+    """Return the claim of a flow in steps; of a folded one without its images, where the symmetry is free."""
+    if flow.routes is not None or flow.circuits is not None:
+        return step_costs(flow).claim(flow)
+    free = flow.fold is not None and flow.fold.is_free
+    return cost_claim(cost_of(flow.topology, gather(flow) if free else rounds_of_flow(flow)))
 
 
 def cost_claim(cost: Cost) -> dict[str, Fraction]:

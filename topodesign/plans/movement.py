@@ -34,6 +34,7 @@ class Column(NamedTuple):
     name: str
     meaning: str
     dtype: type[np.signedinteger[Any]] = np.int64
+    per_node: bool = False  # whether each row has a number for every node, row after row
 
 
 class Field(NamedTuple):
@@ -69,8 +70,10 @@ def read_tables(
     """Return what a file says of a movement: fields of the header, and columns, as long as the header says."""
     values = {name: field.read(header, name) for name, field in fields.items()}
     for count, table in tables.items():
-        rows = len(topology.src) if count == LINKS else read_integer(header, count, 0, MAX_ROWS)
-        values |= {name: read_column(archive, name, rows, dtype) for name, _, dtype in table}
+        for name, _, dtype, per_node in table:
+            each = topology.nodes if per_node else 1
+            rows = len(topology.src) if count == LINKS else read_integer(header, count, 0, MAX_ROWS // each)
+            values[name] = read_column(archive, name, rows * each, dtype)
     return values
 
 
@@ -147,7 +150,7 @@ class Movement(ABC):
             raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
         for table in self.TABLES.values():
             shape = (np.size(getattr(self, table[0].name)),)
-            for name, _, dtype in table:
+            for name, _, dtype, _ in table:
                 column = getattr(self, name)
                 if not isinstance(column, np.ndarray) or column.dtype != dtype or column.shape != shape:
                     raise ScheduleError(f"column {name!r} must be an {np.dtype(dtype)} array of shape {shape}")

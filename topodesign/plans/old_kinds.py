@@ -1,8 +1,9 @@
-"""Readers of files with kinds of movement that are flows now: routed rounds, and phases of circuits."""
+"""Readers of files with kinds of movement that are flows now: rounds, orbits, routed rounds and phases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -18,6 +19,7 @@ from topodesign.plans.flow import MAX_PORTS, Circuits, Flow, Routes
 from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.movement import FLAG, Column, Field, Fields, Tables, check_cuts, integer, read_tables
 from topodesign.plans.rounds import Rounds
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
 Make = Callable[[Collective, Topology | Fabric, Mapping[str, Any]], Flow]
@@ -78,8 +80,32 @@ def _phases(collective: Collective, place: Topology | Fabric, values: Mapping[st
     return flow_of_rounds(place, _rounds(collective, nodes, values), circuits=circuits)
 
 
+def _plain(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return rounds."""
+    nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
+    return flow_of_rounds(place, _rounds(collective, nodes, values))
+
+
+def _orbits(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return rounds of the blocks of one node of every orbit."""
+    nodes = place.topology.nodes if isinstance(place, Fabric) else place.nodes
+    generators = values["generators"].reshape(-1, nodes)
+    fold = Symmetry(nodes, tuple(values["representatives"].tolist()), partial(tuple, generators))
+    return flow_of_rounds(place, _rounds(collective, nodes, values), fold=fold)
+
+
 OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
     {
+        "rounds": OldKind(Rounds.FIELDS, Rounds.TABLES, _plain),
+        "orbitrounds": OldKind(
+            Rounds.FIELDS,
+            {
+                **Rounds.TABLES,
+                "generators": (Column("generators", "images of the nodes, generator after generator", np.int32, True),),
+                "representatives": (Column("representatives", "one node of every orbit that moves something"),),
+            },
+            _orbits,
+        ),
         "routed": OldKind(
             Rounds.FIELDS,
             {

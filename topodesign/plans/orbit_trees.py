@@ -2,53 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import repeat
 from operator import itemgetter
-from typing import ClassVar
+from typing import Any, ClassVar, Self
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.plans.orbit import Folded
+from topodesign.collectives import Collective
+from topodesign.plans.movement import Column, Movement, read_tables
 from topodesign.plans.trees import Trees, too_many_rows
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OrbitTrees(Folded[Trees]):
+class OrbitTrees(Movement):
     """The trees of the representatives, and the generators of a group that takes them to those of all other roots.
 
-    They are of all nodes, each root with trees of its own, and of no switch that adds or copies.
+    They are of all nodes, each root with trees of its own, and of no switch that adds or copies. Trees of node v are
+    those of its representative with every node x called p(x), where p is the permutation that takes the representative
+    to v, see :meth:`~topodesign.topology.symmetry.Symmetry.transversals`.
     """
 
     kind: ClassVar = "orbittrees"
-    whole_kind: ClassVar = Trees
-    TABLES: ClassVar = Trees.TABLES | Folded.GENERATED
+    TABLES: ClassVar = {
+        **Trees.TABLES,
+        "generators": (Column("generators", "images of the nodes, generator after generator", np.int32, True),),
+        "representatives": (Column("representatives", "a root of every orbit"),),
+    }
+
+    generators: NDArray[np.int32]  # permutations of the nodes, of shape ``(g, nodes)``
+    representatives: tuple[int, ...]  # a root of every orbit, its smallest or another
+    own: Trees  # the trees of these, with the header of the whole
 
     def __post_init__(self) -> None:
+        shape = np.shape(self.generators)
+        if getattr(self.generators, "dtype", None) != np.int32 or len(shape) != 2:
+            raise ScheduleError("generators must be an int32 array with a row for each")
+        object.__setattr__(self, "generators", owned(self.generators))
         if self.collective.group is not None or self.collective.several or self.collective.rooted:
             raise ScheduleError(f"trees are folded of all nodes with a root each, not of {self.collective!r}")
         if self.own.topology.nodes != self.nodes:
             raise ScheduleError(f"generators must be of {self.own.topology.nodes} nodes, not of {self.nodes}")
         if len(self.own.relays):
             raise ScheduleError("trees through switches that add or copy are not folded")
-        super().__post_init__()
+        chosen = np.array(self.representatives, dtype=np.int64)
+        if not np.array_equal(self.symmetry.represented_by[chosen], chosen):
+            raise ScheduleError("the representatives must be nodes of different orbits")
+        if not np.all(np.isin(self.own.root, chosen)):
+            raise ScheduleError("only trees of the representatives have rows of their own")
+
+    @property
+    def collective(self) -> Collective:
+        """What it is for."""
+        return self.own.collective
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N, switches included."""
+        return int(self.generators.shape[1])
+
+    @cached_property
+    def sends(self) -> int:
+        """Number of trees of the whole plan."""
+        known = self.symmetry.represented_by
+        return sum(np.bincount(self.own.root, minlength=self.nodes)[known[known >= 0]].tolist())
+
+    @property
+    def folded(self) -> Self:
+        """Itself."""
+        return self
+
+    @cached_property
+    def symmetry(self) -> Symmetry:
+        """The group that the generators make, and the representatives."""
+        return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
+
+    def alike(self, other: OrbitTrees) -> bool:
+        """Whether another plan is folded by the same permutations and representatives."""
+        return self.representatives == other.representatives and np.array_equal(self.generators, other.generators)
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes, or these very links."""
+        return self.nodes == topology.nodes and self.own.fits(topology)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: of its own rows, and the generators one after the other."""
+        chosen = np.array(self.representatives, dtype=np.int64)
+        return {**self.own.columns(), "generators": self.generators.ravel(), "representatives": chosen}
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of its own rows."""
+        return self.own.table()
+
+    def header(self) -> dict[str, Any]:
+        """Return that of its own rows, and how many generators and representatives there are."""
+        counts = {"generators": len(self.generators), "representatives": len(self.representatives)}
+        return {**self.own.header(), **counts}
+
+    @classmethod
+    def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:
+        """Return that of a file; its form is checked."""
+        own = {name: cls.TABLES[name] for name in ("generators", "representatives")}
+        made = read_tables(archive, header, topology, {}, own)
+        generators = made["generators"].reshape(-1, topology.nodes)
+        chosen = tuple(made["representatives"].tolist())
+        return cls(generators, chosen, Trees.read(archive, header, topology, collective))
 
     @classmethod
     def of(cls, generators: NDArray[np.int32], own: Trees) -> OrbitTrees:
         """Return trees whose roots are the first nodes of their orbits, folded by a group that these make."""
         whole = Symmetry(generators.shape[1], (), partial(tuple, generators))
         return cls(generators, tuple(np.unique(whole.orbit_of).tolist()), own)
-
-    @property
-    def owner(self) -> IntArray:
-        """The root of every tree."""
-        return self.own.root
 
     @property
     def topology(self) -> Topology:

@@ -13,7 +13,9 @@ from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow
 from topodesign.plans.movement import Movement
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
 Moved = TypeVar("Moved", bound=Movement)
@@ -27,7 +29,8 @@ class Plan(Result):
     """
 
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
-    movement: Movement  # what moves when: rounds, pipelined trees, timed sends or another kind
+    # what moves when: a flow, pipelined trees, timed sends or another kind. Rounds are taken for the flow that they say
+    movement: Movement
     # what it is said to cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
     # timed sends ``time`` in seconds
@@ -38,6 +41,8 @@ class Plan(Result):
 
     def __post_init__(self) -> None:
         """Check that what moves fits the place, and take its spec over if nothing else is said."""
+        if isinstance(self.movement, Rounds) and self.movement.fits(self.topology):
+            object.__setattr__(self, "movement", flow_of_rounds(self.place, self.movement))
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if self.collective.several and self.kind != "together":
@@ -78,6 +83,11 @@ class Plan(Result):
         if not isinstance(self.movement, Flow):
             raise InfeasibleError(f"a plan in {self.kind} is not kept as a flow")
         return self.movement
+
+    @property
+    def rounds(self) -> Rounds:
+        """A table of what it sends in steps, unfolded; raises InfeasibleError for what has no steps."""
+        return rounds_of_flow(self.flow)
 
     def moving(self, kind: type[Moved]) -> Moved:
         """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""

@@ -268,7 +268,7 @@ class Together(Movement):
         columns = {
             name: np.split(read_column(archive, name, sum(counts[table]), dtype), np.cumsum(counts[table])[:-1])
             for table, own in Timed.TABLES.items()
-            for name, _, dtype in own
+            for name, _, dtype, _ in own
         }
         made = [
             Timed(

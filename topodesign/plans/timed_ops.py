@@ -167,7 +167,7 @@ def timed_sends(
     """
     own = (column for column in Timed.TABLES["rows"] if column.name != "part")
     rows: dict[str, Any] = {
-        name: sealed(values.astype(dtype, copy=False)) for (name, _, dtype), values in zip(own, columns, strict=True)
+        name: sealed(values.astype(dtype, copy=False)) for (name, _, dtype, _), values in zip(own, columns, strict=True)
     }
     rows["part"] = sealed(np.zeros(len(columns[0]), dtype=np.int32) if part is None else part)
     rows |= {"latency": sealed(times.latency), "per_unit": sealed(times.per_unit)}

@@ -12,10 +12,8 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
-from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import Report
@@ -121,12 +119,11 @@ class InRounds(InSteps):
         nodes = len(plan.collective.members(plan.topology.nodes))
         groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
         head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
-        moved = cast("Rounds | OrbitRounds", plan.movement)
+        moved = plan.flow
         sends = f"{moved.sends} sends"
-        if moved.folded is not None:
-            sends += (
-                f", kept as {len(moved)}, those of the blocks of {counted(len(moved.folded.representatives), 'node')}"
-            )
+        if moved.fold is not None:
+            owners = counted(len(moved.fold.representatives), "node")
+            sends += f", kept as {len(moved)}, those of the blocks of {owners}"
         size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]

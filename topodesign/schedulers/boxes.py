@@ -142,9 +142,9 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
             except (InfeasibleError, ParameterError):
                 continue
             cost = plan.claim["steps"], plan.claim["bandwidth"]
-            if cost not in costs and isinstance(plan.movement, Rounds):
+            if cost not in costs and plan.kind == "rounds":
                 costs.add(cost)
-                found.append((_lifted(plan.movement, one), one))
+                found.append((_lifted(plan.rounds, one), one))
     return found
 
 

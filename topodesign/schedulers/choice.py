@@ -409,9 +409,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
 
 def _best_rounds(plans: list[Plan]) -> Rounds | None:
     """Return the rounds with the fewest steps, and then the least bandwidth."""
-    moved = [one.movement.unfold() for one in plans]
-    those = [(plan, rounds) for plan, rounds in zip(plans, moved, strict=True) if isinstance(rounds, Rounds)]
-    if len(those) < len(plans):
+    if not all(one.kind in _STEPS for one in plans):
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")
-    ranked = sorted(those, key=lambda one: (cost_in(one[0]).steps, cost_in(one[0]).bandwidth))
-    return ranked[0][1] if ranked else None
+    ranked = sorted(plans, key=lambda one: (cost_in(one).steps, cost_in(one).bandwidth))
+    return ranked[0].rounds if ranked else None

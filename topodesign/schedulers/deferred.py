@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from topodesign.base.errors import ParameterError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.orbit import OrbitRounds, brought_back, reverse_orbit
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow
+from topodesign.plans.flow_ops import reverse as reverse_flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
@@ -18,6 +20,7 @@ from topodesign.pricing.deferral import Deferral, why_not
 from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
 from topodesign.schedulers.method import Method, Progress, Request, cost_in, planned
 from topodesign.schedulers.spff import spff
+from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import Topology
 
 _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried without being named
@@ -30,20 +33,18 @@ def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress
     check_rows(topology.nodes * (topology.nodes - 1))
     found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
-        return _orbit(topology, found).unfold()
+        return rounds_of_flow(_orbit(topology, found))
     moves = found.moves
     return canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [moves[1:]]))
 
 
-def deferred_orbit(
-    topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None
-) -> OrbitRounds:
+def deferred_orbit(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
     """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
 
     Parameters and errors are those of :func:`deferred`.
     """
     if _backwards(collective):
-        return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
+        return reverse_flow(deferred_orbit(topology.transpose(), progress=progress), topology)
     found = best_deferral(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
@@ -57,16 +58,17 @@ def _backwards(collective: Collective) -> bool:
     return collective.reduces
 
 
-def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
+def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> Flow:
     """Return the rows of the representatives' shards: what their receivers get, moved to where their shards are."""
     symmetry = topology.symmetry
     if symmetry is None:
         raise TopologyError("there are no images without a symmetry")
     moves = found.moves
-    block, sender, receiver = brought_back(symmetry, moves.shard, moves.sender, moves.receiver)
+    block, sender, receiver = map_to_representatives(symmetry, moves.shard, moves.sender, moves.receiver)
     table = (moves.step, sender, receiver, block, moves.start, moves.stop)
     rounds = canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [table]))
-    return OrbitRounds(symmetry.generators, tuple(found.receivers.tolist()), rounds)
+    fold = replace(symmetry, representatives=tuple(found.receivers.tolist()))
+    return flow_of_rounds(topology, rounds, fold=fold)
 
 
 def _make(request: Request) -> list[Plan]:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, check_units, rescale
@@ -83,7 +84,7 @@ def _make(request: Request) -> list[Plan]:
     return [plan] if request.steps in {None, cost_in(plan).steps} else []
 
 
-def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> OrbitRounds | None:
+def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> Flow | None:
     """Return node 0's part of a plan of many sends; None if they are few, or the other nodes are not alike."""
     symmetry = topology.symmetry
     most = topology.nodes**2 * len(factors) * sum(factor.nodes for factor in factors)
@@ -91,7 +92,8 @@ def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None)
         return None
     rounds = by_dimensions(factors, chunks=chunks, folded=True)
     whole = len(rounds) * topology.nodes
-    return OrbitRounds(symmetry.generators, (0,), rounds) if folds(topology, whole) else None
+    fold = replace(symmetry, representatives=(0,))
+    return flow_of_rounds(topology, rounds, fold=fold) if folds(topology, whole) else None
 
 
 def bounded(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:

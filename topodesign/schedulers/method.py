@@ -22,9 +22,8 @@ from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset
 from topodesign.fabrics.unwinding import unwind
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import tree_figures
-from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.flow import Flow
+from topodesign.plans.measure import flow_claim, tree_figures
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -343,10 +342,10 @@ def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
     return halves or collective.like(*known)
 
 
-def planned(topology: Topology, movement: Rounds | OrbitRounds, method: str, **more: Any) -> Plan:
+def planned(topology: Topology, movement: Rounds | Flow, method: str, **more: Any) -> Plan:
     """Return the plan of rounds with what they cost, and what more there is to say of how it was made."""
     plan = Plan(topology, movement, {}, generator={"method": method, **more})
-    return replace(plan, claim=kind_of(plan).measures())
+    return replace(plan, claim=flow_claim(plan.flow))
 
 
 def folds(topology: Topology, sends: int) -> bool:

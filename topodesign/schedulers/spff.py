@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
-from topodesign.plans.orbit import OrbitRounds, brought_back, reverse_orbit
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, flow_of_rounds
+from topodesign.plans.flow_ops import reverse as reverse_flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
 from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import layer_loads, price, sources_of
 from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.schedulers.method import Method, Progress, Request, cost_in, folds, planned
 from topodesign.topology.link_table import LinkTable
+from topodesign.topology.symmetry import map_to_representatives
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_CHUNKS = 2**31  # largest limit on chunks
@@ -79,9 +82,7 @@ def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list
     return units, [load * units for load in loads]
 
 
-def spff_orbit(
-    topology: Topology, collective: Collective | str = REDUCE_SCATTER, *, chunks: int | None = None
-) -> OrbitRounds:
+def spff_orbit(topology: Topology, collective: Collective | str = REDUCE_SCATTER, *, chunks: int | None = None) -> Flow:
     """Return an optimal SPFF schedule of a symmetric topology that is the image of that of a few nodes.
 
     The symmetry is one of which no permutation but the identity leaves a node where it is, such as that of a Cayley
@@ -91,9 +92,9 @@ def spff_orbit(
     collective = as_collective(collective)
     if collective == ALLREDUCE:
         first, second = (spff_orbit(topology, part, chunks=chunks) for part in ALLREDUCE.parts)
-        return OrbitRounds(first.generators, first.representatives, allreduce(first.own, second.own))
+        return concatenate(first, second)
     if collective == ALLGATHER:
-        return reverse_orbit(spff_orbit(topology.transpose(), chunks=chunks))
+        return reverse_flow(spff_orbit(topology.transpose(), chunks=chunks), topology)
     if collective != REDUCE_SCATTER:
         raise ParameterError(f"an SPFF schedule is a reduce-scatter, an allgather or an allreduce, not {collective}")
     symmetry = topology.symmetry
@@ -103,8 +104,9 @@ def spff_orbit(
     roots = np.unique(symmetry.represented_by)
     rows = _split(topology, roots, units, limits)
     # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
-    rows[:, 3], rows[:, 1], rows[:, 2] = brought_back(symmetry, rows[:, 3], rows[:, 1], rows[:, 2])
-    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(limits)))
+    rows[:, 3], rows[:, 1], rows[:, 2] = map_to_representatives(symmetry, rows[:, 3], rows[:, 1], rows[:, 2])
+    fold = replace(symmetry, representatives=tuple(roots.tolist()))
+    return flow_of_rounds(topology, _schedule(topology, rows, units, len(limits)), fold=fold)
 
 
 def check_chunks(chunks: int | None) -> None:
@@ -317,7 +319,7 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
 def _make(request: Request) -> list[Plan]:
     """Return the plan with the best split, for unequal links if there is a table of them."""
     topology, collective, chunks = request.topology, request.collective, request.chunks
-    schedule: Rounds | OrbitRounds
+    schedule: Rounds | Flow
     if request.unequal is not None:
         name = "spff for unequal links"
         schedule, exact = unequal_spff(topology, request.unequal, request.size, collective, chunks)

@@ -11,7 +11,6 @@ from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn
@@ -74,7 +73,7 @@ def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
     asked = request.but(chunks=None, seed=None, tries=None, jobs=None, time_limit=None, link_table=None, progress=None)
     asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None, auto_chunks=False)
     try:
-        rounds = make_plan(asked, "ring", SCHEDULERS).moving(Rounds)
+        rounds = make_plan(asked, "ring", SCHEDULERS).rounds
         if units % rounds.units:
             return None
         return request.timed(rescale(rounds, units))

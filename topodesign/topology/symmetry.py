@@ -295,6 +295,22 @@ def shift(nodes: int, by: int) -> NDArray[np.int64]:
     return moved
 
 
+def map_to_representatives(symmetry: Symmetry, nodes: Nodes, *points: Nodes) -> tuple[Nodes, ...]:
+    """Return the representatives of nodes, and where what takes these there takes points, row by row."""
+    roots, back = symmetry.represented_by[nodes], [np.empty_like(column) for column in points]
+    order = np.argsort(nodes, kind="stable")
+    start = np.searchsorted(nodes[order], np.arange(symmetry.nodes + 1)).tolist()
+    inverse = np.empty(symmetry.nodes, dtype=np.int64)
+    for root in np.unique(roots).tolist():
+        for node, permutation in symmetry.transversals(root):
+            rows = order[start[node] : start[node + 1]]
+            if len(rows):
+                inverse[permutation] = np.arange(symmetry.nodes)
+                for column, there in zip(points, back, strict=True):
+                    there[rows] = inverse[column[rows]]
+    return roots, *back
+
+
 def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
     """Return the smallest node of every node's orbit, given those without one more generator; shape ``(nodes,)``."""
     while True:

@@ -19,7 +19,6 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.messages import messages_of
 from topodesign.compiler.ir import Act, Messages
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.timed_ops import timed_of
 from topodesign.runtime.chakra.check import TraceReport
@@ -144,10 +143,9 @@ def test_timed_sends_bring_their_own_links() -> None:
 def test_timed_sends_are_no_later_than_planned(overlap: bool) -> None:
     for spec in ("torus(3,3)", "genkautz(3,10)"):
         rounds = schedule(spec, "allgather")
-        assert isinstance(rounds.movement, Rounds)
         timed = timed_of(
             rounds.topology,
-            rounds.movement,
+            rounds.rounds,
             size=Fraction(720_000),
             alpha=Fraction(1, 10**6),
             bandwidth=Fraction(4 * 10**10),

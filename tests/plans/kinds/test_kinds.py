@@ -16,7 +16,6 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.kinds.flows import OfFlow
 from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfStages, OfTrees
-from topodesign.plans.kinds.steps import OfOrbits, OfRounds
 from topodesign.plans.kinds.times import OfTimed, OfTogether
 from topodesign.plans.rounds_ops import canonical
 from topodesign.plans.transfers import Transfers
@@ -25,8 +24,8 @@ from topodesign.report.charts.timeline import link_use_chart
 
 def test_kinds_are_found_by_name() -> None:
     found = [kind_named(name) for name in KINDS]
-    in_trees, in_steps = [OfTrees, OfOrbitTrees], [OfOrbits, OfPaths, OfTimed, OfFlow, OfTogether, OfFlow, OfStages]
-    assert found == [OfRounds, *in_trees, *in_steps]
+    in_trees, in_steps = [OfTrees, OfOrbitTrees], [OfFlow, OfPaths, OfTimed, OfFlow, OfTogether, OfFlow, OfStages]
+    assert found == [OfFlow, *in_trees, *in_steps]
     own = [(one.movement.kind, name) for one, name in zip(found, KINDS, strict=True) if one is not OfFlow]
     assert all(kind == name for kind, name in own)
 

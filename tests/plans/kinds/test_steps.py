@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples.folds import refolded
 from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import run
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim, cost_of
-from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -45,7 +46,7 @@ def test_folded_plans_are_like_the_whole(
     whole = schedule(spec, collective, method=how)
     monkeypatch.setattr(method, "MOST_WHOLE", 0)
     folded = schedule(spec, collective, method=how)
-    assert isinstance(folded.movement, OrbitRounds)
+    assert folded.flow.fold is not None
     assert folded.claim == whole.claim == kind_of(folded).measures()
     assert folded.notes == whole.notes
     assert folded.generator == whole.generator
@@ -53,7 +54,7 @@ def test_folded_plans_are_like_the_whole(
     again = load_plan(tmp_path / "plan.npz")
     report = verify(again)
     assert report.ok, str(report)
-    one = replace(folded, movement=folded.movement.unfold())
+    one = replace(folded, movement=unfold(folded.flow))
     assert verify(one).ok
     assert scheduled(folded).record() == scheduled(one).record()
     conditions: Any
@@ -67,7 +68,7 @@ def test_folded_plans_are_like_the_whole(
 def test_only_with_all_links_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "MOST_WHOLE", 0)
     folded = schedule("torus(3,4)")
-    one = replace(folded, movement=folded.movement.unfold())
+    one = replace(folded, movement=unfold(folded.flow))
     assert str(simulate(folded, failed=[(0, 1)])) == str(simulate(one, failed=[(0, 1)]))
     assert schedule("mesh(3,4)").kind == "rounds"
 
@@ -79,18 +80,19 @@ def test_chunks_lose_no_more_than_they_claim(chunks: int, monkeypatch: pytest.Mo
     folded = schedule("torus(3,4)", "all-to-all", method="dimensions", chunks=chunks)
     assert verify(folded).ok
     assert folded.claim["bandwidth"] <= whole.claim["bandwidth"]
-    assert folded.movement.units <= chunks  # type: ignore[attr-defined]
+    assert folded.flow.units <= chunks
 
 
 def test_of_other_symmetries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "MOST_WHOLE", 0)
     topology = build("torus(3,4)")
     first, second = (spff_orbit(topology, name) for name in ("reduce-scatter", "allgather"))
-    other = replace(second, generators=second.generators[::-1].copy())
+    assert second.fold is not None
+    other = refolded(second, second.fold.generators[::-1].copy())
     plans = [Plan(topology, one, {}) for one in (first, second, other)]
     both = kind_of(plans[0]).then(plans[1])
-    assert isinstance(both, OrbitRounds)
-    assert cost_claim(cost_of(topology, both.unfold())) == kind_of(Plan(topology, both, {})).measures()
+    whole = Plan(topology, both).rounds
+    assert cost_claim(cost_of(topology, whole)) == kind_of(Plan(topology, both, {})).measures()
     with pytest.raises(InfeasibleError, match="different symmetries"):
         kind_of(plans[0]).then(plans[2])
 

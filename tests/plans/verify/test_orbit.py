@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
+from tests.samples.folds import fold, refolded
 from tests.samples.verdicts import verify_rounds
 from topodesign.base.errors import ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.plans.orbit import OrbitRounds, orbit_of
-from topodesign.plans.rounds import COLUMNS
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow, unfold
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.spff import spff_orbit
@@ -33,16 +35,32 @@ SPECS = (
 COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
 
 
-def more_generators(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
+def generators_of(orbit: Flow) -> np.ndarray:
+    assert orbit.fold is not None
+    return np.array(orbit.fold.generators)
+
+
+def own_rounds(orbit: Flow) -> Rounds:
+    """Return the rows that a folded flow has."""
+    return rounds_of_flow(replace(orbit, fold=None))
+
+
+def with_own(orbit: Flow, rounds: Rounds) -> Flow:
+    """Return a folded flow with other rows."""
+    return flow_of_rounds(orbit.place, rounds, fold=orbit.fold)
+
+
+def more_generators(orbit: Flow, random: np.random.Generator) -> Flow:
     """With a product of two generators besides, which leaves the group as it is and leads to nodes on other ways."""
-    one, other = random.integers(len(orbit.generators), size=2)
-    product = orbit.generators[one][orbit.generators[other]]
-    return replace(orbit, generators=np.concatenate((product[None, :], orbit.generators)))
+    generators = generators_of(orbit)
+    one, other = random.integers(len(generators), size=2)
+    product = generators[one][generators[other]]
+    return refolded(orbit, np.concatenate((product[None, :], generators)))
 
 
-def alike(topology: Topology, orbit: OrbitRounds) -> bool:
+def alike(topology: Topology, orbit: Flow) -> bool:
     """Whether both verifiers say the same; returns what they say."""
-    whole, one = verify_rounds(topology, orbit.unfold()), verify_rounds(topology, orbit)
+    whole, one = verify_rounds(topology, unfold(orbit)), verify_rounds(topology, orbit)
     assert one.ok == whole.ok, (str(one), str(whole))
     assert one.cost == whole.cost
     assert verify_rounds(topology, orbit, whole.cost).ok == whole.ok
@@ -59,18 +77,18 @@ def test_right_orbits_are_right(spec: str, collective: str) -> None:
     assert alike(topology, more_generators(orbit, np.random.default_rng(1)))
 
 
-def damaged(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
+def damaged(orbit: Flow, random: np.random.Generator) -> Flow:
     """With one entry changed, or a row less or twice."""
-    rounds, row = orbit.own, int(random.integers(len(orbit)))
+    rounds, row = own_rounds(orbit), int(random.integers(len(orbit)))
     name = str(random.choice([*COLUMNS, "drop", "twice"]))
     if name == "drop":
-        return replace(orbit, own=rounds.rows(np.delete(np.arange(len(rounds)), row)))
+        return with_own(orbit, rounds.rows(np.delete(np.arange(len(rounds)), row)))
     if name == "twice":
-        return replace(orbit, own=rounds.rows(np.append(np.arange(len(rounds)), row)))
+        return with_own(orbit, rounds.rows(np.append(np.arange(len(rounds)), row)))
     column = getattr(rounds, name).copy()
     top = {"step": rounds.steps + 1, "lo": rounds.units, "hi": rounds.units + 1}.get(name, rounds.nodes)
     column[row] = random.integers(top)
-    return replace(orbit, own=rounds.having(**{name: column}))
+    return with_own(orbit, rounds.having(**{name: column}))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -87,18 +105,19 @@ def test_damage_is_found_as_in_the_whole(collective: str, spec: str, seed: int) 
     reached("right" if alike(topology, orbit) else "wrong")
 
 
-def stabilised() -> tuple[Topology, OrbitRounds]:
+def stabilised() -> tuple[Topology, Flow]:
     """A ring both ways with all of its symmetries, of which reflections leave nodes where they are."""
     topology = build("circulant(8,1,7)")
     turn, flip = (np.arange(8) + 1) % 8, -np.arange(8) % 8
     orbit = spff_orbit(topology, "allgather")
-    return topology, replace(orbit, generators=np.array([flip, turn], dtype=np.int32))
+    return topology, refolded(orbit, np.array([flip, turn], dtype=np.int32))
 
 
 def test_groups_that_leave_nodes_where_they_are() -> None:
     """Then the images depend on which permutation takes the representative there; one schedule is meant."""
     topology, orbit = stabilised()
-    assert not orbit.symmetry.is_free
+    assert orbit.fold is not None
+    assert not orbit.fold.is_free
     assert alike(topology, orbit)
     for seed in range(30):
         try:
@@ -113,18 +132,18 @@ def test_a_symmetry_of_another_topology_is_refused() -> None:
     other = build("circulant(12,2,3)")
     other = Topology.from_links(12, [*other.links(), (0, 1)])
     assert "the symmetry is none of the topology" in str(verify_rounds(other, orbit))
-    swapped = orbit.generators.copy()
+    swapped = generators_of(orbit)
     swapped[0, [0, 5]] = swapped[0, [5, 0]]
-    assert "the symmetry is none" in str(verify_rounds(topology, replace(orbit, generators=swapped)))
-    assert "the image of no" in str(verify_rounds(topology, replace(orbit, generators=orbit.generators[:0])))
-    with pytest.raises(ScheduleError, match="12 nodes"):
+    assert "the symmetry is none" in str(verify_rounds(topology, refolded(orbit, swapped)))
+    assert "the image of no" in str(verify_rounds(topology, refolded(orbit, generators_of(orbit)[:0])))
+    with pytest.raises(ScheduleError, match="another topology"):
         verify_rounds(build("circulant(13,2,3)"), orbit)
 
 
 def test_loads_that_do_not_fit_are_refused_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = build("circulant(12,2,3)")
     orbit = spff_orbit(topology, "allgather")
-    loads = orbit.own.steps * len(topology.src)
+    loads = orbit.steps * len(topology.src)
     monkeypatch.setattr("topodesign.plans.verify.links.MAX_LOADS", loads)
     assert verify_rounds(topology, orbit).ok
     monkeypatch.setattr("topodesign.plans.verify.links.MAX_LOADS", loads - 1)
@@ -132,9 +151,9 @@ def test_loads_that_do_not_fit_are_refused_and_no_more(monkeypatch: pytest.Monke
         verify_rounds(topology, orbit)
     most = (2**63 - 1) // (len(orbit) * orbit.nodes)
     with pytest.raises(TooLargeError, match="too many for"):
-        verify_rounds(topology, replace(orbit, own=replace(orbit.own, units=most + 1)))
+        verify_rounds(topology, replace(orbit, units=most + 1))
     monkeypatch.undo()
-    assert not verify_rounds(topology, replace(orbit, own=replace(orbit.own, units=most))).ok
+    assert not verify_rounds(topology, replace(orbit, units=most)).ok
 
 
 def test_all_to_all_is_folded_by_its_sources() -> None:
@@ -143,12 +162,12 @@ def test_all_to_all_is_folded_by_its_sources() -> None:
     assert topology.symmetry is not None
     s, t = np.nonzero(~np.eye(6, dtype=np.bool_))
     rounds = assemble(ALL_TO_ALL, 6, 1, 1, [(1, s, t, 6 * s + t, 0, 1)])
-    orbit = orbit_of(rounds, topology.symmetry)
+    orbit = fold(topology, rounds, topology.symmetry)
     assert orbit is not None
     assert len(orbit) == 5
-    assert orbit.unfold() == rounds
+    assert rounds_of_flow(orbit) == rounds
     assert alike(topology, orbit)
-    assert not alike(topology, replace(orbit, own=orbit.own.rows(np.arange(4))))
+    assert not alike(topology, with_own(orbit, own_rounds(orbit).rows(np.arange(4))))
 
 
 def test_no_orbit_without_a_symmetry() -> None:

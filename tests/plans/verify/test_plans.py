@@ -53,8 +53,7 @@ def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
 @given(seed=st.integers(0, 10**6), collective=st.sampled_from(COLLECTIVES))
 def test_a_changed_send_is_found(seed: int, collective: str) -> None:
     plan = rounds_plan(seed, collective)
-    assert isinstance(plan.movement, Rounds)
-    rows = prune(plan.movement)  # everything moves once
+    rows = prune(plan.rounds)  # everything moves once
     plan = replace(plan, movement=rows, claim={})
     assert verify(plan).ok
     rng = np.random.default_rng(seed)
@@ -117,7 +116,7 @@ def star(collective: Collective, nodes: int) -> Plan:
 def test_other_collectives_are_replayed_on_their_blocks(collective: Collective, nodes: int, group: bool) -> None:
     chosen = collective.among([0, 1, 3]) if group and nodes > 3 else collective
     plan = star(chosen, nodes)
-    rows = plan.movement
+    rows = plan.rounds
     assert isinstance(rows, Rounds)
     report = verify(plan)
     assert report.ok, str(report)

@@ -86,8 +86,8 @@ def test_everything_arrives(place: str, collective: str, options: dict[str, Any]
 def test_rounds_as_timed_sends_are_played_alike() -> None:
     plan = schedule("circulant(6,1,2)", "allgather")
     sends = timed_of(
-        plan.topology, plan.movement, size=Fraction(6000), alpha=Fraction(1, 1000), bandwidth=Fraction(10**6)  # type: ignore[arg-type]
-    )  # fmt: skip
+        plan.topology, plan.rounds, size=Fraction(6000), alpha=Fraction(1, 1000), bandwidth=Fraction(10**6)
+    )
     for one in (plan, Plan(plan.topology, sends)):
         assert all(len(got) == wanted for got, wanted in replayed(played(one)))
 

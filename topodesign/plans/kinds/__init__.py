@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from topodesign.plans.plan import Plan
 
 KINDS = {
-    "rounds": "topodesign.plans.kinds.steps:OfRounds",
+    "rounds": "topodesign.plans.kinds.flows:OfFlow",
     "trees": "topodesign.plans.kinds.pipelines:OfTrees",
     "orbittrees": "topodesign.plans.kinds.pipelines:OfOrbitTrees",
-    "orbitrounds": "topodesign.plans.kinds.steps:OfOrbits",
+    "orbitrounds": "topodesign.plans.kinds.flows:OfFlow",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
     "timed": "topodesign.plans.kinds.times:OfTimed",
     "routed": "topodesign.plans.kinds.flows:OfFlow",

@@ -1,4 +1,4 @@
-"""The protocol of flows in steps, over routes and over circuits that change."""
+"""The protocol of flows in steps: whole or folded, over links, over routes, over circuits that change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import IntArray, Topology
 
-_WORDS = MappingProxyType({"routed": "routed rounds"})
+_WORDS = MappingProxyType({"routed": "routed rounds", "orbitrounds": "orbits"})
 
 
 class OfFlow(Kind[Flow]):
@@ -34,7 +34,7 @@ class OfFlow(Kind[Flow]):
     @property
     def title(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the names of programs say of it."""
-        return (self.moved.kind,)
+        return () if self.moved.routes is None and self.moved.circuits is None else (self.moved.kind,)
 
     pace: Literal["steps"] = "steps"  # type: ignore[misc]
 

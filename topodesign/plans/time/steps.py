@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -33,8 +33,8 @@ from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.latency import USUAL
 from topodesign.base.units import format_size, format_time
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.adapters import flow_of
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.clock import find_cells, run_clock
 from topodesign.plans.time.clock_kernels import ADDS, Order, Spans, Uses
@@ -233,7 +233,7 @@ def run_steps(plan: Plan, flow: Flow, now: Conditions) -> SimulationResult | Rou
         table = links_of(plan, now)
         asked: dict[str, Any] = {"alpha": latency.alpha or Fraction(0), "size": now.size, "bandwidth": bandwidth}
         if flow.fold is not None and (now.mode != "lock-step" or now.failed or table or not flow.fold.is_free):
-            flow = flow_of(replace(plan, movement=plan.movement.unfold()))
+            flow = unfold(plan.flow)
         return time_steps(flow, **asked, mode=now.mode, table=table, failed=now.failed)
     far = np.zeros(flow.steps, dtype=np.int64)
     np.maximum.at(far, flow.start[flow.routes.send], np.diff(flow.routes.hop_start) - 1)

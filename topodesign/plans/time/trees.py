@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import Latency
-from topodesign.plans.orbit import brought_back
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
@@ -47,6 +46,7 @@ from topodesign.plans.time.chunked import (
 from topodesign.plans.time.conditions import Conditions
 from topodesign.plans.time.losses import Link, Loss
 from topodesign.plans.trees import Trees
+from topodesign.topology.symmetry import map_to_representatives
 
 
 def run_trees(plan: Plan, trees: Trees | OrbitTrees, now: Conditions) -> PipelineSimulation:
@@ -160,7 +160,7 @@ def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_], folded: OrbitTr
     nodes = schedule.topology.nodes
     src, through, dst = schedule.src[edge], schedule.hop[first + 1], schedule.dst[edge]
     if folded is not None:  # a port of a representative starts what all images together do
-        src, through, dst = brought_back(folded.symmetry, src, through, dst)
+        src, through, dst = map_to_representatives(folded.symmetry, src, through, dst)
     ports = np.unique((src * nodes + through) * nodes + dst) // nodes
     return int(np.unique(ports, return_counts=True)[1].max(initial=1))
 

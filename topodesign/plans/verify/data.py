@@ -25,7 +25,7 @@ right if those of the representatives are, once the generators are proven to be 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +50,6 @@ class DataFound(NamedTuple):
     refilled: int
 
 
-def by_send(flow: Flow, column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of pieces by send."""
-    pieces, sends = len(flow.block), len(flow)
-    if pieces == sends and (not sends or np.array_equal(flow.piece, np.arange(sends, dtype=flow.piece.dtype))):
-        return column
-    return column[flow.piece]
-
-
 def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     """Replay what is sent over links that there are, block by block."""
     if flow.units * (1 if flow.sizes is None else int(flow.sizes.max())) >= 2**63:
@@ -65,10 +57,10 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     words = Words(flow)
     numbers = _own_blocks(flow)
     known = np.isin(flow.block, numbers)
-    problems = words.sends(~by_send(flow, known), "the collective has no such block", "sends of no block")
+    problems = words.sends(~flow.of_sends(known), "the collective has no such block", "sends of no block")
     beyond = np.zeros(len(flow.block), dtype=np.bool_)
     beyond[known] = flow.hi[known] > flow.units_of(flow.block[known].astype(np.int64))
-    problems += words.sends(by_send(flow, beyond), "the block has fewer units", "sends beyond the end of a block")
+    problems += words.sends(flow.of_sends(beyond), "the block has fewer units", "sends beyond the end of a block")
     order, sends = _sort(flow)
     blocks = _blocks_of(flow, numbers, flow.block[flow.piece[order]])
     _check_size(flow, blocks)
@@ -86,7 +78,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
     replay(sends, blocks, alive, lacks)
     happens = np.zeros(len(flow), dtype=np.bool_)
     happens[order] = alive
-    late = linked & ~happens & by_send(flow, known)
+    late = linked & ~happens & flow.of_sends(known)
     problems += words.sends(late, lambda row: _why_late(flow, words, row), "sends of what the sender does not have")
     for number, movement in enumerate(flow.movements):
         count = int(lacks.many[number])
@@ -116,7 +108,7 @@ def _own_blocks(flow: Flow) -> IntArray:
 
 def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     """Return the sends by block, movement and start."""
-    block = by_send(flow, flow.block)
+    block = flow.of_sends(flow.block)
     by_end = np.zeros(0, dtype=np.int64)
     if flow.model == "clock":
         order = np.lexsort((flow.start, flow.part, block))
@@ -125,7 +117,7 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     else:  # every send takes one instant, and movements follow one another
         order = np.argsort(flow.start, kind="stable") if np.any(np.diff(flow.start) < 0) else np.arange(len(flow))
         order = order[stable_order(block[order])]
-    wide = [flow.start, flow.end, by_send(flow, flow.lo), by_send(flow, flow.hi)]
+    wide = [flow.start, flow.end, flow.of_sends(flow.lo), flow.of_sends(flow.hi)]
     narrow = [column[order].astype(np.int32) for column in (flow.src, flow.dst, flow.part)]
     src, dst, part = narrow
     start, end, lo, hi = (column[order].astype(np.int64) for column in wide)

@@ -27,7 +27,7 @@ from topodesign.base.errors import TooLargeError
 from topodesign.base.units import exact_rate, format_rate, format_size, format_time
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Circuits, Clock, Flow, Routes
-from topodesign.plans.verify.data import by_send, group_of_pieces
+from topodesign.plans.verify.data import group_of_pieces
 from topodesign.plans.verify.data_kernels import SHOWN, find_heights
 from topodesign.plans.verify.verdict import ChunksFound, StepsFound, TreesFound, Words, describe_marked, list_examples
 from topodesign.topology.symmetry import Symmetry
@@ -226,8 +226,8 @@ def cost_steps(flow: Flow, links: Links, wasted: tuple[int, int]) -> tuple[dict[
 def _step_loads(flow: Flow, links: Links) -> tuple[IntArray, IntArray, IntArray]:
     """Return the steps, links and units of all links that carry anything in a step."""
     count = len(links.capacity)
-    widths = by_send(flow, flow.hi) - by_send(flow, flow.lo)
-    share = flow.share_of(by_send(flow, flow.block))
+    widths = flow.of_sends(flow.hi) - flow.of_sends(flow.lo)
+    share = flow.share_of(flow.of_sends(flow.block))
     if flow.collective.groups is not None:
         widths = widths * share
     largest = flow.units * int(share.max(initial=1)) * max(1, len(flow))
