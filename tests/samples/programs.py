@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 
-def compile_movement(topology: Topology, movement: Rounds | Trees, target: str = "msccl", **options: Any) -> Compiled:
+def compile_movement(topology: Topology, movement: Movement, target: str = "msccl", **options: Any) -> Compiled:
     return compile_plan(Plan(topology, movement), target, **options)

@@ -31,7 +31,7 @@ MIB = 2**20
 
 def made(spec: str = "circulant(12,2,3)", collective: str = "allreduce", **options: Any) -> Compiled:
     plan = schedule(spec, collective)
-    return compile_movement(plan.topology, plan.rounds, **options)
+    return compile_movement(plan.topology, plan.movement, **options)
 
 
 def reported(compiled: Compiled) -> CheckReport:
@@ -133,7 +133,7 @@ def test_builds_of_a_runtime_speak_the_same_language() -> None:
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])
 def test_the_root_is_in_the_name_and_in_a_warning(collective: str) -> None:
     plan = schedule("circulant(6,1,2)", collective, root=4)
-    compiled = compile_movement(plan.topology, plan.rounds)
+    compiled = compile_movement(plan.topology, plan.movement)
     assert f"topodesign-{collective}-root4-" in compiled.options.name
     report = reported(compiled)
     assert report.root == 4
