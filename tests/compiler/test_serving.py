@@ -125,6 +125,26 @@ def test_the_loss_is_what_links_carry_more() -> None:
     assert abs(time(cells, cells) / time(units, units) - 1 - made.cut.loss) <= Fraction(2 * rounds.steps, cells)
 
 
+@pytest.mark.parametrize("shards", [None, [[0, 3, 1], [1, 0, 2], [2, 1, 0]]])
+def test_calls_that_the_schedule_divides_are_served_where_data_cannot_be_cut_otherwise(
+    shards: list[list[int]] | None,
+) -> None:
+    """What switches add, and blocks of unequal sizes: multiples of the chunks that there are, and no others."""
+    if shards is None:
+        plan = schedule("dgx_h100(1)", "allreduce", method="in-network")
+    else:
+        plan = schedule("complete(3)", "all-to-all", shards=np.array(shards))
+    chunks = compile_plan(plan, "mscclpp").program.chunks
+    size = chunks * 16 * 64
+    made = compile_plan(plan, "mscclpp", size=size).checked(interleavings=1)
+    assert takes(made, (size, 4)) == [True]
+    assert made.cut is not None
+    assert (made.cut.chunks, made.cut.natural, made.cut.loss) == (chunks, chunks, Fraction(0))
+    whole = 3 * 16 * 1009  # a prime that no schedule has
+    with pytest.raises(InfeasibleError, match=f"multiples of {chunks * 16} bytes"):
+        compile_plan(plan, "mscclpp", size=whole if shards else 16 * 1009)
+
+
 def test_steps_cost_is_the_sum_of_the_longest() -> None:
     step, link, size = np.array([[1, 1, 1, 2], [0, 0, 1, 1], [3, 2, 4, 5]])
     assert steps_cost(step, link, size, np.array([1, 1]), 10) == Fraction(10, 10)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
@@ -50,12 +52,12 @@ class FrontEnd(NamedTuple):
     """What makes instructions of a plan: which collectives it can do, and the functions that do it.
 
     * ``program``: makes a program, of so many chunks or, with None, of as few as lose nothing.
-    * ``grain``: says what other numbers of chunks cost.
+    * ``grain``: says what other numbers of chunks cost; None where data are cut as the schedule is, or not at all.
     """
 
     collectives: tuple[Collective, ...]
     program: Callable[[Kind[Any], Options, Limits, int | None], Program]
-    grain: Callable[[Kind[Any], Options, Limits], Grain]
+    grain: Callable[[Kind[Any], Options, Limits], Grain | None]
 
 
 def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) -> tuple[Topology, Rounds]:
@@ -91,11 +93,10 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits, chunks: int | 
     return replace(program, sent=sent_of(kind, program.shard))
 
 
-def _grain_of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Grain:
-    uneven = limits.uneven and kind.amounts is not None
-    if uneven:
-        raise InfeasibleError("blocks of unequal sizes are no calls of one size; leave --size out, or --shards")
-    topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
+def _grain_of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Grain | None:
+    if limits.uneven and kind.amounts is not None:  # a call has the largest block for each, and parts of blocks move
+        return None
+    topology, movement = rounds_to_compile(kind, options.parts)
     return rounds.grain_of_rounds(topology, movement, channels=options.channels)
 
 
@@ -116,11 +117,11 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits, chunks: int | N
     )
 
 
-def _grain_of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Grain:
+def _grain_of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Grain | None:
     if kind.adds_up and not (len(kind.relays) and limits.switches):
         return _grain_of_sums(kind, options, limits)
-    if len(kind.relays):
-        raise InfeasibleError("what a switch copies or adds is cut as the schedule is; leave --size out")
+    if len(kind.relays):  # a switch copies and adds the pieces of its trees
+        return None
     from topodesign.compiler.frontends.trees import grain_of_trees  # noqa: PLC0415  rounds do without
 
     return grain_of_trees(kind.moved, parts=options.parts)
@@ -315,6 +316,17 @@ def _for_calls(kind: Kind[Any], backend: Backend, settled: Options, limits: Limi
     ranks = plan.topology.nodes - len(plan.topology.switches)
     grain = front_end.grain(kind, settled, limits)
     common = backend.common(plan.collective, ranks, settled)
+    divisor = math.gcd(*map(int, settled.size))
+    if grain is None:
+        program = front_end.program(kind, settled, limits, None)
+        if common % program.chunks:
+            step = program.chunks * (divisor // common)
+            raise InfeasibleError(
+                f"the program has {program.chunks} chunks, as its schedule is cut, which do not divide these calls; "
+                f"use sizes that are multiples of {step} bytes"
+            )
+        cut = Cut(tuple(map(int, settled.size)), program.chunks, program.chunks, Fraction(0))
+        return program, backend.emit(program, settled), cut
     why: InfeasibleError | TooLargeError | None = None
     for chunks, loss in choices(grain, common, shares_of(plan.collective, ranks)):
         try:
