@@ -18,6 +18,7 @@ from topodesign.collectives import as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.optimum import optimum
+from topodesign.optima.solution import _double
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -109,3 +110,19 @@ def test_rates_and_plans_equal_an_independent_program(part: str, seed: int) -> N
 def test_rates_and_plans_of_300_fabrics_equal_an_independent_program(part: str) -> None:
     for seed in range(THOROUGH):
         sweep(part, seed)
+
+
+@pytest.mark.floor(upgrades=4)
+def test_an_upgrade_is_what_the_wider_fabric_has() -> None:
+    """Also where prices alone prove that more bandwidth on some links is of no use."""
+    for seed in (1, 4, 8, 10):
+        fabric = random_fabric(seed, limits=seed % 3 > 0)
+        for name in ("all-to-all", "allgather"):
+            try:
+                best = optimum(fabric, name, method="fluid")
+            except InfeasibleError:  # links failed one way
+                continue
+            for upgrade in best.upgrades:
+                wider = optimum(_double(fabric, upgrade.kind), name, method="fluid")
+                assert upgrade.doubled == wider.bandwidth
+                reached("upgrades")

@@ -224,8 +224,15 @@ class Solution(Declared, ABC):
         fabric, kinds = self.fabric, sorted(set(self.fabric.classes))
         if len(kinds) == 1 and not fabric.shared:  # all links: everything takes half the time
             return [Upgrade(kinds[0], 2 * self.bandwidth, Fraction(1))]
-        rates = [self.again(replace(self.question, fabric=_double(fabric, kind), costs={})).bandwidth for kind in kinds]
-        return [Upgrade(kind, rate, rate / self.bandwidth - 1) for kind, rate in zip(kinds, rates, strict=True)]
+        # if the prices of other links alone prove the bound, they prove it with more bandwidth on these links, too
+        priced = {fabric.classes[link] for link in self.priced} if self.proven else set()
+        rows = []
+        for kind in kinds:
+            rate = self.bandwidth
+            if not priced or kind in priced:
+                rate = self.again(replace(self.question, fabric=_double(fabric, kind), costs={})).bandwidth
+            rows.append(Upgrade(kind, rate, rate / self.bandwidth - 1))
+        return rows
 
 
 def _double(fabric: Fabric, kind: str) -> Fabric:
