@@ -111,9 +111,10 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     block = flow.of_sends(flow.block)
     by_end = np.zeros(0, dtype=np.int64)
     if flow.model == "clock":
-        order = np.lexsort((flow.start, flow.part, block))
-        places = np.argsort(order)
-        by_end = places[np.lexsort((flow.end, flow.part, block))]
+        order = _order(block, flow.part, flow.start)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        by_end = places[_order(block, flow.part, flow.end)]
     else:  # every send takes one instant, and movements follow one another
         order = np.argsort(flow.start, kind="stable") if np.any(np.diff(flow.start) < 0) else np.arange(len(flow))
         order = order[stable_order(block[order])]
@@ -122,6 +123,19 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
     src, dst, part = narrow
     start, end, lo, hi = (column[order].astype(np.int64) for column in wide)
     return order, Sends(src, dst, part, start, end, lo, hi, by_end)
+
+
+def _order(block: Column, part: Column, instant: Column) -> IntArray:
+    """Return the order by block, movement, then instant; by one number for all three where it fits into 64 bits."""
+    parts, last = int(part.max(initial=0)) + 1, int(instant.max(initial=0)) + 1
+    if (int(block.max(initial=0)) + 1) * parts * last >= 2**63:
+        return np.lexsort((instant, part, block))
+    key = block.astype(np.int64)
+    key *= parts
+    key += part
+    key *= last
+    key += instant
+    return np.argsort(key, kind="stable")
 
 
 def _blocks_of(flow: Flow, numbers: IntArray, sorted_blocks: Column) -> Blocks:

@@ -572,9 +572,10 @@ def _bandwidth_problems(flow: Flow) -> list[str]:
     if rate is None:
         return []
     words = Words(flow)
-    unit = clock.size / flow.whole_units
+    least = clock.size / flow.whole_units / (clock.tick * rate)  # ticks of a unit at capacity one, as whole numbers:
+    over, under = least.numerator, least.denominator
     speeds = zip(flow.topology.links(), clock.per_unit.tolist(), strict=True)
-    quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * clock.tick * ports * rate < unit]
+    quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * ports * under < over]
     what = "the fabric's link" if isinstance(flow.place, Fabric) else f"{format_rate(rate)} of a port"
     said = [f"the plan takes {words.node(u)} -> {words.node(v)} for faster than {what}" for u, v in quick[:SHOWN]]
     return list_examples(said, len(quick), "such links")
