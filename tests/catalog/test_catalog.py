@@ -364,7 +364,7 @@ def test_filters_keep_exactly_what_they_say(directory: Path, program: Run, filte
     option = dict(zip(filters[::2], filters[1::2], strict=True))
     most = int(str(option.get("--max-steps", 99)))
     share = Fraction(str(option.get("--within", "9900")).removesuffix("%")) / 100
-    for flags, duplex in (((), False), (("--bidirectional",), True)):
+    for flags, duplex in (((), False), (("--duplex",), True)):
         status, out, _ = program(
             "catalog", "show", "-n", f"3..{LAST}", "-d", 4, *filters, *flags, "--csv", "--catalog", directory
         )
@@ -413,7 +413,7 @@ def test_refusals(directory: Path, program: Run, args: tuple[object, ...], statu
 
 
 def test_impossible_sizes_are_not_sent_to_a_search(program: Run) -> None:
-    question = ("-n", 2047, "-d", 1, "--bidirectional")
+    question = ("-n", 2047, "-d", 1, "--duplex")
     refused = program("pareto", *question)
     assert refused[0] == 2
     assert "one duplex port each cannot connect 2047 nodes" in refused[2]

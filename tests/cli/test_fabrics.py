@@ -92,7 +92,7 @@ def test_rows_are_those_of_the_schedules(call: Call, tmp_path: Path, collective:
 
 
 def test_a_table_for_people(call: Call) -> None:
-    out = call("optimum", "dgx_a100(2)", "--without", "box0/gpu3", "--frontier", "--size", "1MiB", "--size", "1PB")[1]
+    out = call("optimum", "dgx_a100(2)", "--fail", "box0/gpu3", "--frontier", "--size", "1MiB", "--size", "1PB")[1]
     lines = out[out.index("numbers of trees per root that pay") :].splitlines()
     assert lines[1].split() == ["k", "bandwidth", "height", "1MiB", "1PB"]
     best, low = lines[2].split(), lines[3].split()
@@ -143,7 +143,7 @@ def test_what_is_as_fast_fills_the_links_that_bind(
 
 
 def test_what_is_left_is_compared_with_before_also_with_unequal_shards(call: Call) -> None:
-    dead, shards = ("--without", "box0/gpu3"), ("--shards", "box0/gpu0=2")
+    dead, shards = ("--fail", "box0/gpu3"), ("--shards", "box0/gpu0=2")
     whole = document(call, "optimum", "dgx_a100(2)", *shards)
     left = document(call, "optimum", "dgx_a100(2)", *shards, *dead)
     assert left["before"]["algorithmic_bandwidth"] == whole["algorithmic_bandwidth"]
@@ -152,7 +152,7 @@ def test_what_is_left_is_compared_with_before_also_with_unequal_shards(call: Cal
 
 
 def test_one_dead_direction_on_the_command_line(call: Call, tmp_path: Path) -> None:
-    dead = ("--without", "box0/gpu0>box0/nvswitch")
+    dead = ("--fail", "box0/gpu0>box0/nvswitch")
     told = document(call, "optimum", "dgx_a100(2)", *dead)
     assert Fraction(told["algorithmic_bandwidth"]) == Fraction(16 * 2300 * GB, 8 * 15)  # tests/test_forest_reference.py
     assert told["proven"]
@@ -164,7 +164,7 @@ def test_one_dead_direction_on_the_command_line(call: Call, tmp_path: Path) -> N
     assert made["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
     assert call("verify", path)[0] == 0
     assert call("compile", path, "-o", tmp_path / "x.xml")[0] == 0
-    assert "there is no link from" in call("optimum", "dgx_a100(2)", "--without", "box0/gpu0>box0/gpu1")[2]
+    assert "there is no link from" in call("optimum", "dgx_a100(2)", "--fail", "box0/gpu0>box0/gpu1")[2]
     left = tmp_path / "left.yaml"
     assert call("fabric", "dgx_a100(2)", *dead, "-o", left)[0] == 0
     assert document(call, "optimum", left)["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
@@ -294,9 +294,9 @@ def test_shards_where_there_is_one(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        ("--without", "box0/gpu3"),
-        ("--without", "box0/gpu1-box0/nvswitch"),
-        ("--only", "box0/gpu[0-3],box1/gpu[0-3]", "--others", "forward"),
+        ("--fail", "box0/gpu3"),
+        ("--fail", "box0/gpu1-box0/nvswitch"),
+        ("--members", "box0/gpu[0-3],box1/gpu[0-3]", "--others", "forward"),
     ],
 )
 def test_parts_are_scheduled_as_their_file_is(call: Call, tmp_path: Path, part: tuple[str, ...]) -> None:
@@ -319,7 +319,7 @@ def test_what_is_down_is_told_alike(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     assert call("schedule", "dgx_a100(2)", "--collective", "reduce-scatter", "-o", path)[0] == 0
     ends = ("box0/gpu0", "box0/nvswitch")
-    one = call("simulate", path, "--without", "-".join(ends), "--json")
+    one = call("simulate", path, "--fail", "-".join(ends), "--json")
     two = call("simulate", path, "--failed-link", ",".join(ends), "--failed-link", ",".join(ends[::-1]), "--json")
     assert one == two
     assert one[0] == 1
@@ -327,12 +327,12 @@ def test_what_is_down_is_told_alike(call: Call, tmp_path: Path) -> None:
     assert result["down"] == [{"from": a, "to": b} for a, b in (ends, ends[::-1])]
     assert not result["completes"]
     assert "box0/gpu0" in result["incomplete_nodes"]
-    text = call("simulate", path, "--without", "-".join(ends))[1]
+    text = call("simulate", path, "--fail", "-".join(ends))[1]
     assert f"{len(result['incomplete_nodes'])} of 16 nodes never get their whole sum" in text
     assert "lacks the parts of" in text
-    dead = json.loads(call("simulate", path, "--without", "rail0", "--json")[1])["runs"][0]["down"]
+    dead = json.loads(call("simulate", path, "--fail", "rail0", "--json")[1])["runs"][0]["down"]
     assert len(dead) == 2 * sum(link.dst == "rail0" for link in build_fabric("dgx_a100(2)").links())
-    assert "no link rail0 -> rail1" in call("simulate", path, "--failed-link", "rail0,rail1")[2]
+    assert "no link from 'rail0' to 'rail1'" in call("simulate", path, "--failed-link", "rail0,rail1")[2]
 
 
 def test_a_link_that_no_tree_takes_is_not_missed(call: Call, tmp_path: Path) -> None:
@@ -349,19 +349,19 @@ def test_options_of_a_part_are_refused_where_they_mean_nothing(call: Call, tmp_p
     path, output = tmp_path / "x.npz", ("-o", tmp_path / "y.xml")
     assert call("schedule", "dgx_a100(1)", "-o", path)[0] == 0
     for args, words in (
-        (("compile", path, "--without", "box0/gpu0", *output), "decides --without"),
+        (("compile", path, "--fail", "box0/gpu0", *output), "decides --fail"),
         (("compile", path, "--shards", "1", *output), "decides --shards"),
-        (("simulate", path, "--without", "gpu9"), "write a link as A-B"),
+        (("simulate", path, "--fail", "gpu9"), "write a link as A-B"),
     ):
         status, out, err = call(*args)
         assert (status, out) == (2, "")
         assert words in err
-    less = ("--method", "spff", "--without", "0-1", "-o", tmp_path / "z.npz")
+    less = ("--algorithm", "spff", "--fail", "0-1", "-o", tmp_path / "z.npz")
     assert call("schedule", "torus(3,3)", *less)[0] == 0
     assert call("verify", tmp_path / "z.npz")[0] == 0
     assert call("schedule", "circulant(12,2,3)", "-o", path)[0] == 0
-    assert "no link" in call("simulate", path, "--without", "0-1")[2]
-    assert call("simulate", path, "--without", "0-2")[0] == 1
+    assert "no link" in call("simulate", path, "--fail", "0-1")[2]
+    assert call("simulate", path, "--fail", "0-2")[0] == 1
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
@@ -390,11 +390,12 @@ def test_the_best_allreduce_is_told_beside_the_composed_one(call: Call, tmp_path
     assert composed == told["collectives"]["allreduce"]
     assert Fraction(best["algorithmic_bandwidth"]) > Fraction(composed["algorithmic_bandwidth"])
     path = tmp_path / "x.npz"
-    fixed = document(call, "schedule", *args, "--method", "forest", "--fixed-k", "2", "-o", path)
+    fixed = document(call, "schedule", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", path)
     assert "with --fixed-k no allreduce of another kind is looked for" in fixed["allreduce"]
     assert fixed["algorithmic_bandwidth"] == composed["algorithmic_bandwidth"]
     assert (
-        "with --fixed-k" in call("compile", *args, "--method", "forest", "--fixed-k", "2", "-o", tmp_path / "x.xml")[1]
+        "with --fixed-k"
+        in call("compile", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", tmp_path / "x.xml")[1]
     )
 
 

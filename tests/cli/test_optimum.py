@@ -296,19 +296,21 @@ def test_a_better_allreduce_is_told(cli: Cli) -> None:
 
 
 def test_half_the_nodes(cli: Cli) -> None:
-    args = ("optimum", "mi250(2)", "--only", "box0/gcd[0-7],box1/gcd[0-7]", "--json")
+    args = ("optimum", "mi250(2)", "--members", "box0/gcd[0-7],box1/gcd[0-7]", "--json")
     document = cli(*args).json()
     assert document["nodes"] == 16
     assert Fraction(document["before"]["algorithmic_bandwidth"]) == Fraction(5312, 15) * GB
     forward = cli(*args, "--others", "forward").json()
     assert forward["switches"] == 17
     assert Fraction(forward["algorithmic_bandwidth"]) >= Fraction(document["algorithmic_bandwidth"])
-    several = cli("optimum", "mi250(2)", *(f"--only=box{b}/gcd{g}" for b in (0, 1) for g in range(8)), "--json").json()
+    several = cli(
+        "optimum", "mi250(2)", *(f"--members=box{b}/gcd{g}" for b in (0, 1) for g in range(8)), "--json"
+    ).json()
     assert several["inv_x_star"] == document["inv_x_star"]
 
 
 def test_dead_links_and_nodes(cli: Cli) -> None:
-    document = cli("optimum", "torus(8,8)", "--without", "0-1", "--without", "9", "--json").json()
+    document = cli("optimum", "torus(8,8)", "--fail", "0-1", "--fail", "9", "--json").json()
     graph = build("torus(8,8)")
     kept = [(u, v) for u, v, _ in graph.links() if {u, v} != {0, 1} and 9 not in {u, v}]
     place = {node: row for row, node in enumerate(n for n in range(64) if n != 9)}
@@ -316,7 +318,7 @@ def test_dead_links_and_nodes(cli: Cli) -> None:
     alone = Fabric.from_topology(left, Fraction(100 * GB, 8))
     assert Fraction(document["inv_x_star"]) == optimum(alone).inverse_rate
     assert Fraction(document["before"]["algorithmic_bandwidth"]) > Fraction(document["algorithmic_bandwidth"])
-    text = cli("optimum", "torus(8,8)", "--without", "0-1", "--without", "9")
+    text = cli("optimum", "torus(8,8)", "--fail", "0-1", "--fail", "9")
     assert "before: 12.698GB/s; -50.0% now" in text.out
 
 
@@ -325,13 +327,13 @@ def test_names_with_hyphens(cli: Cli, tmp_path: Path) -> None:
     links = [{"from": a, "to": b, "bandwidth": "1GB/s", "duplex": True} for a, b in itertools.combinations(names, 2)]
     path = tmp_path / "hyphens.json"
     path.write_text(json.dumps({"nodes": names, "links": links}))
-    document = cli("optimum", path, "--without", "a-1-a-2", "--json").json()
+    document = cli("optimum", path, "--fail", "a-1-a-2", "--json").json()
     assert Fraction(document["algorithmic_bandwidth"]) == Fraction(8 * GB, 3)
 
 
 def test_one_way_fabrics_lose_links(cli: Cli) -> None:
     spec = "dicirculant(7,1,2)"
-    document = cli("optimum", spec, "--without", "0-1", "--collective", "reduce-scatter", "--json").json()
+    document = cli("optimum", spec, "--fail", "0-1", "--collective", "reduce-scatter", "--json").json()
     topology = build(spec)
     kept = ~((topology.src == 0) & (topology.dst == 1))
     graph = Topology.from_arrays(7, topology.src[kept], topology.dst[kept])
@@ -346,9 +348,9 @@ def test_one_way_fabrics_lose_links(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("uniring(1,7)", "--without", "0-1"), "1 more cannot be reached from 0"),
-        (("tpu_torus(2,2)", "--without", "chip0.0-chip1.0", "--without", "chip0.0-chip0.1"), "chip0.0"),
-        (("dgx_a100(2)", "--without", "rail0", "--without", "rail1"), "box0/gpu0"),
+        (("uniring(1,7)", "--fail", "0-1"), "1 more cannot be reached from 0"),
+        (("tpu_torus(2,2)", "--fail", "chip0.0-chip1.0", "--fail", "chip0.0-chip0.1"), "chip0.0"),
+        (("dgx_a100(2)", "--fail", "rail0", "--fail", "rail1"), "box0/gpu0"),
     ],
 )
 def test_what_is_left_does_not_connect(cli: Cli, args: tuple[str, ...], message: str) -> None:
@@ -370,14 +372,14 @@ def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
         (("torsu(8)",), "did you mean 'torus"),
         (("nowhere.yaml",), "nowhere.yaml: No such file"),
         (("complete(1)",), "n must be at least 2"),
-        (("dgx_a100(1)", "--only", "box0/gpu0"), "only one node"),
-        (("dgx_a100(1)", "--only", "box0/nvswitch,box0/gpu0"), "is a switch"),
-        (("dgx_a100(1)", "--only", "box1/*"), "no node or switch is named 'box1/*'"),
-        (("dgx_a100(1)", "--only", ""), "no node or switch is named ''"),
-        (("dgx_a100(1)", "--without", "box0/gpu9"), "write a link as A-B"),
-        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu9"), "named 'box0/gpu9'; did you mean 'box0/gpu"),
-        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu1"), "no link between"),
-        (("dgx_a100(1)", "--without", "box0/nvswitch"), "cannot be reached"),
+        (("dgx_a100(1)", "--members", "box0/gpu0"), "only one node"),
+        (("dgx_a100(1)", "--members", "box0/nvswitch,box0/gpu0"), "is a switch"),
+        (("dgx_a100(1)", "--members", "box1/*"), "no node or switch is named 'box1/*'"),
+        (("dgx_a100(1)", "--members", ""), "no node or switch is named ''"),
+        (("dgx_a100(1)", "--fail", "box0/gpu9"), "write a link as A-B"),
+        (("dgx_a100(1)", "--fail", "box0/gpu0-box0/gpu9"), "named 'box0/gpu9'; did you mean 'box0/gpu"),
+        (("dgx_a100(1)", "--fail", "box0/gpu0-box0/gpu1"), "no link between"),
+        (("dgx_a100(1)", "--fail", "box0/nvswitch"), "cannot be reached"),
         (("dgx_a100(1)", "--bandwidth", "1GB/s"), "has bandwidths of its own"),
         (("torus(3,3)", "--bandwidth", "fast"), "bandwidth 'fast'"),
         (("torus(3,3)", "--root", "0"), "allgather has no root"),
@@ -417,7 +419,7 @@ def test_commands_for_plain_topologies_say_so(cli: Cli, fabric: str, tmp_path: P
 
 
 def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
-    part = ("mi250(2)", "--only", "box*/gcd[0-7]", "--others", "forward", "--without", "box0/gcd0-box0/gcd1")
+    part = ("mi250(2)", "--members", "box*/gcd[0-7]", "--others", "forward", "--fail", "box0/gcd0-box0/gcd1")
     path = tmp_path / "left.yaml"
     assert cli("fabric", *part, "-o", path).status == 0
     written, direct = cli("optimum", path, "--json").json(), cli("optimum", *part, "--json").json()
@@ -425,7 +427,7 @@ def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
         assert written[key] == direct[key]
     assert written["fabric"] == direct["fabric"] == "part of mi250(2)"
     uneven = tmp_path / "one-way.yaml"
-    assert cli("fabric", "uniring(1,5)", "--without", "0-1", "-o", uneven).status == 0
+    assert cli("fabric", "uniring(1,5)", "--fail", "0-1", "-o", uneven).status == 0
     assert "unequal: true" in uneven.read_text()
 
 

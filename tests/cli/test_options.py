@@ -28,7 +28,7 @@ def test_commands_and_options(shell: type[ShellComplete]) -> None:
     assert set(offered("", shell)) == COMMANDS.keys()
     assert set(offered("par", shell)) == {"pareto"}
     assert set(offered("wire ", shell)) == {path[1] for path in ALL if path[0] == "wire"}
-    assert "--runners-up" in offered("pareto --run", shell)
+    assert "--inventory" in offered("pareto --inv", shell)
     for path in ALL:
         shown = [one for one in ALL[path].params if not getattr(one, "hidden", False)]
         names = {name for one in shown for name in one.opts if name.startswith("--")}

@@ -114,7 +114,7 @@ def test_a_limit_on_chunks_reports_its_loss(tmp_path: Path, capsys: pytest.Captu
 
 def test_methods_that_do_not_apply_are_an_answer_of_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "s.npz"
-    assert run(["schedule", "complete(5)", "--method", "lift", "-o", str(path)]) == 1
+    assert run(["schedule", "complete(5)", "--algorithm", "lift", "-o", str(path)]) == 1
     assert "lift" in capsys.readouterr().err
     assert not path.exists()
 
@@ -243,7 +243,7 @@ def test_tables_fit_schedule_and_simulate_alike(
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (["--training", "--failed-link", "0,2"], "--failed-link"), (["--bucket", "1MiB"], "--training"),
+        (["--training", "--failed-link", "0,2"], "--fail"), (["--bucket", "1MiB"], "--training"),
         (["--training", "--link-table", "t"], "--link-table"), (["--training", "--mode", "asynchronous"], "--mode"),
     ],
 )  # fmt: skip
@@ -264,7 +264,7 @@ def test_what_a_schedule_file_decides_is_not_an_option_of_compile(
     tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = tmp_path / "x.xml"
-    for option in (["--collective", "allreduce"], ["--method", "auto"], ["--chunks", "1"]):
+    for option in (["--collective", "allreduce"], ["--algorithm", "auto"], ["--chunks", "1"]):
         assert run(["compile", str(schedule_file), *option, "-o", str(program)]) == 2
         assert f"decides {option[0]}" in capsys.readouterr().err
         assert not program.exists()

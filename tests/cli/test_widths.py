@@ -46,9 +46,9 @@ SLOW = """
     catalog list --quality -d 2..3 -n 3..300
     compare best torus jellyfish fattree -n 24 -d 4 --size 1MiB --size 1GiB
     optimum dgx_a100(2) --scan 3 --size 1GB
-    schedule torus(4,4) --collective broadcast --method pipeline --list --root 0 --size 64KiB --size 1GiB
-    methods torus(3,3) --collective allgather --size 64KiB --method spff --method ring --method stored
-    schedule biring(2,4) --collective allgather --method exact --list --chunks 2 --size 64KiB
+    schedule torus(4,4) --collective broadcast --algorithm pipeline --list --root 0 --size 64KiB --size 1GiB
+    methods torus(3,3) --collective allgather --size 64KiB --algorithm spff --algorithm ring --algorithm stored
+    schedule biring(2,4) --collective allgather --algorithm exact --list --chunks 2 --size 64KiB
     wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
     wire impact plan.json --host host03
     wire check plan.json --lldp observed_testbed.csv

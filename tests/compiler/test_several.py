@@ -81,7 +81,7 @@ def test_commands_write_directories(tmp_path: Path, capsys: pytest.CaptureFixtur
     document = json.loads(capsys.readouterr().out)
     assert [one["ranks"] for one in document["programs"]] == [[str(r + 3 * c) for c in range(3)] for r in range(3)]
     assert sorted(path.name for path in (tmp_path / "rows").iterdir()) == [f"group{g}.xml" for g in range(3)]
-    assert run(["schedule", "torus(3,3)", "--only", "0,1,2", "-o", str(tmp_path / "row.npz")]) == 0
+    assert run(["schedule", "torus(3,3)", "--members", "0,1,2", "-o", str(tmp_path / "row.npz")]) == 0
     assert run(["compile", str(tmp_path / "row.npz"), "-o", str(tmp_path / "row.xml")]) == 0
     assert run(["verify", str(tmp_path / "row.xml")]) == 0
     assert run(["compile", "biring(2,3)", "--collective", "broadcast", "--all-roots", "-o", str(tmp_path / "r")]) == 0

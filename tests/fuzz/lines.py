@@ -20,7 +20,7 @@ WORDS = (
     *(
         "--alpha",
         "--bandwidth",
-        "--method",
+        "--algorithm",
         "spff",
         "forest",
         "--collective",
@@ -31,7 +31,7 @@ WORDS = (
     ),
     *("circulant(6,1,2)", "circulant(", "dgx_a100(2)", "p.npz", "p.xml", "w.json", "x.txt", "missing", "/dev/zero"),
     *("/dev/null", ".", "\u20ac", "=1", "a" * 5000, "(" * 500, "\udc80", "", "--", "-", "@x", "--seed", "--catalog"),
-    *("plan", "check", "export", "change", "show", "list", "verify", "1..3", "9..1", "--without", "0-1", "--only", "*"),
+    *("plan", "check", "export", "change", "show", "list", "verify", "1..3", "9..1", "--fail", "0-1", "--only", "*"),
 )
 LONG = {"pareto", "catalog"}
 """Commands that search: the lines of the quick run leave them out."""

@@ -29,7 +29,7 @@ COMMANDS = (
     "schedule dgx_a100(2) --collective allgather -o trees.npz",
     "schedule mi250(1) --collective broadcast --root box0/gcd0 -o broadcast.npz",
     "schedule torus(3,3) --collective all-to-all -o all.npz",
-    "schedule torus(3,3) --collective allgather --method tacos -o timed.npz",
+    "schedule torus(3,3) --collective allgather --algorithm tacos -o timed.npz",
     "compile rounds.npz -o rounds.xml",
     "compile trees.npz -o trees.xml",
     "compile rounds.npz --target jax -o rounds.py",

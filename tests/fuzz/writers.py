@@ -152,7 +152,7 @@ FOLDERS = {"bringup", "labels", "netbox", "panels", "scpi", "sonic"}
 """Formats of exports that are directories."""
 
 
-_LISTED = "schedule --collective allgather --method exact --list --chunks 1"
+_LISTED = "schedule --collective allgather --algorithm exact --list --chunks 1"
 
 
 def _command(*words: str) -> None:

@@ -24,7 +24,7 @@ def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixtur
     asked: dict[str, Any] = {"scan": 2, "fixed_k": 3, "sizes": ["1MiB", 10**8], "without": "box0/gpu3"}
     result = optimum("dgx_a100(2)", "allreduce", compare=True, **asked)
     args = ["optimum", "dgx_a100(2)", "--collective", "allreduce", "--frontier", "--scan", "2", "--fixed-k", "3"]
-    args += ["--size", "1MiB", "--size", "100MB", "--without", "box0/gpu3"]
+    args += ["--size", "1MiB", "--size", "100MB", "--fail", "box0/gpu3"]
     assert run([*args, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"schema": "topodesign/optimum/1"} | result.record()
     assert run(args) == 0
@@ -58,7 +58,7 @@ def test_proofs_say_what_they_cover(spec: str, rate: int | None) -> None:
     assert record["proven"] == best["composed_is_best"] == (rate is None)
     if rate is not None:
         assert Fraction(record["algorithmic_bandwidth"]) < rate * GB == Fraction(best["algorithmic_bandwidth"])
-        assert "--method in-network" in best["in_words"]
+        assert "--algorithm in-network" in best["in_words"]
         assert not optimum(spec, collective="allreduce", proof=False).proven
         assert not optimum(spec, collective="allreduce", shards="box0/gpu0=2").proven
     for other in ("allgather", "reduce-scatter"):

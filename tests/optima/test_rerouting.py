@@ -58,10 +58,10 @@ def test_what_cannot_be_repaired_is_said(tmp_path: Path, monkeypatch: pytest.Mon
         replan(scatter, "box0/gpu1")
     with pytest.raises(InfeasibleError, match="no way leads"):
         replan(schedule("fat_tree(2,2,1,2)", "all-to-all", method="fluid"), "leaf0/host0>leaf0")
-    for method, by in (("auto", ""), ("tacos", "--method tacos ")):
+    for method, by in (("auto", ""), ("tacos", "--algorithm tacos ")):
         with pytest.raises(ParameterError) as caught:
             replan(schedule("mesh(3,3)", "allgather", method=method), "0-1")
         command = str(caught.value).partition("make a new one: ")[2]
-        assert command == f"topodesign schedule 'mesh(3,3)' --collective allgather {by}--without 0-1"
+        assert command == f"topodesign schedule 'mesh(3,3)' --collective allgather {by}--fail 0-1"
         status, lines = run_command(f"{command} -o left.npz")
         assert status == 0, lines

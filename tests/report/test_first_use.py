@@ -22,7 +22,7 @@ COMMANDS = (
     "evaluate randomregular(300,4,0)",
     "compile genkautz(4,50) -o large.xml",
     "schedule mi250(2) -o boxes.npz",
-    "schedule torus(6,6) --collective all-to-all --method tacos -o timed.npz",
+    "schedule torus(6,6) --collective all-to-all --algorithm tacos -o timed.npz",
 )
 
 

@@ -38,24 +38,24 @@ raise the version in documents.py as well."""
 
 CASES = {
     "topologies": """
-        pareto -n 12 -d 4 --bidirectional
-        pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
+        pareto -n 12 -d 4 --duplex
+        pareto -n 16 -d 4 --add torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
-        pareto --box dgx_h100 -n 2 --against slimfly
-        pareto --box dgx_h100 -n 2 --workload workload_moe.yaml
+        pareto --boxes dgx_h100 -n 2 --add slimfly
+        pareto --boxes dgx_h100 -n 2 --workload workload_moe.yaml
         pareto -n 16 -d 4 --workload workload_moe.yaml
-        pareto -n 151 -d 5 --runners-up 1
+        pareto -n 151 -d 5 --top 1
         pareto -n 16 -d 4 --candidates own.txt
-        pareto -n 13 -d 4 --grow-from near.json
-        pareto -n 2..3 -d 1 --bidirectional --no-catalog --search 0
-        pareto -n 9 -d 2 --no-catalog --search 0.1
+        pareto -n 13 -d 4 --near near.json
+        pareto -n 2..3 -d 1 --duplex --catalog none --time-limit 0s
+        pareto -n 9 -d 2 --catalog none --time-limit 0.1s
         pareto -n 12 -d 3..4
-        pareto --plant five.yaml
-        pareto --plant five.yaml --grow-from near4.json --runners-up 1 --against ring
-        pareto -n 16..17 -d 4 --candidates own.txt --against torus --runners-up 1
-        pareto -n 16 -d 4 --grow-from near.json --candidates own.txt --against torus --runners-up 1
-        pareto --box dgx_h100 -n 2..3 -d 1 --bidirectional --workload workload_moe.yaml --against torus,slimfly
-        pareto --plant inventory_testbed.yaml -n 6 -d 2 --runners-up 1
+        pareto --inventory five.yaml
+        pareto --inventory five.yaml --near near4.json --top 1 --add ring
+        pareto -n 16..17 -d 4 --candidates own.txt --add torus --top 1
+        pareto -n 16 -d 4 --near near.json --candidates own.txt --add torus --top 1
+        pareto --boxes dgx_h100 -n 2..3 -d 1 --duplex --workload workload_moe.yaml --add torus,slimfly
+        pareto --inventory inventory_testbed.yaml -n 6 -d 2 --top 1
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --prices cable=50
         compare best fattree -n 16 -d 4 --workload workload_moe.yaml
         training model_gpt3.yaml --on torus(4,2) --on slimfly -d 4 --set data=1,tensor=4,pipeline=2
@@ -84,30 +84,21 @@ CASES = {
         pareto --plot-kind times -n 12 -d 4
         pareto --plot-kind sizes -n 12..14 -d 4
         pareto --plot-kind construction -n 12..14 -d 4
-        pareto --plot-kind page -n 5 -d 2 --against ring
+        pareto --plot-kind page -n 5 -d 2 --add ring
         pareto --plot-kind page -n 72 -d 4
-    """,
-    "fabrics": """
-        convert --as fabric dgx_a100(2) --without box0/gpu0>box0/nvswitch
         evaluate dgx_a100(2) --collective allgather
         evaluate dgx_a100(2) --collective all-to-all --prices InfiniBand=1
         evaluate dgx_a100(2) --collective scatter --root box0/gpu0
         evaluate dgx_a100(2) --collective broadcast --root box0/gpu0
         evaluate dgx_a100(2) --set max-trees=2 --set pareto=yes --size 1GB --collective allgather
         evaluate dgx_a100(2) --set trees=2 --size 1GB --collective allgather
-        evaluate dgx_a100(2) --without box0/gpu0-rail0 --collective allgather
-        evaluate dgx_a100(2) --collective all-to-all --without box0/gpu0
-        evaluate dgx_a100(2) --set method=fluid --prices InfiniBand=1 --without box0/gpu0-rail0 --collective allgather
+        evaluate dgx_a100(2) --fail box0/gpu0-rail0 --collective allgather
+        evaluate dgx_a100(2) --collective all-to-all --fail box0/gpu0
+        evaluate dgx_a100(2) --algorithm fluid --prices InfiniBand=1 --fail box0/gpu0-rail0 --collective allgather
         evaluate torus(3,3) --collective allreduce
         evaluate torus(3,3) --set proof=no --collective allgather
-        upgrade dgx_a100(2) --prices InfiniBand=900 --target 350GB/s --collective allgather
-        upgrade dgx_a100(1) --prices NVLink=900 --budget 7200 --collective allgather
-        upgrade star.yaml --budget 2700 --collective allgather
         evaluate star.yaml --shards 2,1,1 --collective allgather
         evaluate limited.yaml --collective allgather
-        convert --as fabric dgx_a100(1)
-        convert --as fabric star.yaml
-        convert --as fabric shared.yaml
         evaluate torus(4,4) --group 4x4:0 --collective all-to-all
         evaluate circulant(12,2,3)
         evaluate catalog(12,4,1)
@@ -115,7 +106,6 @@ CASES = {
         evaluate genkautz(4,30) --effort exact
         evaluate torus(3,3) --traffic zipf:1 --set tokens=90
         evaluate fat_tree(2,2,2) --traffic dirichlet:0.5 --set tokens=90
-        convert --as links circulant(5,1,2)
         evaluate --plot-kind structure torus(3,3)
         evaluate --plot-kind orbits circulant(12,2,3)
         evaluate --plot-kind boxes dgx_a100(2)
@@ -126,25 +116,35 @@ CASES = {
         evaluate --plot-kind page catalog(200,6,2)
         evaluate --plot-kind page dgx_a100(1)
     """,
+    "fabrics": """
+        convert --as fabric dgx_a100(2) --fail box0/gpu0>box0/nvswitch
+        upgrade dgx_a100(2) --prices InfiniBand=900 --target 350GB/s --collective allgather
+        upgrade dgx_a100(1) --prices NVLink=900 --budget 7200 --collective allgather
+        upgrade star.yaml --budget 2700 --collective allgather
+        convert --as fabric dgx_a100(1)
+        convert --as fabric star.yaml
+        convert --as fabric shared.yaml
+        convert --as links circulant(5,1,2)
+    """,
     "plans": """
         schedule circulant(12,2,3) -o rounds.npz
         schedule circulant(12,2,3) --collective all-to-all -o peeled.npz
         schedule circulant(10,1,3) --collective all-to-all -o longer.npz
-        schedule hypercube(3) --collective allgather --chunks 1 -o chunks.npz
+        schedule hypercube(3) --collective allgather --set chunks=1 -o chunks.npz
         schedule line(kautz(2,1)) -o both.npz
         schedule torus(4,4) --collective allgather --group 4x4:0 -o groups.npz
         schedule dgx_a100(2) --collective allreduce -o trees.npz
         schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
         schedule dgx_a100(2) --collective all-to-all -o paths.npz
-        schedule dgx_a100(2) --method two-level -o stages.npz
-        schedule torus(3,3) --method tacos --collective allgather -o timed.npz
+        schedule dgx_a100(2) --algorithm two-level -o stages.npz
+        schedule torus(3,3) --algorithm tacos --collective allgather -o timed.npz
         schedule torus(3,3) --traffic 0,1,2=allgather --traffic *=all-to-all@1KiB+3us -o together.npz
         verify together.npz
-        schedule torus(3,3) --method exact --collective allgather -o exact.npz
-        schedule torus(2,3) --method tacos-ilp --collective allgather -o ilp.npz
-        schedule biring(2,4) --collective allgather --method exact --list --chunks 2 --size 64KiB
-        schedule torus(4,4) --collective broadcast --method pipeline --list --root 0 --size 64KiB --size 1GiB
-        schedule torus(4,4) --collective broadcast --method pipeline --list --group 4x4:0 --others forward --root first
+        schedule torus(3,3) --algorithm exact --collective allgather -o exact.npz
+        schedule torus(2,3) --algorithm tacos-ilp --collective allgather -o ilp.npz
+        schedule biring(2,4) --collective allgather --algorithm exact --list --set chunks=2 --size 64KiB
+        schedule torus(4,4) --collective broadcast --algorithm pipeline --list --root 0 --size 64KiB --size 1GiB
+        schedule torus(4,4) --collective broadcast --algorithm pipeline --list --group 4x4:0 --forward --root first
         verify rounds.npz
         verify trees.npz
         verify switched.npz
@@ -158,13 +158,13 @@ CASES = {
         reconfigure -n 5 -d 1 --collective allgather --delay 0s --size 64MiB -o changing.npz
         compile changing.npz -o by_phase
         verify by_phase
-        schedule torus(3,3) --collective all-to-all --method dimension-order -o routed.npz
+        schedule torus(3,3) --collective all-to-all --algorithm dimension-order -o routed.npz
         verify routed.npz
         simulate rounds.npz --size 1MiB --size 1GiB
-        simulate rounds.npz --failed-link 0,2
+        simulate rounds.npz --fail 0>2
         simulate rounds.npz --training workload_resnet50.csv
         simulate trees.npz --size 1GB
-        simulate trees.npz --without box0/gpu0>box0/nvswitch
+        simulate trees.npz --fail box0/gpu0>box0/nvswitch
         simulate paths.npz
         simulate timed.npz
         run rounds.npz --sweep 1KiB..4MiB --factor 64 --iterations 3
@@ -186,7 +186,7 @@ CASES = {
         compile biring(2,4) --for all --target jax --group 0,1 -o set
         compile biring(2,4) --for workload_moe.yaml -o job
         verify set
-        verify set --wiring uniring(1,4)
+        verify set --network uniring(1,4)
         doctor run.log --program program.xml
         doctor run.log
         compile star.yaml --collective allgather --target chakra -o tree_traces
@@ -197,10 +197,10 @@ CASES = {
         verify wrong.xml
         verify no_program.xml
         reconfigure -n 9 -d 2 --delay 1us
-        reconfigure -n 6 -d 1 --collective allreduce --cabling duplex --dark moved
+        reconfigure -n 6 -d 1 --collective allreduce --duplex --dark moved
         reconfigure -n 6 -d 1 --group 3x2:0
-        reconfigure -n 5 -d 2 --collective allgather --cabling duplex --plant five.yaml
-        reconfigure -n 4 -d 1 --group 2x2:0 --cabling duplex --plant five.yaml
+        reconfigure -n 5 -d 2 --collective allgather --duplex --inventory five.yaml
+        reconfigure -n 4 -d 1 --group 2x2:0 --duplex --inventory five.yaml
         simulate --plot-kind timeline circulant(12,2,3)
         simulate --plot-kind utilization circulant(12,2,3)
     """,
@@ -219,7 +219,7 @@ CASES = {
         info algorithms
     """,
     "wirings": """
-        wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json
+        wire plan circulant(12,2,3) --simplex --inventory inventory_testbed.yaml -o testbed.json
         wire plan biring(2,12) --inventory inventory_testbed.yaml --place
         wire plan biring(4,12) --inventory inventory_testbed.yaml
         wire plan torus(8,4) --inventory inventory_pods.yaml -o pods.json

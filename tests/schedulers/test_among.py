@@ -34,7 +34,7 @@ def test_links_that_groups_share_are_paid_for() -> None:
     assert verify(alone).ok
     assert verify(both).ok
     assert both.claim["bandwidth"] >= alone.claim["bandwidth"]
-    with pytest.raises(InfeasibleError, match="--others forward lets them"):
+    with pytest.raises(InfeasibleError, match="--forward lets them"):
         schedule("torus(4,4)", "allgather", only="0,10")
 
 

@@ -49,7 +49,7 @@ def test_failures_that_end_it_say_so(tmp_path: Path) -> None:
         replan(tmp_path / "set", "box0/nvswitch")
     with pytest.raises(ParameterError, match="is no single failure"):
         replan(tmp_path / "set", "box0/gpu9")
-    with pytest.raises(ParameterError, match="name one with --without"):
+    with pytest.raises(ParameterError, match="name one with --fail"):
         replan(tmp_path / "set", ("box0/gpu0", "box0/gpu1"))
     with pytest.raises(ParameterError, match="plans for failures are of"):
         failure_plans("dgx_a100(1)", "broadcast")

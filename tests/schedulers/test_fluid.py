@@ -156,7 +156,7 @@ def test_groups_bind_each_other() -> None:
     assert boxes.claim["inv_x_star"] == Fraction(7, 300 * 10**9)
     across = schedule("dgx_a100_rails(2)", "all-to-all", group="4x2x2:1,2")
     assert across.claim["inv_x_star"] == Fraction(2, 25 * 10**9)
-    with pytest.raises(InfeasibleError, match="--others forward lets them"):
+    with pytest.raises(InfeasibleError, match="--forward lets them"):
         schedule("mi250(1)", "all-to-all", group="4x4:0")
     with pytest.raises(ParameterError, match="not both"):
         schedule("dgx_a100(2)", "all-to-all", group="8x2:1", only="box0/*")
@@ -176,7 +176,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = json.loads(capsys.readouterr().out)["runs"]
     assert runs[0]["completes"]
     assert runs[0]["algorithmic_bandwidth_GBps"] < 50
-    assert run(["simulate", path, "--without", "rail0"]) == 1
+    assert run(["simulate", path, "--fail", "rail0"]) == 1
     assert "does not finish" in capsys.readouterr().out
     assert run(["simulate", path, "--mode", "asynchronous"]) == 2
 

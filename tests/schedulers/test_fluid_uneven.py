@@ -106,5 +106,5 @@ def test_what_has_no_traffic() -> None:
         schedule("dgx_h100(1)", "scatter", method="fluid", shards="zipf:1", root="box0/gpu0")
     with pytest.raises(ParameterError, match="all-to-all of all nodes"):
         schedule("dgx_h100(1)", "all-to-all", method="fluid", shards="zipf:1", group="box0/gpu[0-3]")
-    with pytest.raises(ParameterError, match="--method forest"):
+    with pytest.raises(ParameterError, match="--algorithm forest"):
         schedule("dgx_h100(1)", "allgather", method="fluid", shards="zipf:1")

@@ -15,7 +15,7 @@ def test_trees_win_on_irregular_graphs_and_auto_says_so_or_takes_them() -> None:
     known = schedule("mesh(4,4)", "allreduce")
     trees = schedule("mesh(4,4)", "allreduce", method="forest")
     assert known.kind == "rounds"
-    assert "--method forest is 50.0% faster: trees of y = 5/2" in known.notes[-1]
+    assert "--algorithm forest is 50.0% faster: trees of y = 5/2" in known.notes[-1]
     assert known.claim["bandwidth"] / Fraction(5, 2) == Fraction(3, 2)
     assert trees.topology.degree * trees.fabric.unit / trees.claim["algorithmic_bandwidth"] == Fraction(5, 2)
     for size, method in (("1GiB", "fluid"), ("1KiB", "one-shot")):
@@ -62,7 +62,7 @@ def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, colle
     time = simulate(plan, size=size, alpha="10us").time
     assert time == listed.methods[0].times[0]
     reasons = {one.method: one.reason for one in listed.methods if one.method in SEARCHES}
-    assert all("name it with --method" in reason or reason.startswith("makes no") for reason in reasons.values())
+    assert all("name it with --algorithm" in reason or reason.startswith("makes no") for reason in reasons.values())
     assert plan.notes[-1].startswith(f"for {size}: ")
     for note in (note for note in plan.notes if note.startswith("not tried")):
         assert "exact" in note

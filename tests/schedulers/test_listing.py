@@ -24,7 +24,7 @@ def test_help_points_to_the_list_and_stays_short(command: str, capsys: pytest.Ca
     out = " ".join(capsys.readouterr().out.split())
     assert "'topodesign methods'" in out
     assert "halving-doubling" not in out
-    assert run([command, "torus(3,3)", "--method", "spf", "-o", "x.npz"]) == 2
+    assert run([command, "torus(3,3)", "--algorithm", "spf", "-o", "x.npz"]) == 2
     assert "Did you mean 'spff'?" in capsys.readouterr().err
 
 

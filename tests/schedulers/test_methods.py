@@ -87,9 +87,9 @@ def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert schedule("circulant(6,1,2)", "allgather").claim["steps"] == 2  # auto asked it and took the better one
     with pytest.raises(InfeasibleError, match="'round' has no schedule"):
         schedule("circulant(12,2,3)", "allgather", method="round")
-    with pytest.raises(ParameterError, match="--chunks is not for --method round, but for spff"):
+    with pytest.raises(ParameterError, match="--chunks is not for --algorithm round, but for spff"):
         schedule("circulant(6,1,2)", "allgather", method="round", chunks=2)
-    assert run(["schedule", "uniring(1,5)", "--method", "spff", "-o", str(tmp_path / "x.npz")]) == 0
+    assert run(["schedule", "uniring(1,5)", "--algorithm", "spff", "-o", str(tmp_path / "x.npz")]) == 0
 
 
 def test_auto_chooses_by_place_and_collective() -> None:
@@ -105,14 +105,16 @@ def test_who_does_not_make_a_collective_says_who_does(method: str) -> None:
     asked = [one for one in METHODS.values() if one.auto] if method == "auto" else [METHODS[method]]
     for collective in COLLECTIVES.values():
         if not any(one.does(collective) for one in asked):
-            with pytest.raises((InfeasibleError, ParameterError), match=rf"{collective}.* --method \w+"):
+            with pytest.raises((InfeasibleError, ParameterError), match=rf"{collective}.* --algorithm \w+"):
                 schedule("complete(4)", collective, method=method, root=0 if collective.rooted else None)
 
 
 @pytest.mark.parametrize("collective", ["scatter", "gather", "all-to-all"])
 def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None:
     root = None if collective == "all-to-all" else 0
-    with pytest.raises(ParameterError, match=f"--method spff makes no {collective}; use --method (peel|dimensions)"):
+    with pytest.raises(
+        ParameterError, match=f"--algorithm spff makes no {collective}; use --algorithm (peel|dimensions)"
+    ):
         schedule("complete(4)", collective, method="spff", root=root)
     assert schedule("dgx_a100(1)", collective, root=root).kind == "paths"
 
@@ -125,7 +127,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"only": "0,7"}, "named '7'"),
         ({"only": "0,1", "group": "2x2:0"}, "not both"),
         ({"only": "0,1", "method": "lift"}, "has no schedule for these nodes"),
-        ({"collective": "broadcast", "method": "spff", "root": 0}, "broadcast goes over trees; use --method forest"),
+        ({"collective": "broadcast", "method": "spff", "root": 0}, "broadcast goes over trees; use --algorithm forest"),
         ({"collective": "broadcast"}, "give one with --root"),
         ({"collective": "broadcast", "root": 16}, "root must be from 0 to 3"),
         ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
@@ -160,7 +162,7 @@ def test_auto_takes_a_method_that_can_leave_out_what_has_failed(collective: str,
     assert plan.claim["algorithmic_bandwidth"] == rate or (
         isinstance(plan.movement, Trees) and plan.movement.concurrent
     )
-    assert plan.notes[-1] == f"by --method {plan.generator['method']}, which can do without what has failed"
+    assert plan.notes[-1] == f"by --algorithm {plan.generator['method']}, which can do without what has failed"
 
 
 def test_auto_without_what_has_failed_takes_a_method_for_all_that_is_said() -> None:

@@ -130,12 +130,12 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"collective": "all-to-all"}, "--list of --method pipeline is of .*; an all-to-all"),
+        ({"collective": "all-to-all"}, "--list of --algorithm pipeline is of .*; an all-to-all"),
         ({}, "needs a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
         ({"root": 9}, "root must be from 0 to 8"),
         ({"root": 3, "only": "0,1,2", "others": "forward"}, "root 3 of the broadcast is none of its members"),
-        ({"root": 0, "only": "0,1,2"}, "add --others forward"),
+        ({"root": 0, "only": "0,1,2"}, "add --forward"),
         ({"root": 0, "chunks": 0}, "chunks must be"),
         ({"place": "dgx_a100(1)", "root": 0}, "is a fabric"),
     ],

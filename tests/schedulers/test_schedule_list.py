@@ -166,7 +166,7 @@ def test_bad_input(options: dict[str, Any], words: str, kind: type[Exception]) -
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["schedule", "bipartite(2)", "--collective", "allgather", "--method", "exact", "--list"]
+    command = ["schedule", "bipartite(2)", "--collective", "allgather", "--algorithm", "exact", "--list"]
     command += ["--chunks", "2", "--size", "1GiB"]
     assert run([*command, "--json", "-o", str(tmp_path / "plans")]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -185,13 +185,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("--method exact", "Missing option '-o'"),
-    ("--method exact --size 1KiB --size 1MiB -o x.npz", "Several --size are for --list"),
+    ("--algorithm exact", "Missing option '-o'"),
+    ("--algorithm exact --size 1KiB --size 1MiB -o x.npz", "Several --size are for --list"),
     ("--list", "auto"),
-    ("--list --method spff", "spff"),
-    ("--list --method exact --tick 1us", "--tick cannot be combined with --list of --method exact"),
-    ("--list --method pipeline --steps 3", "--steps cannot be combined with --list of --method pipeline"),
-    ("--list --method exact --traffic 0,1=allgather", "--traffic cannot be combined with --list"),
+    ("--list --algorithm spff", "spff"),
+    ("--list --algorithm exact --tick 1us", "--tick cannot be combined with --list of --algorithm exact"),
+    ("--list --algorithm pipeline --steps 3", "--steps cannot be combined with --list of --algorithm pipeline"),
+    ("--list --algorithm exact --traffic 0,1=allgather", "--traffic cannot be combined with --list"),
 ])  # fmt: skip
 def test_what_a_list_is_not_made_of_is_refused(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schedule", "biring(2,4)", "--collective", "allgather", *words.split()]) == 2

@@ -19,7 +19,7 @@ from topodesign.pricing.traffic_matrix import as_demand
 def test_uneven_all_to_all_on_a_topology_is_as_fast_as_a_linear_program_says() -> None:
     plan = schedule("torus(2,4)", "all-to-all", shards="zipf:1.2")
     assert verify(plan).ok
-    assert plan.notes[-1] == "by --method fluid, which takes shards of unequal size"
+    assert plan.notes[-1] == "by --algorithm fluid, which takes shards of unequal size"
     fabric = as_fabric("torus(2,4)")
     matrix = as_demand("zipf:1.2", fabric).amounts
     least = by_pairs(fabric.topology, matrix, [0] * len(fabric.topology.src))
@@ -42,9 +42,9 @@ def test_late_nodes_delay_an_allreduce_by_no_more_than_they_are_late() -> None:
     late = schedule("torus(2,4)", "allreduce", ready="0=20us")
     soon = schedule("torus(2,4)", "allreduce", method="tacos")
     assert verify(late).ok
-    assert late.notes[-1] == "by --method tacos, which takes nodes that start late"
+    assert late.notes[-1] == "by --algorithm tacos, which takes nodes that start late"
     assert soon.claim["time"] <= late.claim["time"] <= soon.claim["time"] + Fraction(20, 10**6)
-    with pytest.raises(ParameterError, match="--ready is for sends; use --method tacos"):
+    with pytest.raises(ParameterError, match="--ready is for sends; use --algorithm tacos"):
         schedule("torus(2,4)", "allreduce", method="spff", ready="0=20us")
 
 

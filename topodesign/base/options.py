@@ -70,6 +70,11 @@ class Choice(Kind):
 
 
 @dataclass(eq=False, repr=False)
+class Either(Choice):
+    """One of two words, of which the command line has the second as a flag and the first as its opposite."""
+
+
+@dataclass(eq=False, repr=False)
 class Flag(Kind):
     """Whether something is done; ``other`` is the flag for that it is not."""
 
@@ -129,9 +134,23 @@ class Option:
         return None if value is None and self.default is None else self.kind.read(name, value)
 
 
+_FLAGS = {
+    "bidirectional": "--duplex",
+    "grow_from": "--near",
+    "interleavings": "--samples",
+    "method": "--algorithm",
+    "only": "--members",
+    "others": "--forward",
+    "plant": "--inventory",
+    "runners_up": "--top",
+    "without": "--fail",
+}
+"""What the command line calls options whose keywords have other names."""
+
+
 def flag_of(name: str) -> str:
     """Return what the command line calls an option of a name."""
-    return f"--{name.replace('_', '-')}"
+    return _FLAGS.get(name) or f"--{name.replace('_', '-')}"
 
 
 def declared(group: type) -> dict[str, Option]:

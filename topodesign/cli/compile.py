@@ -99,14 +99,14 @@ def command(
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
     does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
-    is said. --fixed-k, --shards, --without and --parts are for trees.
+    is said. --shards, --fail, --set trees and pipeline apply to tree schedules.
 
     --target chakra writes a directory: a trace for each rank, a workload that calls the collective once, the other
     files of the simulator, and the time that it should say. It is for calls of one --size.
 
     --target jax writes a module of Python that needs JAX alone: a function of ppermute, for jax.shard_map.
 
-    A schedule of --group, or of --only on a topology, is a program for each group, whose members are its ranks in
+    A schedule of --group, or of --members on a topology, is a program for each group, whose members are its ranks in
     ascending order: group0.xml and so on, in the directory that -o names.
 
     A schedule whose circuits change is a program for each phase where -o names a directory: program0.xml and so on,
@@ -119,7 +119,7 @@ def command(
 
     With --for a library: programs and plans for all calls of a job, each for its range of sizes, an index that
     PyTorch reads, and USE.md, with the variables that load them and the tests that they were used. After a failure make
-    it again with --without.
+    it again with --fail.
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """

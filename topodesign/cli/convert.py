@@ -48,7 +48,7 @@ def command(network: str, output: Path | None, file_format: str | None, contents
     fabrics.
 
     Examples: topodesign convert 'circulant(12,2,3)' -o links.csv,
-    topodesign convert 'dgx_a100(2)' --only 'box0/*' -o box.yaml
+    topodesign convert 'dgx_a100(2)' --members 'box0/*' -o box.yaml
     """
     asked = form()
     if asked != "text" and file_format not in {None, asked}:

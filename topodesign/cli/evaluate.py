@@ -67,10 +67,10 @@ _SELECT = _OF_FABRIC - _OF_TOPOLOGY  # options that ask for the throughput of a 
 @setting("max-trees", "Compare 1 to N trees per root.", "scan", type=whole(1, 1000))
 @setting("pareto", "List the numbers of trees per root that pay, with --size their times.", "frontier", type=bool)
 @setting("proof", "Whether to check if any allreduce beats reduce-scatter and then allgather.", type=bool, default=True)
-@setting(
-    "method",
-    "Trees of nodes (forest), or a fluid of what switches add and copy.",
-    type=click.Choice(["auto", "forest", "fluid"]),
+@option(
+    "--algorithm method",
+    "Throughput by trees of nodes (forest), or by a fluid of what switches add and copy.",
+    words=["auto", "forest", "fluid"],
     default="auto",
 )
 @setting("symmetry", "For fluid: solve equivalent parts once.", "mirrored", type=bool, default=True)

@@ -40,7 +40,7 @@ class _Command(Command):
 @option("--top", "For a wiring plan: failures to show of each kind.", type=whole(1), default=3)
 @option("--bandwidth RATE", "Bandwidth of a node over all its links.  [default: 100Gbps; fabrics have their own]")
 @option(
-    "--method",
+    "--algorithm method",
     "How the throughput of a network is computed: trees of nodes, or a fluid of what switches add and copy.",
     words=["auto", "forest", "fluid"],
     default="auto",

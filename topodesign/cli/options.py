@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +14,10 @@ from click.shell_completion import CompletionItem
 
 from topodesign import collectives
 from topodesign.base import doors
-from topodesign.base.options import Choice, Flag, Option, PathOf, Whole, declared, flag_of
+from topodesign.base.options import Choice, Either, Flag, Option, PathOf, Whole, declared, flag_of
 from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import SETTING
+from topodesign.compiler.options import CallOptions, MscclppOptions, ProgramOptions
 from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
 from topodesign.runtime.msccl.profiles import PROFILES
 from topodesign.schedulers import SCHEDULERS
@@ -40,6 +42,31 @@ SECTIONS: dict[type, str] = {
 """Under what help texts list the options of a group; ``Options`` are those that come first."""
 
 
+SETTINGS = {
+    "by_ranks": "by-ranks",
+    "chunks": "chunks",
+    "fixed_k": "trees",
+    "overlap": "overlap",
+    "ready": "ready",
+    "steps": "steps",
+    "symmetric": "symmetric",
+    "tick": "tick",
+    "tries": "seeds",
+    "unwind": "unwind",
+    "window": "window",
+    "box": "ranks-per-box",
+    "channels": "channels",
+    "dtype": "dtype",
+    "max_size": "max-size",
+    "min_size": "min-size",
+    "parts": "pipeline",
+    "threadblocks": "threadblocks",
+}
+"""Options that are settings of some algorithms or targets, with their names after ``--set``."""
+SETTLED = (ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, ProgramOptions, CallOptions, MscclppOptions)
+"""Groups in which they are."""
+
+
 class SectionOption(click.Option):
     """An option that help texts list in a section."""
 
@@ -62,10 +89,25 @@ def offer(group: type, *names: str, section: str | None = None, **changed: Any) 
             other = changed.get(name, known[name].default)
             option = other if isinstance(other, Option) else known[name]
             default = option.default if isinstance(other, Option) else other
-            function = _as_click(name, option, default, title)(function)
+            make = _as_setting if group in SETTLED and name in SETTINGS else partial(_as_click, section=title)
+            function = make(name, option, default)(function)
         return function
 
     return added
+
+
+def _word_of(kind: Either, _context: click.Context, _option: click.Parameter, value: bool) -> str:
+    """Return the word that a flag stands for."""
+    return kind.words[value]
+
+
+def _as_setting(name: str, option: Option, default: Any) -> Callable[[_Command], _Command]:
+    """Return a setting as click wants it."""
+    kind: Any = option.kind
+    what: Any = bool if isinstance(kind, Flag) else click.Choice(kind.words) if isinstance(kind, Choice) else None
+    if isinstance(kind, Whole):
+        what = WholeNumber(kind)
+    return setting(SETTINGS[name], option.about, name, type=what, default=default, metavar=option.metavar)
 
 
 def _as_click(name: str, option: Option, default: Any, section: str) -> Callable[[_Command], _Command]:
@@ -73,7 +115,10 @@ def _as_click(name: str, option: Option, default: Any, section: str) -> Callable
     kind = option.kind
     words = [*(option.flags or (flag_of(name),)), name]
     more: dict[str, Any] = {"help": option.about, "metavar": option.metavar, "multiple": option.many}
-    if isinstance(kind, Flag):
+    if isinstance(kind, Either):
+        more = {"help": option.about, "type": bool, "callback": partial(_word_of, kind)}
+        default = default == kind.words[1]
+    elif isinstance(kind, Flag):
         more = {"help": option.about, "type": bool}
         if kind.other is None:
             more["is_flag"] = True
@@ -237,15 +282,13 @@ def collective_of(default: str | None, about: str = "What to schedule") -> Calla
 collective_option = collective_of("allreduce")
 root_option = offer(ShapeOptions, "root")
 without_option = offer(PartOptions, "without")
-jobs_option = option(
-    "--jobs --processes jobs J", "Processes to use.  [default: one per core]", type=WholeNumber(Whole(1, 256))
-)
+jobs_option = option("--jobs J", "Processes to use.  [default: one per core]", type=WholeNumber(Whole(1, 256)))
 catalog_option = option(
     "--catalog DIR",
     "Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
     type=FOLDER,
 )
-bidirectional_option = flag("--bidirectional", "Only topologies that duplex cabling can wire.")
+bidirectional_option = flag("--duplex bidirectional", "Only topologies that duplex cabling can wire.")
 runtime_option = option(
     "--runtime NAME",
     f"Whose limits and rules an XML program has to keep: {', '.join(PROFILES)}. msccl-executor-256 is a build of "
@@ -254,7 +297,7 @@ runtime_option = option(
     default="msccl",
 )
 method_option = option(
-    "--method NAME",
+    "--algorithm method NAME",
     "Scheduling algorithm; 'topodesign info algorithms' lists them.",
     type=MethodChoice("auto"),
     default="auto",

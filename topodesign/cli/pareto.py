@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import topodesign
 from topodesign.base.errors import SpecError
 from topodesign.base.options import flagged
 from topodesign.base.spec import parse
-from topodesign.base.units import as_bandwidth
+from topodesign.base.units import as_bandwidth, as_time
 from topodesign.cli.answers import directory, form, json_option, print_json, show
 from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
 from topodesign.cli.options import (
@@ -39,10 +38,14 @@ _ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "si
 """Options that all answers take."""
 
 
-def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("nan is not a number of seconds.")
-    return value
+def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    """Read a time such as 20s."""
+    if value is None:
+        return None
+    seconds = float(as_time(value))
+    if seconds > 86400:
+        raise click.BadParameter(f"{value!r:.40} is over a day.")
+    return seconds
 
 
 class _Command(DrawingCommand):
@@ -63,17 +66,16 @@ class _Command(DrawingCommand):
 @work_options
 @bidirectional_option
 @catalog_option
-@flag("--no-catalog", "Search afresh, whatever the catalog has.")
+@flag("--no-catalog", "Search without the catalog.", hidden=True)
 @option(
-    "--search SECONDS",
+    "--time-limit search TIME",
     "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their expansions "
     "only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
-    type=click.FloatRange(0, 86400),
     callback=_number_of_seconds,
 )
 @offer(FindOptions, "seed", "collective", "workload")
 @option(
-    "--against NAMES...",
+    "--add against NAMES...",
     "Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
     "schedule files, as for 'topodesign compare'; may be repeated.",
 )
@@ -83,25 +85,25 @@ class _Command(DrawingCommand):
     "Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
 )
 @option(
-    "--grow-from PLAN",
+    "--near grow_from PLAN",
     "Topologies near the wiring of a plan, which has fewer nodes: those that move few patches, or are fast; -o DIR "
     "writes the links of each, for 'topodesign wire change'.",
     type=PATH,
 )
-@option("--links DIR", "The same as -o DIR with --grow-from.", hidden=True)
-@flag("--per-port", "The --bandwidth is that of a port, so that more ports have more.")
+@option("--links DIR", "The same as -o DIR with --near.", hidden=True)
+@flag("--per-port", "The --bandwidth is that of a port.", hidden=True)
 @option(
-    "--plant INVENTORY",
+    "--inventory plant FILE",
     "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. N is "
     "all hosts and d all lanes if nothing is said.",
     type=PATH,
 )
 @option(
-    "--box BOX",
+    "--boxes box BOX[/K]",
     "The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of a "
     "box whose NICs are links to a switch named network. N boxes with d cables each.",
 )
-@option("--split K", "Of a --box: each NIC is split into K ports.  [default: 1]", type=whole(1, 16))
+@option("--split K", "Ports of each NIC.", type=whole(1, 16), hidden=True)
 @plot_option("frontier", "times", "sizes", "construction")
 @json_option
 def command(
@@ -116,6 +118,7 @@ def command(
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
     given = given_options(click.get_current_context())
+    _read_compounds(options, given)
     _check(options)
     kind = wanted_plot(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
     if kind is not None:
@@ -133,7 +136,7 @@ def command(
         context = click.get_current_context()
         missing = "nodes" if nodes is None else "degrees"
         parameter = next(one for one in context.command.params if one.name == missing)
-        raise click.MissingParameter("A --plant has both; else give them.", context, parameter)
+        raise click.MissingParameter("A --inventory has both; else give them.", context, parameter)
     find: Any = topodesign.pareto
     if options["plant"] is not None:
         find = partial(topodesign.carry, options["plant"])
@@ -156,6 +159,25 @@ def command(
     _show(found, options["against"], several=several)
     if target is not None and options["plant"] is not None and form() == "text":
         click.echo(f"wrote {target}", err=True)
+
+
+def _read_compounds(options: dict[str, Any], given: set[str]) -> None:
+    """Read ``--catalog none``, ``--bandwidth RATE/port`` and ``--boxes BOX/K``."""
+    if str(options["catalog"]) == "none":
+        options["catalog"], options["no_catalog"] = None, True
+        given -= {"catalog"}
+        given |= {"no_catalog"}
+    rate, slash, unit = options["bandwidth"].rpartition("/")
+    if slash and unit == "port":
+        options["bandwidth"], options["per_port"] = rate, True
+        given |= {"per_port"}
+    if options["box"] is not None:
+        box, slash, ports = options["box"].rpartition("/")
+        if slash and ports.isdecimal():
+            if not 1 <= int(ports) <= 16:
+                raise click.UsageError(f"--boxes {options['box']}: ports of a NIC must be 1 to 16.")
+            options["box"], options["split"] = box, int(ports)
+            given |= {"split"}
 
 
 def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[str, Any]) -> None:
@@ -187,11 +209,11 @@ def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[st
 def _check(options: dict[str, Any]) -> None:
     """Raise UsageError for options that mean nothing together."""
     if options["split"] is not None and options["box"] is None:
-        raise click.UsageError("--split is for the NICs of a --box; give both.")
+        raise click.UsageError("--split requires --boxes.")
     if options["catalog"] is not None and options["no_catalog"]:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
     if options["links"] is not None and options["grow_from"] is None:
-        raise click.UsageError("--links writes what --grow-from finds; give both.")
+        raise click.UsageError("--links writes what --near finds; give both.")
     if options["links"] is not None and directory() is not None:
         raise click.UsageError("-o and --links both name the directory for links; give -o alone.")
 
@@ -251,10 +273,10 @@ def _answer_boxes(nodes: Any, degree: Any, asked: dict[str, Any], options: dict[
     unknown = {"alpha", "bandwidth", "search", "runners_up", "per_port", "plant", "grow_from", "catalog", "no_catalog"}
     if given & unknown:
         raise click.UsageError(
-            f"--box has latencies and bandwidths of its own; leave {flagged(sorted(given & unknown))} out."
+            f"--boxes has latencies and bandwidths of its own; leave {flagged(sorted(given & unknown))} out."
         )
     if nodes is None:
-        raise click.UsageError("--box takes the number of boxes; give -n.")
+        raise click.UsageError("--boxes takes the number of boxes; give -n.")
     several = isinstance(nodes, range) or isinstance(degree, range)
     names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
     find: Any = topodesign.survey_boxes if several else topodesign.pareto_boxes

@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.work_options import WorkOptions
 from topodesign.cli.answers import Command, csv_option, json_option, tell
-from topodesign.cli.options import FOLDER, PATH, offer, option, output_option
+from topodesign.cli.options import FOLDER, PATH, flag, offer, option, output_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import check_ending
 from topodesign.fabrics.options import GroupOptions
@@ -29,9 +29,7 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
 @option("--delay TIME", "How long a change of circuits takes.", default="10us")
 @option("--size SIZE", "Data M.", default="1MiB")
 @offer(WorkOptions, "alpha", "bandwidth")
-@option(
-    "--cabling", "Whether a circuit leads one way, or back as well.", words=["simplex", "duplex"], default="simplex"
-)
+@flag("--duplex/--simplex", "Whether a circuit connects both directions.", default=False)
 @option(
     "--dark",
     "Which ports send nothing during a change: all, or those alone whose circuit is another.",
@@ -46,13 +44,13 @@ from topodesign.wiring.switches.kinds import FORMATS, SPELLINGS
     type=FOLDER,
 )
 @option(
-    "--plant INVENTORY",
+    "--inventory plant FILE",
     "Hosts, lanes and circuit switches that there are: the fastest plan whose phases these carry.",
     type=PATH,
 )
 @option(
     "--commands DIR",
-    "Directory for the commands of every phase for the switches of --plant, and its wiring plans.",
+    "Directory for the commands of every phase for the switches of --inventory, and its wiring plans.",
     type=FOLDER,
 )
 @option("--format file_format", "Of the commands.", words=FORMATS)
@@ -66,13 +64,14 @@ def command(
     output: Path | None,
     circuits: Path | None,
     plant: Path | None,
+    duplex: bool,
     **options: Any,
 ) -> None:
     """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
 
     N nodes have d ports each, joined to circuit switches. Every plan that is shown is verified block by block:
-    what was found, schemes that are published, and topologies that never change. With --plant those are shown that the
-    switches of an inventory carry, and why faster ones are not carried.
+    what was found, schemes that are published, and topologies that never change. With --inventory
+    those are shown that its switches support, and why faster ones are not supported.
 
     Example: topodesign reconfigure -n 64 -d 2 --delay 10us --size 64MiB -o plan.npz
     """
@@ -80,12 +79,14 @@ def command(
         check_ending(output, "schedule")
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
     if (commands is None) != (file_format is None) or (commands is not None and plant is None):
-        raise click.UsageError("Give --commands and --format together, and --plant with them.")
+        raise click.UsageError("Give --commands and --format together, and --inventory with them.")
     for directory in (circuits, commands):
         if directory is not None and directory.exists():
             raise click.UsageError(f"{directory} is there already; name a new directory.")
     with progress_bar("looking for circuits") as progress:
-        found = topodesign.reconfigure(nodes, degree, collective, progress=progress, **options)
+        found = topodesign.reconfigure(
+            nodes, degree, collective, cabling="duplex" if duplex else "simplex", progress=progress, **options
+        )
     if plant is not None:
         with progress_bar("looking for circuits on the plant") as progress:
             found = topodesign.carry_phases(found, plant, progress=progress)

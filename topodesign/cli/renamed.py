@@ -59,8 +59,79 @@ COMMANDS: dict[str, str] = {
 }
 """New words of each command that has another name."""
 
+_PLACE: dict[str, Change] = {
+    "--only": "--members",
+    "--others": lambda value: ["--forward" if value == "forward" else "--no-forward"],
+    "--without": "--fail",
+}
+_METHOD: dict[str, Change] = {"--method": "--algorithm"}
+_SHAPE: dict[str, Change] = {
+    "--by-ranks": ("--set", "by-ranks=yes"),
+    "--chunks": "--set chunks=",
+    "--fixed-k": "--set trees=",
+    "--steps": "--set steps=",
+}
+_DUPLEX: dict[str, Change] = {"--bidirectional": "--duplex"}
+_JOBS: dict[str, Change] = {"--processes": "--jobs"}
+
+
+def _cabling(value: str) -> list[str]:
+    """Return the flag of a cabling; both is none."""
+    return [f"--{value}"] if value in {"duplex", "simplex"} else []
+
+
 OPTIONS: dict[str, dict[str, Change]] = {
-    "compile-set": {"--no-programs": ("--target", "none")},
+    "compile-set": _PLACE | {"--no-programs": ("--target", "none")},
+    "catalog build": _JOBS,
+    "catalog improve": _JOBS | {"--cabling": _cabling, "--only": "--strategy"},
+    "catalog show": _DUPLEX,
+    "catalog verify": _JOBS,
+    "compile": _PLACE
+    | _METHOD
+    | _SHAPE
+    | {
+        "--box": "--set ranks-per-box=",
+        "--channels": "--set channels=",
+        "--dtype": "--set dtype=",
+        "--max-size": "--set max-size=",
+        "--min-size": "--set min-size=",
+        "--parts": "--set pipeline=",
+        "--threadblocks": "--set threadblocks=",
+        "--unwind": "--set unwind=",
+    },
+    "fabric": _PLACE,
+    "groups": _PLACE,
+    "pareto": _DUPLEX
+    | {
+        "--against": "--add",
+        "--box": "--boxes",
+        "--grow-from": "--near",
+        "--no-catalog": ("--catalog", "none"),
+        "--plant": "--inventory",
+        "--runners-up": "--top",
+        "--search": lambda value: ["--time-limit", f"{value}s"],
+    },
+    **dict.fromkeys(("plot frontier", "plot sizes", "plot times", "plot winners"), _DUPLEX),
+    "reconfigure": {"--cabling": _cabling, "--plant": "--inventory"},
+    "report": _DUPLEX | {"--against": "--add", "--runners-up": "--top"},
+    "run": _PLACE | _METHOD | _SHAPE | {"--unwind": "--set unwind="},
+    "schedule": _PLACE
+    | _METHOD
+    | _SHAPE
+    | {
+        "--no-symmetric": ("--set", "symmetric=no"),
+        "--overlap": ("--set", "overlap=yes"),
+        "--ready": "--set ready=",
+        "--symmetric": ("--set", "symmetric=yes"),
+        "--tick": "--set tick=",
+        "--tries": "--set seeds=",
+        "--unwind": "--set unwind=",
+        "--window": "--set window=",
+    },
+    "simulate": {"--failed-link": lambda value: ["--fail", value.replace(",", ">")], "--without": "--fail"},
+    "verify": {"--interleavings": "--samples", "--wiring": "--network"},
+    "warm": _JOBS,
+    "wire plan": {"--mode": _cabling},
     "catalog list": {"--quality": "--compare-bound"},
     "catalog price": {"--seconds": lambda value: ["--time-limit", f"{value}s"]},
     "compare": {"--price": "--prices"},
@@ -72,13 +143,14 @@ OPTIONS: dict[str, dict[str, Change]] = {
         "--gap": "--tolerance",
         "--no-deferred": ("--set", "deferred=no"),
     },
-    "methods": {"--method": "--algorithm"},
-    "optimum": {
+    "methods": _METHOD | {"--without": "--fail"},
+    "optimum": _PLACE
+    | {
         "--cost": "--prices",
         "--fixed-k": "--set trees=",
         "--frontier": ("--set", "pareto=yes"),
         "--gap": "--tolerance",
-        "--method": "--set method=",
+        "--method": "--algorithm",
         "--mirrored": ("--set", "symmetry=yes"),
         "--no-proof": ("--set", "proof=no"),
         "--proof": ("--set", "proof=yes"),
@@ -136,7 +208,9 @@ def _methods(own: list[str], rest: list[str]) -> list[str] | None:
 
 def _report(own: list[str], rest: list[str]) -> list[str] | None:
     """Return the words that write a report."""
-    if any(re.fullmatch("-[nd].*|--(nodes|degree|runners-up|bidirectional|catalog)(=.*)?", word) for word in own):
+    if any(
+        re.fullmatch("-[nd].*|--(nodes|degree|against|runners-up|bidirectional|catalog)(=.*)?", word) for word in own
+    ):
         command = "pareto"
     else:
         command = "simulate" if any(word.endswith(".npz") for word in own) else "evaluate"
@@ -147,10 +221,10 @@ def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
     """Return the words of what was asked of ``optimum`` beside a throughput."""
     named = {word.partition("=")[0] for word in own}
     if named & {"--failures", "--plans"}:
-        rest = _options([word for word in own if word != "--failures"], {"--plans": "--output"})
+        rest = _options([word for word in own if word != "--failures"], _PLACE | {"--plans": "--output"})
         return ["failures", *_with_default(rest, "allgather")]
     if named & {"--upgrade", "--target", "--budget"}:
-        return ["upgrade", *_with_default(_options(own, {"--upgrade": "--prices"}), "allgather")]
+        return ["upgrade", *_with_default(_options(own, _PLACE | {"--upgrade": "--prices"}), "allgather")]
     return ["evaluate", *_with_default(rest, "allgather")]
 
 

@@ -36,8 +36,8 @@ _SIZES = replace(declared(TimeOptions)["size"], many=True)
 @offer(SearchOptions)
 @flag(
     "--list",
-    "Of --method exact and pipeline: list all chunks and steps that pay, --chunks and --steps being limits; --size may "
-    "be repeated, and -o may be left out.",
+    "For --algorithm exact and pipeline: list all chunks and steps that pay, up to --set chunks and steps. --size is "
+    "repeatable, -o optional.",
 )
 @output_option("File to write (.npz); with --list also a new directory for all plans.")
 @json_option
@@ -56,17 +56,16 @@ def command(
 
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
-    claimed. --fixed-k is for trees. With --without, --shards or --ready, auto takes a method that can do this
+    claimed. With --fail, --shards or --set ready, auto takes a method that can do this
     (trees, paths or timed sends), and says which. With --size, or --alpha fabric, it takes the fastest
     plan of the methods that 'topodesign methods' tries.
 
-    --only leaves the collective to some of the nodes, --group to several groups at the same time, each for itself;
-    --others says whether the nodes of a topology that are not in a group forward its data. --traffic is for groups that
-    do different things at the same time.
+    --members selects participants, --group runs several groups concurrently. With --forward other nodes forward data.
+    --traffic is for groups that run different collectives.
 
     Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
-    topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz,
-    topodesign schedule 'dgx1_v100(1)' --collective allgather --method exact --list
+    topodesign schedule 'mi250(2)' --collective allgather --set trees=2 -o boxes.npz,
+    topodesign schedule 'dgx1_v100(1)' --collective allgather --algorithm exact --list
     """
     if context.get_parameter_source("size") is not ParameterSource.COMMANDLINE:
         size = ()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @collective_of(None, "For a network, which is scheduled first: collective")
 @offer(WorkOptions, alpha=OWN_ALPHA)
 @message_options
-@offer(ConditionOptions, "mode", "failed", "without", "links")
+@offer(ConditionOptions, "mode", "without", "links")
 @option(
     "--training CSV",
     "Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
@@ -159,7 +159,7 @@ def _check_training(training: Path | None, bucket: str | None, options: dict[str
         if bucket is not None:
             raise ParameterError("--bucket fuses the layers of a training step; give these with --training")
         return
-    asked = {"--link-table": options["links"], "--failed-link": options["failed"]}
+    asked = {"--link-table": options["links"], "--fail": options["without"]}
     asked[f"--mode {options['mode']}"] = options["mode"] != "lock-step"
     for flag, value in asked.items():
         if value:

@@ -22,13 +22,13 @@ from topodesign.runtime.chakra.traces import is_trace_name
 @click.argument("file", type=PATH)
 @runtime_option
 @option(
-    "--interleavings",
+    "--samples interleavings",
     "Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
     type=whole(0, 10_000),
     default=20,
 )
 @seed_option("Seed of the random orders.")
-@option("--wiring PLACE", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
+@option("--network wiring NETWORK", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
 @json_option
 def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str | None) -> int:
     """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).
@@ -50,7 +50,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str
     sort = kind_of(file)
     is_set = sort is FileKind.PLAN_SET
     if wiring is not None and not is_set:
-        raise ParameterError("--wiring is for a set of plans; leave it out")
+        raise ParameterError("--network is for a set of plans; leave it out")
     if is_set:
         with progress_bar("checking") as progress:
             wired = None if wiring is None else wired_place(wiring)

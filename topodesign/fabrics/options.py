@@ -6,7 +6,7 @@ Types are named as text, and so not imported: a help text needs none of them.
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, get_args
 
-from topodesign.base.options import Amount, Choice, Flag, Option, Text, Whole
+from topodesign.base.options import Amount, Choice, Either, Flag, Option, Text, Whole
 from topodesign.base.units import Quantity, as_bandwidth
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ WITHOUT = Option(
     default=(),
     metavar="A-B",
     many=True,
+    flags=("--fail",),
 )
 LEFT = replace(
     WITHOUT,
     about=WITHOUT.about.replace("; may be", "; A-B=0.5 for a link of which that share is left; may be"),
-    flags=("--without", "--degrade"),
+    flags=("--fail", "--degrade"),
 )
 READY = Option(
     "When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for the nodes in "
@@ -43,10 +44,17 @@ class PartOptions(TypedDict, total=False):
             default=(),
             metavar="NODES",
             many=True,
+            flags=("--members",),
         ),
     ]
     others: Annotated[
-        "Others", Option("What nodes do that do not take part.", Choice(("vanish", "forward")), default="vanish")
+        "Others",
+        Option(
+            "Whether other nodes forward data, or are removed.",
+            Either(("vanish", "forward")),
+            default="vanish",
+            flags=("--forward/--no-forward",),
+        ),
     ]
     without: Annotated["Some", LEFT]
 

@@ -1,4 +1,4 @@
-"""Parts of a fabric: who takes part, and what has failed, as ``--only``, ``--others`` and ``--without`` say it."""
+"""Parts of a fabric: who takes part, and what has failed, as ``--members``, ``--forward`` and ``--fail`` say it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
         return text, Fraction(0)
     share = Fraction(said) if _SHARE.fullmatch(said) else None
     if share is None or not 0 < share < 1:
-        raise ParameterError(f"--without {text[:100]!r}: what is left of a link is a share such as 0.5 or 1/2")
+        raise ParameterError(f"--fail {text[:100]!r}: what is left of a link is a share such as 0.5 or 1/2")
     return word, share
 
 
@@ -147,6 +147,6 @@ def _ends(fabric: Fabric, word: str, text: str) -> tuple[str, str, str]:
         if first in fabric.names or last in fabric.names:
             fabric.number(first), fabric.number(last)
     raise ParameterError(
-        f"--without {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch; "
+        f"--fail {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch; "
         f"{suggest(text, fabric.names)}"
     )

@@ -180,7 +180,7 @@ def _frontiers(catalog: Catalog, nodes: list[int], degree: int, duplex: bool) ->
         size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
         raise InfeasibleError(
             f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "
-            f"search with: topodesign pareto -n {nodes[0]} -d {degree}{' --bidirectional' if duplex else ''}"
+            f"search with: topodesign pareto -n {nodes[0]} -d {degree}{' --duplex' if duplex else ''}"
         )
     return fronts
 

@@ -55,10 +55,10 @@ class FindOptions(WorkOptions, RankOptions, total=False):
     runners_up: Annotated[
         int,
         Option(
-            "Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, "
-            "and easiest wiring.",
+            "Add the K next best for each criterion: time, steps, bandwidth, duplex, vertex-transitive, simple wiring.",
             Whole(0, 100),
             0,
             "K",
+            flags=("--top",),
         ),
     ]

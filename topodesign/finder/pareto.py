@@ -288,7 +288,7 @@ class Pareto(Several[Entry], Answer):
         if allreduce and any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
         if len({entry.spec for entry in self.entries}) < len(self.entries):
-            yield "One wiring has both: topodesign schedule makes the plan of 1 step, with --method deferred that of 2."
+            yield "One wiring has both: schedule makes the plan of 1 step, with --algorithm deferred that of 2."
         elif any(entry.basis is Basis.DEFERRED for entry in self.entries):
             yield DEFERRED_NOTE
         for one in self.candidates:

@@ -46,7 +46,7 @@ class FailedPart:
     """Failures that cost the same, because a symmetry turns them into each other."""
 
     kind: str  # what fails: link (both ways), node or switch
-    first: str  # the first of them, as --without takes it
+    first: str  # the first of them, as --fail takes it
     alike: int  # how many they are
     bandwidth: Fraction | None  # bytes per second that are left; null where nodes no longer reach each other
     lost: Fraction  # share of the bandwidth that is gone, 1 where nothing works; below 0 if fewer nodes are faster
@@ -151,7 +151,7 @@ def over_trees(collective: Collective | str, said: str) -> Collective:
 
 
 def alike_failures(fabric: Fabric) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what can fail, as ``--without`` takes it: for each kind those that a symmetry turns into each other."""
+    """Return what can fail, as ``--fail`` takes it: for each kind those that a symmetry turns into each other."""
     named = _failing(fabric)
     numbers = link_classes(_symmetry(fabric), list(named.values()))
     alike: dict[tuple[str, int], list[str]] = {}

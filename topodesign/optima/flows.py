@@ -190,7 +190,7 @@ def best_flow(
     except UnreachableError as error:
         ends = (error.goal, error.source) if collective.like(GATHER) else (error.source, error.goal)
         source, goal = (fabric.names[end] for end in ends)
-        hint = " over its own group; --others forward lets them send through other nodes" if inside else ""
+        hint = " over its own group; --forward lets them send through other nodes" if inside else ""
         raise InfeasibleError(f"no collective exists: there is no way from {source} to {goal}{hint}") from None
 
 

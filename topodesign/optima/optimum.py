@@ -106,7 +106,7 @@ class Optimum(TextResult):
         key("collective=collective.name", "Whose bottleneck is told."),
         key("root=question.root", "The node of a collective that has one; null for others."),
         key("method=solution.METHOD", "The algorithm that found it.", kind=("forest", "flow", "fluid")),
-        key("plan_method=solution.plan_method", "The --method of 'topodesign schedule' whose plan reaches it."),
+        key("plan_method=solution.plan_method", "The --algorithm of 'topodesign schedule' whose plan reaches it."),
         key("shards", "Sizes of shards by node, where --shards gave them; else null."),
         key("k", "Trees per root that reach the optimum; with --fixed-k so many; null where it is not by trees."),
         key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
@@ -118,7 +118,7 @@ class Optimum(TextResult):
         key("proposition_3_k?", "Over trees: trees per root by the formula of the paper's Proposition 3."),
         "bottleneck_cut bottleneck_links",
         key("bottleneck=solution.bottleneck", "Which links bind and what has to cross them, in words."),
-        key("bottleneck_limits?", "With --method fluid: limits that bind, one of those that are alike."),
+        key("bottleneck_limits?", "With --algorithm fluid: limits that bind, one of those that are alike."),
         key("*work"),
         key(
             "collectives",
@@ -141,7 +141,7 @@ class Optimum(TextResult):
         "*told_latency",
         key("sizes_bytes?=number(told_sizes)", "With --size: the sizes, in bytes."),
         key("cost?=solution.least_cost", "With --cost: the least cost at that speed."),
-        key("before?", "With --without: before the failure."),
+        key("before?", "With --fail: before the failure."),
     )
 
     @property
@@ -497,14 +497,14 @@ def optimum(
     fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
     for_trees = next((flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)), None)
     if for_trees is not None and fluid:
-        raise ParameterError(f"{for_trees} is for --method forest, not for fluid; leave it out")
+        raise ParameterError(f"{for_trees} is for --algorithm forest, not for fluid; leave it out")
     if part and not fluid:
-        raise ParameterError("--gap is for --method fluid; leave it out")
+        raise ParameterError("--gap is for --algorithm fluid; leave it out")
     if for_trees is not None and kind.like(*FLOWS):
         raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
     if costs and not fluid and not kind.like(*FLOWS):
         raise ParameterError(
-            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
+            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --algorithm fluid"
         )
     choices = _read_choices(**trees)
     by: dict[str, Any] = {"gap": part, "mirrored": mirrored}

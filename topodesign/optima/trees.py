@@ -82,7 +82,7 @@ class TreeSolution(Solution):
         """Why the bound may not be reached."""
         if self.question.composed:
             return "by cuts alone: an allreduce of another kind was not asked for"
-        return "trees through switches that copy or add are not looked for here: --method fluid does"
+        return "trees through switches that copy or add are not looked for here: --algorithm fluid does"
 
     @property
     def in_turn(self) -> Claim:
@@ -209,7 +209,7 @@ class BestAllreduce(Declared):
     bandwidth: Fraction  # algorithmic bandwidth that can be reached
     bound: Fraction  # bytes per second that none exceeds of those in ``among``
     composed: Fraction  # that of a reduce-scatter followed by an allgather
-    in_network: bool = False  # whether switches copy and add in it (--method in-network)
+    in_network: bool = False  # whether switches copy and add in it (--algorithm in-network)
     among: Among = Among.TREES  # the schedules that the bound is about
     missed: str = ""  # what was not looked for
     nodes: int = 0  # nodes that compute
@@ -259,7 +259,7 @@ class BestAllreduce(Declared):
         """Return whether an allreduce of another kind is faster, in words."""
         if self.bandwidth == self.composed:
             return f"a reduce-scatter and then an allgather: {self.composed_claim}"
-        kind = "in which switches copy and add (--method in-network)" if self.in_network else "of another kind"
+        kind = "in which switches copy and add (--algorithm in-network)" if self.in_network else "of another kind"
         return f"an allreduce {kind} reaches {format_rate(self.bandwidth)}: {self.claim}"
 
 

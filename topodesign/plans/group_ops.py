@@ -158,7 +158,7 @@ def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]
         node = next(node for node in (int(schedule.src[at]), int(schedule.dst[at])) if team[node] != own[at])
         raise InfeasibleError(
             f"node {node} passes on data of a group that it is no member of, and a program is run by members alone; "
-            "make the schedule with --others vanish"
+            "make the schedule with --no-forward"
         )
     return [
         _one_apart(topology, schedule.rows(own == number), one) for number, one in enumerate(schedule.collective.single)

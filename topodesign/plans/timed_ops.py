@@ -81,7 +81,7 @@ def common_ticks(
     if units * max(sends, default=1) + max(waits, default=1) >= MAX_TICKS:
         raise TooLargeError(
             "the times of the links have no common tick that 64 bits can count; use rounder numbers, or --tick 1us of "
-            "--method tacos, which rounds them up and says by how much"
+            "--algorithm tacos, which rounds them up and says by how much"
         )
     return LinkTimes(
         Fraction(longest, below), sealed(np.array(waits, dtype=np.int64)), sealed(np.array(sends, dtype=np.int64))

@@ -64,14 +64,14 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     parts = [ask((after if place else request).asking(part), chosen) for place, part in enumerate(steps)]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"
-        hint = "" if method == "auto" else "; leave --method out for one that has"
+        hint = "" if method == "auto" else "; leave --algorithm out for one that has"
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
     first = [min(plans, key=_rank) for plans in parts]
     best = _in_turn(first)
     best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
     if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.given()):
         able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
-        best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which {able}"))
+        best = replace(best, notes=(*best.notes, f"by --algorithm {_method(best)}, which {able}"))
     if method == "auto" and best.kind in _STEPS and gains_by_trees(request) and not request.given():
         best = _beside_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
@@ -105,8 +105,8 @@ def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
     if isinstance(fabric, Topology) or (not request.plain and request.unwind is None):
         return make_plan(alone.but(place=fabric), method, methods)
     if request.plain and len(fabric.names) < len(request.whole.names):
-        what = "groups" if request.group not in ("", ()) else f"--method {method}"
-        raise ParameterError(f"{what} cannot do without a node; name links in --without, or use --method forest")
+        what = "groups" if request.group not in ("", ()) else f"--algorithm {method}"
+        raise ParameterError(f"{what} cannot do without a node; name links in --fail, or use --algorithm forest")
     root = None if request.root_name is None else fabric.number(request.root_name)
     plan = make_plan(alone.but(place=fabric.topology, root=root, bandwidth=None), method, methods)
     return replace(plan, place=fabric, spec=None)
@@ -126,7 +126,7 @@ def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
     reached = best.claim["algorithmic_bandwidth"]
     if other.bandwidth > reached:
         by = f"{float(other.bandwidth / reached - 1):.1%}"
-        said = f": --method in-network is {by} faster for large data, {format_rate(other.bandwidth)}; {other.claim}"
+        said = f": --algorithm in-network is {by} faster for large data, {format_rate(other.bandwidth)}; {other.claim}"
     else:
         claim = Claim.to_bound(Of.RATE, reached, other.among, other.bound, missed=other.missed)
         said = f", but no trees are known that are faster by it; {claim}"
@@ -141,7 +141,7 @@ def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
         if factor < best.claim["bandwidth"]:
             gain = f"{float(best.claim['bandwidth'] / factor - 1):.1%}"
             return best.saying(
-                f"for large data --method forest is {gain} faster: trees of y = {factor}; --size chooses"
+                f"for large data --algorithm forest is {gain} faster: trees of y = {factor}; --size chooses"
             )
     return best
 
@@ -176,12 +176,12 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
                 dict.fromkeys(str(part) for one in methods.values() if one.fabrics for part in one.grouped)
             )
             raise InfeasibleError(
-                f"on fabrics several groups at once do {makes}, and no {collective} yet; --only makes a plan of one"
+                f"on fabrics several groups at once do {makes}, and no {collective} yet; --members makes a plan of one"
             )
         if not fit:
             names = ", ".join(one.name for one in does if one.fabrics or request.plain)
             where = "" if request.plain else " of fabrics"
-            named = f" unless it is named: --method {names}" if names else ""
+            named = f" unless it is named: --algorithm {names}" if names else ""
             raise InfeasibleError(f"no method schedules {collective}{where}{named}")
         able = [one for one in fit if one.movement == fit[0].movement]
     else:
@@ -189,8 +189,8 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         if not able[0].does(collective):
             other = next((one for one in does if one.auto), does[0])
             if other.movement == able[0].movement:
-                raise ParameterError(f"--method {name} makes no {collective}; use --method {other.name}")
-            raise ParameterError(f"{collective} goes over {other.movement}; use --method {other.name}")
+                raise ParameterError(f"--algorithm {name} makes no {collective}; use --algorithm {other.name}")
+            raise ParameterError(f"{collective} goes over {other.movement}; use --algorithm {other.name}")
     given = request.given()
     if request.plain and able[0].movement == "rounds":  # which are carried over from parts, whatever made them
         given = [option for option in given if option not in {"only", "group", "placement"}]
@@ -218,7 +218,7 @@ def _only(request: Request, method: Method) -> Request:
     among = request.among
     if among.groups is not None:
         raise InfeasibleError(
-            f"{method.name} makes plans of one group; --method fluid has trees for several, --method pipeline rounds"
+            f"{method.name} makes plans of one group; for several use --algorithm fluid (trees) or pipeline (rounds)"
         )
     names = tuple(request.called.names[node] for node in among.group or ())
     root = None if among.root is None else request.called.names[among.root]
@@ -231,10 +231,10 @@ def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
     flag = "--chunks auto" if option == "auto_chunks" else f"--{option.replace('_', '-')}"
     users = [one for one in methods if option in one.options]
     if any(one.movement == method.movement for one in users):
-        return f"{flag} is not for --method {method.name}, but for {', '.join(one.name for one in users)}"
+        return f"{flag} is not for --algorithm {method.name}, but for {', '.join(one.name for one in users)}"
     if method.fabrics or not users:
         return f"{flag} is not for {method.movement}; leave it out"
-    return f"{flag} is for {users[0].movement}; use --method {users[0].name}"
+    return f"{flag} is for {users[0].movement}; use --algorithm {users[0].name}"
 
 
 def _plans(request: Request, methods: list[Method]) -> list[Plan]:
@@ -324,7 +324,7 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
             {"method": name, "steps": cost.steps, "bandwidth": str(cost.bandwidth)} for name, cost in beside
         ]
     for name, cost in beside:
-        notes.append(f"with --method {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
+        notes.append(f"with --algorithm {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
     return replace(best, generator=made, notes=(*best.notes, *notes))
 
 
@@ -369,7 +369,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
             own = [min(own, key=lambda plan: request.runtime(cost_in(plan)))]
         plans += own
     if not plans and refused is not None:
-        hint = "" if request.others == "forward" else "; --others forward lets them send through other nodes"
+        hint = "" if request.others == "forward" else "; --forward lets them send through other nodes"
         raise InfeasibleError(f"over the links among members alone there is no schedule: {refused}{hint}") from None
     return plans
 

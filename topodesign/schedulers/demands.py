@@ -284,9 +284,9 @@ def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
     topology = where.topology if isinstance(where, Fabric) else where
     if request.group not in {"", ()}:
         if request.without or request.unwind is not None:
-            raise ParameterError("groups are of all nodes and switches; leave --without and --unwind out")
+            raise ParameterError("groups are of all nodes and switches; leave --fail and --unwind out")
         if request.others == "forward" and not forwarding:
-            raise ParameterError("groups send over links of their own; leave --others out")
+            raise ParameterError("groups send over links of their own; leave --forward out")
         if len(set(map(len, request.among.groups or ()))) > 1:
             raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
         return Asked(where, topology, request.among)

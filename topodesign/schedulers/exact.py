@@ -135,7 +135,7 @@ def search_counts(
         elif one.proof == "none" and most is not None and one.bound < most:
             unsettled.append(Unsettled(chunks, number, one.bound, most))
     if not found:
-        raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --method spff")
+        raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --algorithm spff")
     return found, unsettled
 
 

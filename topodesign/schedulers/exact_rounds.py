@@ -122,7 +122,7 @@ def fewest_rounds(
 def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tuple[Demand, ...]]:
     """Return where and what is copied, which may be the reverse of what is asked."""
     if topology.switches:
-        raise TopologyError("only topologies without switches are searched chunk by chunk; use --method forest")
+        raise TopologyError("only topologies without switches are searched chunk by chunk; use --algorithm forest")
     way = topology.transpose() if collective.reduces else topology
     demands = demands_of(collective.dual if collective.reduces else collective, way)
     if len(demands) * len(way.src) > MOST_CHOICES:

@@ -1,7 +1,7 @@
 """Plans for every single failure of a fabric, in a directory: one for failures that a symmetry turns into each other.
 
 ``failures.json`` has ``format`` ("topodesign failure plans"), ``version`` (1), ``before`` (the set of the whole) and
-``entries``, a list of objects of ``kind``, ``failures`` (all that are alike, as ``--without`` takes them; the plan is
+``entries``, a list of objects of ``kind``, ``failures`` (all that are alike, as ``--fail`` takes them; the plan is
 for the first, and its image is for another) and ``set``, null where nodes no longer reach each other. Each set is a
 directory as :mod:`topodesign.plans.sets` describes, with one plan.
 """
@@ -53,7 +53,7 @@ class FailurePlan(Declared):
     """Failures that are alike, and the plan for the first of them."""
 
     kind: str  # what fails: link (both ways), node or switch
-    failures: tuple[str, ...]  # all of them, as --without takes them
+    failures: tuple[str, ...]  # all of them, as --fail takes them
     bandwidth: Fraction | None  # algorithmic bandwidth of the plan, bytes per second; null where there is none
     bound: Fraction | None  # what nothing exceeds, by the cuts around nodes
     made: str  # repaired, from the plan before; the method that made it anew; or nothing, where there is none
@@ -240,7 +240,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
         return repaired_plan(load_right(path), without)
     begun, gone = Stopwatch(), tuple(map(str, listed(without)))
     if len(gone) != 1:
-        raise ParameterError(f"{path} has plans for one failure each; name one with --without")
+        raise ParameterError(f"{path} has plans for one failure each; name one with --fail")
     entry = next((one for one in read_failures(path) if gone[0] in one["failures"]), None)
     before = _plan_of(path / "before")
     if entry is None:

@@ -37,7 +37,7 @@ def _make(request: Request) -> list[Plan]:
     """Return the plan."""
     if request.collective.like(*TREE_COLLECTIVES):
         if request.shards is not None:
-            raise ParameterError("--shards of trees are for --method forest")
+            raise ParameterError("--shards of trees are for --algorithm forest")
         return _made_of_trees(request)
     fabric, collective, inside = _asked(request)
     if request.shards is not None:

@@ -96,13 +96,13 @@ def why_skipped(method: Method, request: Request) -> str | None:
     fabric = request.fabric
     nodes, switches = len(fabric.compute), len(fabric.multicast | fabric.aggregation)
     if method.name in SEARCHES:
-        return "searches as long as it may; name it with --method"
+        return "searches as long as it may; name it with --algorithm"
     if method.name == "in-network" and nodes * switches > _MOST_SWITCHED:
-        return "takes long with so many switches; name it with --method"
+        return "takes long with so many switches; name it with --algorithm"
     if nodes > _MOST_NODES.get(method.name, _MOST_OTHERWISE) and not (
         method.name == "fluid" and gains_by_trees(request)
     ):
-        return "takes long for so many nodes; name it with --method"
+        return "takes long for so many nodes; name it with --algorithm"
     return None
 
 

@@ -10,7 +10,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES
 from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 
-MAY_BE_FASTER = "switches copy or add here, which may be faster: --method in-network"
+MAY_BE_FASTER = "switches copy or add here, which may be faster: --algorithm in-network"
 
 
 def _make(request: Request) -> list[Plan]:
@@ -51,7 +51,7 @@ def _in_network(request: Request) -> list[Plan]:
     fabric = request.fabric
     copies, adds = fabric.multicast, fabric.aggregation
     if not copies | adds:
-        raise InfeasibleError(f"no switch of {fabric.name} copies or adds; use --method forest")
+        raise InfeasibleError(f"no switch of {fabric.name} copies or adds; use --algorithm forest")
     root = fabric_root(request)
     if request.collective.like(ALLREDUCE):
         found = packing(fabric, request.collective, units=MAX_WEIGHT, spared=False)

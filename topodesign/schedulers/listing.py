@@ -13,7 +13,7 @@ from topodesign.schedulers import SCHEDULERS
 
 @dataclass(frozen=True, repr=False)
 class Listed(Result):
-    """A method: what ``--method`` calls it, and what it makes."""
+    """A method: what ``--algorithm`` calls it, and what it makes."""
 
     method: str
     about: str

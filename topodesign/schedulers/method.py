@@ -82,7 +82,7 @@ class Request:
         """The collective with the members, groups and roots that are asked for, by their numbers in the place."""
         collective = self.collective
         if self.group not in ("", ()) and (self.only or collective.group is not None):
-            raise ParameterError("say who takes part with --only, or in which groups with --group, not both")
+            raise ParameterError("say who takes part with --members, or in which groups with --group, not both")
         if self.placement is not None and self.group in ("", ()):
             raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
         if self.group not in ("", ()):
@@ -118,7 +118,7 @@ class Request:
         """The place as a plain topology."""
         if isinstance(self.found, Topology):
             return self.found
-        raise ParameterError(f"{self.found.name} is a fabric; this method is for plain topologies, use --method forest")
+        raise ParameterError(f"{self.found.name} is a fabric; this algorithm is for topologies, use --algorithm forest")
 
     @cached_property
     def whole(self) -> Fabric:
@@ -300,7 +300,7 @@ class Method:
     * ``listing``: what lists all that it has to choose from, if it can.
     """
 
-    name: str  # as in ``--method``
+    name: str  # as in ``--algorithm``
     options: frozenset[str]  # which of :data:`topodesign.schedulers.options.OPTIONS` it understands; others are refused
     collectives: tuple[Collective, ...]
     make: Callable[[Request], list[Plan]]

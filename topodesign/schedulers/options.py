@@ -27,8 +27,7 @@ class ShapeOptions(TypedDict, total=False):
     chunks: Annotated[
         int | Literal["auto"] | None,
         Option(
-            "Units per shard at most; without it as few as lose nothing. Of --method tacos so many, or auto: as many "
-            "as are fastest.",
+            "Maximum units per shard.  [default: fewest without loss]. For --algorithm tacos: exact number, or auto.",
             Whole(1, 2**31 - 1, word="auto"),
             metavar="P",
         ),

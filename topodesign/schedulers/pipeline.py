@@ -238,7 +238,7 @@ def _make(request: Request) -> list[Plan]:
 def _list(request: Request) -> ScheduleList:
     topology, collective = request.topology, request.among
     if request.grouped and request.others != "forward":
-        raise ParameterError("nodes of other groups forward what pipelines send; add --others forward")
+        raise ParameterError("nodes of other groups forward what pipelines send; add --forward")
     collective.members(topology.nodes)  # says what is no node
     chunks = as_integer("chunks", MOST_CHUNKS if request.chunks is None else request.chunks, 1, 2**16)
     rows = rows_of(topology, collective, chunks, request.fixed_k)

@@ -37,7 +37,7 @@ _MOST_LIFTED = 128  # nodes up to which schedules of expansions are lifted to se
 class PlanPrice(NamedTuple):
     """A plan of a reduce-scatter or an allgather that can be made, by what it costs.
 
-    * ``method``: what makes it, as ``--method`` names it.
+    * ``method``: what makes it, as ``--algorithm`` names it.
     """
 
     method: str

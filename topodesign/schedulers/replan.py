@@ -115,11 +115,11 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
     moved = plan.movement.unfold()
     if not gone:
-        raise ParameterError("say what has failed with --without")
+        raise ParameterError("say what has failed with --fail")
     if isinstance(moved, Together):
         raise ParameterError(
             "concurrent collectives are not repaired; make a new plan: topodesign schedule NETWORK --traffic ... "
-            f"{' '.join(f'--without {one}' for one in gone)}"
+            f"{' '.join(f'--fail {one}' for one in gone)}"
         )
     fabric = plan.fabric
     left = part_of(fabric, without=without)

@@ -180,17 +180,17 @@ def list_schedules(
     asked, said = as_collective(collective), read(ScheduleOptions, options, "list_schedules")
     known: Method = doors.SCHEDULERS[as_choice("method", method, tuple(doors.SCHEDULERS))]
     if known.listing is None:
-        raise ParameterError(f"--method {method} has no list; use --method exact or pipeline")
+        raise ParameterError(f"--algorithm {method} has no list; use --algorithm exact or pipeline")
     if not asked.like(*known.collectives):
         what = ", ".join(map(str, known.collectives))
         why = "is a reduce-scatter and then an allgather" if len(asked.parts) > 1 else "is none of these"
-        raise ParameterError(f"--list of --method {method} is of {what}; {with_article(asked)} {why}")
+        raise ParameterError(f"--list of --algorithm {method} is of {what}; {with_article(asked)} {why}")
     said["root"] = asked.root if said["root"] is None else said["root"]
     request = Request(place, asked, progress=progress, **said)
     check_root(asked, request.root)
     if wrong := [name for name in request.given() if name not in known.listing.options]:
         flags = flagged(wrong).replace("--auto-chunks", "--chunks auto")
-        raise ParameterError(f"{flags} cannot be combined with --list of --method {method}")
+        raise ParameterError(f"{flags} cannot be combined with --list of --algorithm {method}")
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     if isinstance(request.found, Fabric):
         if request.bandwidth is not None:

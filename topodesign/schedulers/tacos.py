@@ -54,7 +54,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     ring = _ring(request, collective, units)
     if ring is None or ring.time >= made.timed.time:
         return _told(request, place, wires, made, further)
-    words = f"the sends of --method ring, which are faster than those found ({format_time(made.timed.time)})"
+    words = f"the sends of --algorithm ring, which are faster than those found ({format_time(made.timed.time)})"
     plan = _told(request, place, wires, made._replace(timed=ring, before=None, copies=1), [*further, words])
     unmerged = None if made.before is None else str(made.before)  # of what was found
     return replace(plan, generator={**plan.generator, "unmerged": unmerged})

@@ -12,7 +12,7 @@ beginning with what the one before has brought.
 
 The plan is never slower than that of TACOS-Greedy, which is the plan to beat. The solver, HiGHS, calculates in floats:
 that it finds nothing in so many steps is reported as what it says, and only a bound (``least_time``) proves
-that nothing is faster. ``--method exact`` proves it by search.
+that nothing is faster. ``--algorithm exact`` proves it by search.
 """
 
 from __future__ import annotations

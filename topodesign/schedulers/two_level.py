@@ -110,7 +110,7 @@ def _one_shot(request: Request) -> list[Plan]:
 
     Every node sends all that it has to all others, and adds up what it gets. It takes as many steps as the farthest
     node is away, where a reduce-scatter and an allgather take as many twice, and moves N times as much in each. Where
-    switches copy, a node may send once. MSCCL++ and TensorRT-LLM call it so; their two-shot is ``--method direct``.
+    switches copy, a node may send once. MSCCL++ and TensorRT-LLM call it so; their two-shot is ``--algorithm direct``.
     """
     if len(request.fabric.compute) < 2:
         raise InfeasibleError("one node alone needs no one-shot")

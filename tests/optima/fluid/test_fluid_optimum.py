@@ -171,7 +171,7 @@ def test_a_shared_limit_is_kept(capfd: pytest.CaptureFixture[str], tmp_path: Pat
     assert document["method"] == "fluid"
     assert document["proven"]
     assert document["bottleneck_limits"] == [{"shared": "all", "bandwidth": str(12 * 10**9), "many": 1}]
-    assert run(["optimum", str(path), "--method", "forest"]) == 2
+    assert run(["optimum", str(path), "--algorithm", "forest"]) == 2
     assert "does not know limits that links share" in capfd.readouterr().err
     assert run(["optimum", str(path), "--gap", "5%", "--cost", "*=1"]) == 0
     assert "shared limit of 12GB/s" in capfd.readouterr().out
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for options in wrong:
         with pytest.raises(ParameterError):
             optimum("dgx_a100(1)", **{"method": "fluid", **options})
-    with pytest.raises(ParameterError, match="--gap is for --method fluid"):
+    with pytest.raises(ParameterError, match="--gap is for --algorithm fluid"):
         optimum("dgx_a100(1)", gap="1%")
     links = [FabricLink(x, y, Fraction(10**9)) for x, y in (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))]
     with pytest.raises(InfeasibleError, match="no way leads from 'a' to '"):

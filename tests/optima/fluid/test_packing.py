@@ -115,7 +115,7 @@ def test_units_bound_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "p.npz"
-    assert run(["schedule", "dgx_a100(2)", "--collective", "allreduce", "--method", "fluid", "-o", str(path)]) == 0
+    assert run(["schedule", "dgx_a100(2)", "--collective", "allreduce", "--algorithm", "fluid", "-o", str(path)]) == 0
     assert run(["verify", str(path)]) == 0
     assert "allreduce: ok" in capfd.readouterr().out
     with pytest.raises(InfeasibleError, match="one node"):

@@ -235,7 +235,7 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
         return result
 
     file, program = str(tmp_path / "x.npz"), str(tmp_path / "x.xml")
-    made = document("schedule", source, "--method", "forest", "--collective", "allreduce", "-o", file, "--json")
+    made = document("schedule", source, "--algorithm", "forest", "--collective", "allreduce", "-o", file, "--json")
     best = document("optimum", source, "--collective", "allreduce", "--json")
     assert made["concurrent"]
     assert "at the same time" in made["allreduce"]
@@ -243,7 +243,7 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
     assert Fraction(made["algorithmic_bandwidth"]) * Fraction(made["inv_x_star"]) == made["nodes"]
     assert document("verify", file, "--json")["inv_x_star"] == made["inv_x_star"]
     assert document("compile", file, "-o", program, "--json")["verdict"] == "ok"
-    assert cli(["schedule", source, "--method", "forest", "-o", file]) == 0
+    assert cli(["schedule", source, "--algorithm", "forest", "-o", file]) == 0
     assert "faster than a reduce-scatter" in capsys.readouterr().out
 
 
@@ -260,7 +260,7 @@ def test_phases_in_turn_where_concurrent_ones_do_not_fit(
         return original(schedule, **options)
 
     monkeypatch.setattr(front_end, "program_of_trees", picky)
-    args = ["compile", "genkautz(2,7)", "--method", "forest", "-o", str(tmp_path / "x.xml"), "--json"]
+    args = ["compile", "genkautz(2,7)", "--algorithm", "forest", "-o", str(tmp_path / "x.xml"), "--json"]
     assert cli(args) == 0
     note = json.loads(capsys.readouterr().out)["fewer_trees"]
     assert "one phase after the other, since of the best ones this runtime is picky" in note

@@ -109,7 +109,7 @@ def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["methods", "hypercube(3)", "--collective", "scatter", "--root", "3", "--size", "1MiB", "--size", "1GiB"]
     names = ["peel", "direct", "binomial", "linear", "bruck"]
-    some = [word for name in names for word in ("--method", name)]
+    some = [word for name in names for word in ("--algorithm", name)]
     assert run([*asked, *some, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     found = compare_methods("hypercube(3)", "scatter", root="3", sizes=["1MiB", "1GiB"], methods=names)
@@ -126,7 +126,7 @@ def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixt
         assert row["times"] == [str(seconds) for seconds in one.times]
         assert row["verified"] == one.verified
         assert row["reason"] == (one.reason or None)
-    assert run([*asked, "--csv", "--method", "binomial", "--method", "bruck"]) == 0
+    assert run([*asked, "--csv", "--algorithm", "binomial", "--algorithm", "bruck"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(row["method"], row["size_bytes"]) for row in rows] == [
         ("binomial", str(2**20)), ("binomial", str(2**30)), ("bruck", "")
@@ -205,7 +205,7 @@ def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
 
 
 def test_the_command_knows_latencies_of_links(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["methods", "dgx_a100(1)", "--alpha", "fabric", "--method", "forest", "--method", "bruck", "--json"]
+    asked = ["methods", "dgx_a100(1)", "--alpha", "fabric", "--algorithm", "forest", "--algorithm", "bruck", "--json"]
     assert run(asked) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["alpha_s"] is None

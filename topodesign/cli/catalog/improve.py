@@ -36,9 +36,9 @@ _TIME = "60s"
     type=FOLDER,
 )
 @option("--time-limit TIME", f"Search time.  [default: {_TIME}; with --prices-only none]")
-@option("--cabling", "Only these.", words=["both", "duplex", "simplex"], default="both")
+@flag("--duplex/--simplex", "Only topologies that need this cabling.  [default: both]", default=None)
 @option(
-    "--only",
+    "--strategy only",
     "Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
     "order-degree exchanges cables of duplex topologies, cycles looks for duplex ones that a rotation keeps, "
     "deferral looks for deferred schedules of the rows.",
@@ -60,6 +60,7 @@ def command(
     output: Path | None,
     time_limit: str | None,
     prices_only: bool,
+    duplex: bool | None,
     **options: Any,
 ) -> None:
     """Search for topologies that beat the catalog's, where that gains most a second, and expand what is found.
@@ -76,7 +77,6 @@ def command(
         return
     if nodes is None or degrees is None or output is None:
         raise click.UsageError("'catalog improve' requires -n, -d and -o, except with --prices-only.")
-    cabling = options.pop("cabling")
     if nodes.start < 3 or degrees.start < 2:
         raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
     with progress_bar("searching") as progress:
@@ -84,7 +84,7 @@ def command(
             output,
             nodes,
             degrees,
-            duplex={"both": None, "duplex": True, "simplex": False}[cabling],
+            duplex=duplex,
             time_limit=time_limit or _TIME,
             progress=progress,
             **options,

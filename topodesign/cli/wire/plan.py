@@ -20,7 +20,7 @@ from topodesign.fabrics.places import as_topology
 from topodesign.fabrics.presets import as_boxed
 from topodesign.pricing.mix import PRICED
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.devices import MODES, Mode
+from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, format_metres
 from topodesign.wiring.plan.files import save_wiring
@@ -35,10 +35,10 @@ _BEST = "best"  # the word for the best topology that the inventory can carry
 @click.argument("topology", type=SPEC)
 @option("--inventory FILE", "Hosts, panels and cables: a YAML file, or a CSV table of ports.", required=True)
 @option("-o --output FILE", "Plan file to write (.json).")
-@option(
-    "--mode",
-    "Patch the two fibres of a lane separately or together.  [default: duplex if the topology is]",
-    words=MODES,
+@flag(
+    "--duplex/--simplex",
+    "Patch the two fibres of a lane together or separately.  [default: duplex if the topology is]",
+    default=None,
 )
 @option("-n --nodes N", "Of 'best': number of nodes.  [default: all hosts]", type=whole(2))
 @option("-d --degree D", "Of 'best': ports of a node.  [default: all lanes]", type=whole(1))
@@ -51,7 +51,9 @@ _BEST = "best"  # the word for the best topology that the inventory can carry
 @seed_option("Seed of all searches.")
 @time_limit_option("20s", "To search where usual ways find no plan.")
 @json_option
-def command(topology: str, inventory: Path, output: Path | None, mode: Mode | None, place: bool, **options: Any) -> int:
+def command(
+    topology: str, inventory: Path, output: Path | None, duplex: bool | None, place: bool, **options: Any
+) -> int:
     """Plan which patches make a topology, and what has to be bought.
 
     Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
@@ -62,6 +64,7 @@ def command(topology: str, inventory: Path, output: Path | None, mode: Mode | No
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
+    mode: Mode | None = None if duplex is None else "duplex" if duplex else "simplex"
     _check(topology, place=place, **options)
     asked = {name: options.pop(name) for name in ("nodes", "degree", "collective")}
     if output is not None:

@@ -38,7 +38,7 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     """
     kind = kind_of(plan)
     if len(kind.relays):
-        raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --method forest")
+        raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --algorithm forest")
     check_right(plan)
     topology, rounds = kind.on_ranks(parts) if kind.program == "trees" else kind.padded()
     if kind.amounts is not None:

@@ -43,7 +43,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     """
     kind = kind_of(plan)
     if len(kind.relays):
-        raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --method forest")
+        raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --algorithm forest")
     check_right(plan)
     uneven = kind.amounts is not None
     topology, rounds = kind.padded() if uneven else kind.on_ranks(parts if kind.program == "trees" else 1)

@@ -29,7 +29,7 @@ _Edges = list[tuple[int, int]]
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
 _OTHERS = InfeasibleError(
     "MSCCL++ joins ranks by switches that all of them hang on, or all of a box in an allreduce, and these trees go "
-    "through others or past them; use --method forest"
+    "through others or past them; use --algorithm forest"
 )
 
 
@@ -46,7 +46,7 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
     if not collective.like(*COLLECTIVES):
         known = ", ".join(one.name for one in COLLECTIVES)
-        raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --method forest")
+        raise InfeasibleError(f"{collective} through a switch is not compiled, but {known}; use --algorithm forest")
     inner = np.isin(schedule.src, relays), np.isin(schedule.dst, relays)
     ends, hubs = (axis.ravel() for axis in np.meshgrid(schedule.compute_nodes, relays))
     joined = [schedule.topology.link_index(*pair).min() >= 0 for pair in ((ends, hubs), (hubs, ends))]

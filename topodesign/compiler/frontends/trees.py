@@ -79,7 +79,7 @@ def program_of_trees(
             return program_through_switch(schedule, inplace=inplace, channels=channels, protocol=protocol)
         raise InfeasibleError(
             "no instruction of this target lets a switch copy or add, but some of --target mscclpp do; or make the "
-            "schedule with --method forest"
+            "schedule with --algorithm forest"
         )
     report = check_movement(schedule.topology, schedule)
     if not report.ok:

@@ -150,10 +150,10 @@ class Work(Declared):
     trees: int
 
     KEYS = (
-        key("subproblems", "With --method fluid: roots that are solved, one for each orbit."),
-        key("rounds", "With --method fluid: rounds of the master programs."),
-        key("columns", "With --method fluid: trees that were looked at."),
-        key("trees", "With --method fluid: trees in the mixture, each standing for its images."),
+        key("subproblems", "With --algorithm fluid: roots that are solved, one for each orbit."),
+        key("rounds", "With --algorithm fluid: rounds of the master programs."),
+        key("columns", "With --algorithm fluid: trees that were looked at."),
+        key("trees", "With --algorithm fluid: trees in the mixture, each standing for its images."),
     )
 
 

@@ -27,7 +27,7 @@ from topodesign.topology.topology import IntArray, Topology
 _OWN_UNITS = 2**30  # of a block where these differ in size
 NO_ROUNDS = (
     "ranks add up for themselves here (one-shot), which rounds of shards do not say; simulate it, run it, compile it "
-    "with --target msccl, mscclpp or jax, or take another --method"
+    "with --target msccl, mscclpp or jax, or take another --algorithm"
 )
 
 
@@ -85,7 +85,7 @@ class OfTrees(Kind[Trees]):
             if strays.any():
                 raise InfeasibleError(
                     f"node {whole.names[trees.hop[strays][0]]} passes on data of group {number}, of which it is no "
-                    "member, and a program is run by members alone; make the schedule with --others vanish"
+                    "member, and a program is run by members alone; make the schedule with --no-forward"
                 )
             part = whole.only(names, forward=False)
             place = {name: at for at, name in enumerate(part.names)}

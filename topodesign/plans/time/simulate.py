@@ -152,7 +152,7 @@ class Simulation(Result):
             yield f"  {node} lacks {of} {listed(lacking[node])}"
         if len(lacking) > _SHOWN:
             yield f"  and so on for {len(lacking) - _SHOWN} more"
-        yield "'topodesign schedule' makes another one for what is left, with --without A-B"
+        yield "'topodesign schedule' makes another one for what is left, with --fail A-B"
 
 
 @takes(ConditionOptions)

@@ -49,7 +49,7 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     plan = what.plan if isinstance(what, Simulation) else as_plan(what)
     streams, run = kind_of(plan).streams, what.run if isinstance(what, Simulation) else None
     if not streams:
-        raise ParameterError(f"{plan.kind} have no times of their own; a timeline is of timed sends (--method tacos)")
+        raise ParameterError(f"{plan.kind} have no times; a timeline is of timed sends (--algorithm tacos)")
     columns = {name: column.tolist() for name, column in plan.movement.table().items()}
     start, end, tick = columns["start"], columns["end"], streams[0].tick
     if run is not None and run.sends is not None:

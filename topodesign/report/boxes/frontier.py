@@ -81,7 +81,7 @@ class BoxDesign(Result):
         return {}
 
     def plan(self, collective: str, size: Quantity) -> Plan:
-        """Return the lifted plan of a collective for so many bytes, as ``schedule --method boxes`` makes it."""
+        """Return the lifted plan of a collective for so many bytes, as ``schedule --algorithm boxes`` makes it."""
         asked = collective, None if collective == ALL_TO_ALL.name else as_size(size)  # a flow is for any size
         if asked not in self._plans:
             self._plans[asked] = schedule(self.fabric, collective, method=self.method, size=as_size(size))

@@ -381,7 +381,7 @@ def _tried(request: Request, name: str, sizes: tuple[Fraction, ...], given: _Giv
         return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given.limit)}")
     except (TopodesignError, MemoryError) as error:
         (words, *_) = str(error).splitlines() or ["not enough memory"]
-        words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
+        words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --algorithm spff")
         return MethodResult(name, reason=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
     steps = figures.get("steps", figures.get("height"))
     factor, kind = figures.get("bandwidth"), ""

@@ -151,7 +151,7 @@ def recursive_doubling(topology: Topology, collective: Collective) -> Made:
     """
     nodes = topology.nodes
     if nodes & (nodes - 1):
-        raise InfeasibleError(f"halving-doubling needs a power of two of nodes, not {nodes}; --method bruck takes any")
+        raise InfeasibleError(f"halving-doubling requires a power of two of nodes, not {nodes}; use --algorithm bruck")
     steps = nodes.bit_length() - 1
     node = np.arange(nodes)[:, None]
     parts = [(k + 1, node, node ^ (1 << k), (node >> k << k) + np.arange(1 << k), 0, 1) for k in range(steps)]
