@@ -155,7 +155,7 @@ def test_help_names_every_format_and_command() -> None:
     said = CliRunner().invoke(program, ["wire", "export", "--help"]).output
     assert all(f"\n  {name} " in said and known.summary in said for name, known in FORMATS.items())
     top = CliRunner().invoke(program, ["wire", "--help"]).output
-    for name in ("plan", "export", "change", "check", "impact"):
+    for name in ("plan", "export", "change", "check"):
         assert f"  {name} " in top
         assert CliRunner().invoke(program, ["wire", name, "--help"]).exit_code == 0
 
