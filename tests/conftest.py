@@ -7,7 +7,8 @@ of its parameters, it takes as few as have every value of every parameter.
 runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
 
 A test marked ``dear`` takes longer than its budget, and smaller ones hold what it holds: it runs where its folder or
-file is named, as one does who changed that, and in a thorough run. ``dear("a", "b-2")`` says this of some of its cases.
+file is named, as one does who changed that, with ``--since COMMIT`` where its folder has changed since, and in a
+thorough run. ``dear("a", "b-2")`` says this of some of its cases.
 ``--budget=0.5`` fails a test of the quick run that takes more than half a CPU second (``tests/budget.py``).
 """
 
@@ -17,6 +18,7 @@ import gc
 import importlib
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -46,6 +48,7 @@ settings.register_profile("thorough", deadline=None, print_blob=True)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help=f"run the slow tests too, and {MORE} times the samples")
+    parser.addoption("--since", metavar="COMMIT", help="run dear tests, too, of folders that changed since a commit")
     words = "fail a test of the quick run that takes more CPU seconds than this, and list the dearest"
     parser.addoption("--budget", type=float, metavar="SECONDS", help=words)
 
@@ -66,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "dear(*cases): over its budget; run where its folder is named, and with --thorough"
     )
+    config.addinivalue_line("markers", "budget(times): what is many tests in one has so many times the budget of one")
     config.addinivalue_line("markers", "once: a quick run takes as few cases as have every value of every parameter")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
     os.environ.setdefault(QUIET, "quiet")  # tests of what standard error says may use names of 0.29
@@ -109,7 +113,13 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not is_thorough(config) and not any("[" in name for name in config.args):
         everything = any(config.invocation_params.dir.joinpath(name).resolve() == TESTS for name in config.args)
-        left_out = {item for item in items if item.get_closest_marker("thorough") or (everything and is_dear(item))}
+        changed = changed_folders(config.getoption("--since")) if everything else set[str]()
+        left_out = {
+            item
+            for item in items
+            if item.get_closest_marker("thorough")
+            or (everything and is_dear(item) and item.path.relative_to(TESTS).parts[0] not in changed)
+        }
         quick = [item for item in items if item not in left_out]
         kept = {item.nodeid for item in _fewest(quick)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
@@ -118,6 +128,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = getattr(test, SAMPLES, None)
         if isinstance(own, settings):
             setattr(test, SAMPLES, settings(own, max_examples=drawn(own.max_examples)))
+
+
+def changed_folders(since: str | None) -> set[str]:
+    """Return the folders of the package, and the files and folders of tests, that differ from a commit."""
+    if since is None:
+        return set()
+    command = ["git", "-C", str(TESTS.parent), "diff", "--name-only", since, "--", "topodesign", "tests"]
+    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return {Path(name).parts[1] for name in names}
 
 
 def is_dear(item: pytest.Item) -> bool:

@@ -57,6 +57,7 @@ DEAR = {"topodesign optimum 'mi250(2)' --frontier --size 1GiB"}
 """What takes seconds; the page on fabrics has the same question about a smaller one."""
 
 
+@pytest.mark.dear("TACOS", "Efficient", "ForestColl")
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda text: text.splitlines()[0].split()[0])
 def test_commands_of_a_paper_run(section: str, pytestconfig: pytest.Config) -> None:
     commands = re.findall(r"`(topodesign [^`]*)`", section)

@@ -36,6 +36,7 @@ MADE = {"notebook.md", "contributing.md", "changelog.md", "json-keys.md"}
 RENDERED = TUTORIAL.with_suffix(".md")
 
 
+@pytest.mark.budget(12)
 @pytest.mark.parametrize("page", [page for page in PAGES if page != RENDERED], ids=page_name)
 def test_pages_show_what_is_printed(page: Path, pytestconfig: pytest.Config) -> None:
     with empty_directory():

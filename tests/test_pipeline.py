@@ -119,6 +119,12 @@ TABLE_2 = [
 ]
 
 
+@pytest.mark.dear(
+    "allgather-genkautz(4,1024)-auto-5-341/256",
+    "allgather-line(circulant(16,3,4),3)-auto-6-261/256",
+    "allgather-line(power(dbjmod(2,4),2))-lift-11-None",
+    "allgather-line(power(diamond(),2),2)-lift-8-None",
+)
 @pytest.mark.parametrize(("text", "method", "steps", "bandwidth"), TABLE_2)
 @pytest.mark.parametrize("collective", ["allgather", pytest.param("reduce-scatter", marks=pytest.mark.thorough)])
 def test_table_2_as_schedules(

@@ -57,6 +57,7 @@ def is_there(target: str, page: Path) -> bool:
     return not path or (page.parent / path).exists()
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(
     not all(map(importlib.util.find_spec, NEEDED)), reason="the site needs pip install 'topodesign[docs]'"
 )

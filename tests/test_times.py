@@ -201,6 +201,7 @@ def as_page(found: Result, command: str) -> str:
     return "\n".join(f"    {line}" for line in [f"$ {command}", *shown])
 
 
+@pytest.mark.dear("200")
 @pytest.mark.parametrize("nodes", [16, 31, 200])
 def test_tables_of_reports_follow_too(nodes: int) -> None:
     sizes = ["16KiB", "1MiB", "100MiB"]

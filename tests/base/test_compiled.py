@@ -308,6 +308,7 @@ def check_all_tiers() -> None:
     print("numba" in sys.modules)
 
 
+@pytest.mark.dear
 def test_tiers_agree_where_machine_code_is_loaded_without_numba() -> None:
     code = "from tests.base.test_compiled import check_all_tiers as run; run()"
     runs = (subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True) for _ in range(3))

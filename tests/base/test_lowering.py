@@ -19,6 +19,7 @@ def made(text: str, **known: object) -> FunctionType:
     return FunctionType(compile(text, "code.py", "exec").co_consts[0], {"__name__": "code", **known}, "function")
 
 
+@pytest.mark.dear
 def test_numba_is_left_as_it_was() -> None:
     """What else uses it in the process compiles and runs, the same parts of NumPy included."""
     function = made("def function(values): return np.cumsum(values) + 1", np=np)

@@ -133,6 +133,7 @@ def test_another_source_is_another_file(folder: Path, monkeypatch: pytest.Monkey
     assert len(list(folder.rglob("*.code"))) == 4
 
 
+@pytest.mark.dear
 def test_each_form_of_arguments_is_told_apart(folder: Path) -> None:
     def total(values: Any, times: Any) -> Any:
         found = values[0] - values[0]
@@ -224,6 +225,7 @@ def test_other_threads_run_meanwhile(folder: Path) -> None:
     assert naps > 3
 
 
+@pytest.mark.dear
 def test_many_processes_compile_the_same_at_once(folder: Path) -> None:
     code = "from tests.base.test_machine import fresh; print(fresh()(7))"
     env = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
@@ -259,6 +261,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.dear
 def test_a_file_of_a_wheel_is_loaded_without_the_compiler_where_the_processor_has_what_it_needs(tmp_path: Path) -> None:
     def run(code: str, *args: str, **settings: str) -> str:
         env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / args[0])} | settings
@@ -275,6 +278,7 @@ def test_a_file_of_a_wheel_is_loaded_without_the_compiler_where_the_processor_ha
     assert len(list(tmp_path.rglob("*.code"))) == 2  # one for this processor, which it finds alone
 
 
+@pytest.mark.dear
 def test_commands_whose_kernels_are_on_disk_do_not_load_the_compiler() -> None:
     code = (
         "import sys; from topodesign.base import compiled; compiled.PATIENCE = 0.0\n"

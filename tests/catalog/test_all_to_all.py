@@ -22,6 +22,7 @@ def mine(tmp_path: Path) -> Catalog:
     return Catalog(tmp_path)
 
 
+@pytest.mark.dear
 def test_rows_are_priced_once_and_looked_up(mine: Catalog) -> None:
     plain = mine.rows(4)
     assert all(row.all_to_all is None for row in plain)

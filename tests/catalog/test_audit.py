@@ -209,6 +209,7 @@ def test_prices_of_all_to_all_are_proven_by_flows() -> None:
     assert "all-to-all" in str(audit_row(replace(row, all_to_all=Bounds(Fraction(1), least - Fraction(1, 99)))).wrong)
 
 
+@pytest.mark.dear
 def test_the_command_tells_faults_and_goes_on(tmp_path: Path, program: Run) -> None:
     done = tmp_path / "progress"
     args = ("catalog", "verify", "--audit", "-n", "10..14", "-d", 3, "--resume", done, "--jobs", 1)

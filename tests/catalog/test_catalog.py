@@ -191,6 +191,7 @@ def test_where_a_topology_comes_from() -> None:
 # -- looking up -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.dear
 @pytest.mark.once
 @pytest.mark.parametrize("duplex", [False, True])
 @pytest.mark.parametrize("degree", DEGREES)
@@ -524,6 +525,7 @@ def test_list_counts_and_judges(directory: Path, program: Run) -> None:
     assert program("catalog", "list", "--catalog", directory / "nowhere")[0] == 2
 
 
+@pytest.mark.dear
 def test_the_shipped_files_are_whole() -> None:
     assert Catalog().degrees == list(range(2, 17))
     for degree in Catalog().degrees:

@@ -18,6 +18,7 @@ from topodesign.cli.main import run
 FIRST, LAST, DEGREE = 30, 31, 4
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("duplex", [False, True])
 def test_quality_of_all_to_all_by_definition(duplex: bool) -> None:
     (judged,) = [one for one in Catalog().exchange_quality([DEGREE], FIRST, LAST) if one.duplex == duplex]

@@ -349,6 +349,7 @@ def test_members_are_compressed_as_they_were_packed(damaged: Path, kind: int) ->
     assert "not compressed by LZMA" in fails(damaged)
 
 
+@pytest.mark.dear
 def test_no_more_is_decompressed_than_a_member_is_said_to_have(damaged: Path) -> None:
     content = dict(members(damaged))
     name, said = next((name, text) for name, text in content.items() if name not in {HEAD, END})

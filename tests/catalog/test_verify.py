@@ -173,6 +173,7 @@ def test_samples_are_drawn_by_seed(directory: Path) -> None:
     assert draw([], 5, 3) == []
 
 
+@pytest.mark.dear
 def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = stored_rows(Catalog(directory), [4], 20, LAST)
     rows[7] = replace(rows[7], row=replace(rows[7].row, version=9))
@@ -232,6 +233,7 @@ def test_refusals(program: Run, args: tuple[object, ...]) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.dear
 def test_a_fixed_sample_of_the_shipped_catalog_is_right() -> None:
     catalog = Catalog()
     rows = draw(stored_rows(catalog, catalog.degrees, 0, 512), 4, 4)

@@ -56,6 +56,7 @@ def test_no_row_is_faster_than_the_one_that_a_verdict_names(nodes: int, degree: 
             reached("steps")
 
 
+@pytest.mark.dear
 @settings(max_examples=3, deadline=None)
 @given(st.integers(5, 60), st.integers(2, 8))
 def test_the_first_of_those_that_are_ranked_is_not_beaten(nodes: int, degree: int) -> None:

@@ -55,6 +55,7 @@ CHEAP = {
 }  # fmt: skip
 
 
+@pytest.mark.dear
 def test_cheap_examples_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -204,6 +204,7 @@ def least_time(fabric: Fabric, shards: list[int], *, reduces: bool) -> Fraction:
     return worst
 
 
+@pytest.mark.dear
 @settings(max_examples=40, deadline=None)
 @given(fabrics_with_shards(), st.sampled_from(["allgather", "reduce-scatter", "allreduce"]))
 def test_unequal_shards_reach_the_bound_over_all_cuts(

@@ -128,6 +128,7 @@ def test_plain_topologies_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert load_schedule(path)[1].nodes == 9
 
 
+@pytest.mark.dear
 def test_too_many_trees_for_a_runtime_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "odd.yaml"
     ends = [("g0", "s", 7), ("g1", "s", 8), ("g2", "s", 11), ("g3", "s", 13), ("g0", "t", 4), ("g1", "t", 5)]

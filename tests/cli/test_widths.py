@@ -84,12 +84,14 @@ def complain(found: list[tuple[str, str]], width: int) -> None:
             assert len(line.rstrip()) <= width, f"{command}\n{line}"
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("width", [60, *(pytest.param(n, marks=pytest.mark.thorough) for n in (70, 80, 120))])
 def test_lines_fit_in_a_pipe_that_says_its_width(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     complain(shown(LINES, width, io.StringIO, monkeypatch), width)
 
 
+@pytest.mark.dear
 def test_lines_fit_the_narrowest_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     complain(shown(LINES, 60, Terminal, monkeypatch), 60)

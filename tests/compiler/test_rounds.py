@@ -656,6 +656,7 @@ def test_default_name_has_the_spec() -> None:
     assert text.startswith('<algo name="topodesign-allgather-circulant(6,1)" ')
 
 
+@pytest.mark.dear
 def test_the_same_bytes_every_time() -> None:
     code = (
         "import hashlib, tests.compiler.test_rounds as t\n"

@@ -101,6 +101,7 @@ def test_a_rack_needs_several_threadblocks_for_its_signals(collective: str) -> N
     assert max(len(op.get("channel_ids", ())) for op in operations(one)) <= 8
 
 
+@pytest.mark.dear("allreduce")
 @pytest.mark.parametrize("collective", ["allreduce", "allgather"])
 def test_a_rack_goes_by_packets(collective: str) -> None:
     report = checked(made("gb200_nvl72(1)", collective, "LL", False).text, 0)
@@ -144,6 +145,7 @@ def same(case: tuple[str, str, bool], change: str, text: str) -> bool:
     return False
 
 
+@pytest.mark.dear
 @pytest.mark.floor(found=20)
 def test_mutants_are_found() -> None:
     """A group without a rank, another buffer or place, a lost or turned signal: each is found, by the proof itself."""
@@ -322,6 +324,7 @@ def test_switches_of_boxes_and_links_between_them_are_one_program(place: str, ch
         assert {tuple(group["ranks"]) for group in groups} == {tuple(range(rank // 8 * 8, rank // 8 * 8 + 8))}
 
 
+@pytest.mark.dear
 @pytest.mark.floor(found=10)
 def test_mutants_of_boxes_are_found(pytestconfig: pytest.Config) -> None:
     """All but a flush less, or input and output exchanged in place, which are one: those plans are as right."""

@@ -201,6 +201,7 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     assert done.stdout.count("every result was checked: right") == 1
 
 
+@pytest.mark.dear
 @needs_torch
 def test_without_torchrun_it_is_said_how(monkeypatch: pytest.MonkeyPatch) -> None:
     from topodesign.execution.torch.world import TorchWorld

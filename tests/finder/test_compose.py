@@ -43,6 +43,7 @@ def test_every_source_answers_every_objective_in_every_view(source: str, objecti
     assert several.record()["sizes"][0]["times_s"] == list(map(float, found.fastest.times))
 
 
+@pytest.mark.dear
 def test_what_the_catalog_keeps_for_all_to_all_is_ranked_for_other_collectives() -> None:
     found = pareto(30, 6, collective="allgather", bidirectional=True)
     assert (found[0].cost.steps, found[0].factor) <= (2, 1)

@@ -21,6 +21,7 @@ def found(nodes: int, degree: int, count: int, *, duplex: bool = False) -> Runne
     return result
 
 
+@pytest.mark.dear("False")
 @pytest.mark.parametrize("duplex", [False, True])
 def test_nobody_known_is_better(duplex: bool) -> None:
     nodes, degree, count = 24, 4, 2

@@ -21,6 +21,7 @@ def sums(folder: Path, seed: int, *words: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.dear
 def test_outputs_depend_on_no_hash_and_no_count_of_jobs(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     thorough = is_thorough(pytestconfig)
     runs = list(itertools.product(range(5), "123")) if thorough else [(0, "1"), (7, "2")]

@@ -143,6 +143,7 @@ def test_ways_out_of_a_switch_are_worth_what_they_carry() -> None:
     assert solve_flow(Question(fabric, ALL_TO_ALL)).inverse_rate == Fraction(1, 3)
 
 
+@pytest.mark.dear
 def test_hundreds_of_nodes_at_once() -> None:
     """One number for each class of links: more boxes make no more work for the solver."""
     small, large = best("dgx_h100(2)"), best("dgx_h100(64)")

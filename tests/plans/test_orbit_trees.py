@@ -73,6 +73,7 @@ def group(generators: list[list[int]]) -> set[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.dear
 @pytest.mark.once
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("spec", LARGE_LATER)

@@ -78,6 +78,7 @@ def test_parts_and_rates() -> None:
     assert "reduce-scatter, allreduce, allgather" in repr(stages)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(found=20)
 def test_what_is_wrong_is_found() -> None:
     """Stages that are lost or turned round, rates too high, trees that lose an edge, weights that differ."""

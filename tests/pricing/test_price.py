@@ -78,6 +78,7 @@ def test_price_is_the_largest_ratio_over_all_sets_of_links(topology: Topology, s
     assert girth(topology) == min(1 + far[v, u] for u, v, _ in topology.links() if u != v)
 
 
+@pytest.mark.dear
 @given(regular_digraphs(most_nodes=14, most_degree=5))
 @settings(max_examples=40, deadline=None)
 def test_price_equals_the_linear_program(topology: Topology) -> None:

@@ -91,6 +91,7 @@ def test_it_is_what_makes_congruential_digraphs_cheap(spec: str, within: int, mo
     assert price_deferred(topology).bandwidth > best.bandwidth
 
 
+@pytest.mark.dear("cover(congruential(100,3,0,1,2),2)")
 @pytest.mark.parametrize(
     "spec", ["delete(cover(congruential(100,-3,0,1,2),2),57,3)", "cover(congruential(100,3,0,1,2),2)"]
 )

@@ -26,6 +26,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.dear
 def test_of_one_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_use, "_USES", {"_timed": first_use._USES["_timed"]})
     shares: list[float] = []

@@ -399,6 +399,7 @@ def met(shape: Json, value: object, where: str, defs: Json) -> Iterator[str]:
             yield from met(shape["items"], inside, f"{where}[]", defs)
 
 
+@pytest.mark.budget(30)
 @pytest.mark.parametrize("area", CASES)
 def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document is of its schema, and every key and variant of these is in a document."""

@@ -317,6 +317,7 @@ def test_damaged_logs_are_read() -> None:
         reached("damaged")
 
 
+@pytest.mark.dear
 def test_a_huge_log_takes_little_memory(tmp_path: Path) -> None:
     """A line without an end, and many lines: read piece by piece."""
     path = tmp_path / "huge.log"

@@ -114,6 +114,7 @@ def test_girth_without_going_back_is_that_of_networkx(topology: Topology) -> Non
     assert f", {'no cycle' if found.undirected_girth is None else length}\n" in str(found)
 
 
+@pytest.mark.dear
 def test_progress_grows_and_an_interrupt_is_heard_inside_it() -> None:
     shares: list[float] = []
     evaluate("randomregular(500,4,1)", progress=shares.append)
@@ -188,6 +189,7 @@ def test_what_is_no_size(sizes: Any) -> None:
         as_workload("10us", sizes, "100Gbps")
 
 
+@pytest.mark.dear
 def test_what_is_not_looked_for_is_told() -> None:
     """What is looked for unasked is counted work; what is left out is not called of no use."""
     large = evaluate("genkautz(3,1500)")

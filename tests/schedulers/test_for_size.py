@@ -11,6 +11,7 @@ from topodesign.optima.trees import best_allreduce
 from topodesign.schedulers.for_size import SEARCHES
 
 
+@pytest.mark.dear
 def test_trees_win_on_irregular_graphs_and_auto_says_so_or_takes_them() -> None:
     known = schedule("mesh(4,4)", "allreduce")
     trees = schedule("mesh(4,4)", "allreduce", method="forest")

@@ -147,6 +147,7 @@ def check_all(spec: str) -> bool:
     return True
 
 
+@pytest.mark.dear
 def test_families_of_few_nodes() -> None:
     assert sum(map(check_all, small_specs(9, 23))) >= 5
 
@@ -318,6 +319,7 @@ def test_wrong_arguments() -> None:
         schedule("torus(3,3)", "broadcast", root=1, steps=3)
 
 
+@pytest.mark.dear
 @settings(max_examples=10)
 @given(regular_digraphs(6, 3), st.integers(1, 3))
 def test_spread_counts_what_it_moves(topology: Topology, chunks: int) -> None:

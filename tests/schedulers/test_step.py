@@ -41,6 +41,7 @@ def test_laws(place: str, changes: dict[str, Any]) -> None:
     assert (same.seconds, same.priced) == (found.seconds, 1)
 
 
+@pytest.mark.dear
 def test_all_layouts_of_six_are_between_the_bound_and_what_is_found() -> None:
     """Brute force: no layout is below the least bound, and the one that is found is one of them."""
     model = {**TINY, "hidden": 512, "tensor": 2, "data": 3, "batch": 6}

@@ -511,6 +511,7 @@ def test_no_part_of_a_block_overtakes_another_in_a_switch(collective: str, chunk
     assert report.ok, report
 
 
+@pytest.mark.dear("2")
 @pytest.mark.parametrize("chunks", [1, 2, *(pytest.param(many, marks=pytest.mark.thorough) for many in (8, 64))])
 def test_an_allreduce_is_faster_than_rings_at_every_number_of_chunks(chunks: int) -> None:
     """Figure 21 on a smaller mesh: by a sixth, where edges keep rings and halves one behind the other waiting."""

@@ -44,6 +44,7 @@ def random_traffic(seed: int) -> None:
     assert [one.collective.name for one in moved.streams] == [one.collective.name for one in streams]
 
 
+@pytest.mark.dear
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_any_streams_on_any_links(seed: int) -> None:
@@ -96,6 +97,7 @@ def test_groups_of_different_sizes_are_streams_of_their_own() -> None:
     assert len(moved.streams) == 3
 
 
+@pytest.mark.dear
 def test_switches_are_shared() -> None:
     moved = checked(schedule("dgx_a100(2)", traffic=["box0/*=all-to-all@1MiB", "*=allreduce@4MiB"], tries=1))
     assert len(moved.streams) == 2

@@ -31,6 +31,7 @@ def test_the_figures_of_8_kib_on_boxes_whose_switch_copies() -> None:
         assert time < 7 * 10**-6
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("boxes", [2, 4])
 def test_the_page_has_these_times(boxes: int) -> None:
     page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
@@ -76,6 +77,7 @@ def boxes_of_several(seed: int) -> Fabric:
     return Fabric.from_links("random", every, switches, links, multicast=able, aggregation=able)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(ran=6, compiled=18)
 def test_random_boxes_run_and_compile() -> None:
     """No wrong element among threads; MSCCL, MSCCL++ and JAX execute what is compiled."""
@@ -102,6 +104,7 @@ def test_what_has_no_boxes_is_refused() -> None:
             schedule(place, "allreduce", method="two-level")
 
 
+@pytest.mark.dear
 def test_a_size_chooses_it() -> None:
     chosen = schedule("dgx_h100(2)", "allreduce", size="64KiB", alpha="fabric")
     assert chosen.generator["method"] == "two-level"

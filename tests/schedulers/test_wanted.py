@@ -66,6 +66,7 @@ def test_plans_for_a_size_are_timed_with_the_latency_and_bandwidth_that_are_said
     assert plan.notes[-1].startswith("for 64KiB: ")
 
 
+@pytest.mark.dear
 def test_the_bandwidth_decides_which_plan_is_made() -> None:
     """Six steps of 10us take 60us however fast links are; all at once it is half as many, with more data."""
     slow = schedule("torus(2,4)", "allreduce", size="64KiB", bandwidth="100Gbps")

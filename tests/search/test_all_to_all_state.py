@@ -70,6 +70,7 @@ def test_line_graphs_are_offered_where_they_may_be_better(state: ExchangeState) 
     assert not state.keep(known("genkautz(2,12)"), 2)
 
 
+@pytest.mark.dear
 def test_bounds_that_are_far_apart_are_priced_more_finely(tmp_path: Path) -> None:
     text = "randomregulargraph(40,4,1)"
     draft = drafted(parse(text), 4)

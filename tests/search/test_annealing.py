@@ -58,6 +58,7 @@ def test_better_than_where_it_started() -> None:
     assert best[0].cost.steps == lower_bound(37, 4).steps
 
 
+@pytest.mark.dear
 def test_small_digraph_of_the_issue() -> None:
     """Two steps on 14 nodes of degree 4, where random digraphs have three."""
     best = anneal(build("randomregular(14,4,1)"), 10**8)

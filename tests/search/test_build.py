@@ -139,6 +139,7 @@ def test_every_size_is_there_and_right(undisturbed: Path) -> None:
         assert all(row.duplex for row in rows if row.nodes == degree + 1)  # complete graphs
 
 
+@pytest.mark.dear
 def test_the_result_is_that_of_each_size_alone(undisturbed: Path, tmp_path: Path) -> None:
     for n, degree in ((10, 3), (7, 2)):
         build_here(tmp_path, range(n, n + 1), (degree,), tmp_path / f"{n}")
@@ -152,6 +153,7 @@ def test_other_sizes_stay(tmp_path: Path) -> None:
     assert sorted({row.nodes for row in read_rows(tmp_path, 2)}) == [3, 4, 6]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.thorough)])
 def test_a_build_killed_again_and_again_ends_up_the_same(kills: int, undisturbed: Path, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
@@ -176,6 +178,7 @@ def test_a_build_killed_again_and_again_ends_up_the_same(kills: int, undisturbed
     assert texts(tmp_path) == texts(undisturbed)
 
 
+@pytest.mark.dear
 def test_finished_work_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_catalog(tmp_path, range(3, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
     before = texts(tmp_path)
@@ -270,6 +273,7 @@ def test_every_size_has_budgets(nodes: int, degree: int, duplex: bool) -> None:
     assert budgets._find_work(Target(nodes, degree, duplex)) > 0
 
 
+@pytest.mark.dear
 def test_shards_are_merged_to_one_build(tmp_path: Path) -> None:
     """Each with a journal of its own; one of them is killed after its first results, and goes on."""
     options, count = {"effort": Effort(percent=0)}, 4

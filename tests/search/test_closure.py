@@ -84,6 +84,7 @@ def _deferred(text: str) -> list[Row]:
     return [one for one in state.rows[row.nodes, row.degree] if one.deferred]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("draws", [0, pytest.param(6, marks=pytest.mark.thorough)])
 def test_closing_ends_at_a_fixed_point(draws: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("topodesign.search.closure._DRAWS", draws)

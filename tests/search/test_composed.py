@@ -88,6 +88,7 @@ def test_a_line_graph_is_priced_at_most_in_both_directions() -> None:
         assert real[1].dominates(claimed.allgather)
 
 
+@pytest.mark.dear
 def test_the_answer_depends_on_no_clock(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine so busy that all time is over at once finds the same."""
     calm = pareto(2401, 4).to_records()
@@ -96,6 +97,7 @@ def test_the_answer_depends_on_no_clock(quick: None, monkeypatch: pytest.MonkeyP
     assert pareto(2401, 4).to_records() == calm
 
 
+@pytest.mark.dear
 def test_what_a_price_rests_on_is_said(quick: None) -> None:
     found = pareto(10**6, 16)
     words = {record["source"] for record in found.to_records()}
@@ -127,6 +129,7 @@ def test_line_graphs_of_rows_are_found(nodes: int, degree: int, quick: None, mon
         assert best.allreduce[0] <= best.workload.allreduce(claim)[0]
 
 
+@pytest.mark.dear
 def test_an_awkward_size_is_told_of_a_better_one(quick: None) -> None:
     found = pareto(2503, 4)
     assert found.better is not None
@@ -136,6 +139,7 @@ def test_an_awkward_size_is_told_of_a_better_one(quick: None) -> None:
     assert price_both(found.best.build()) == (found.best.cost, found.best.allgather)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("nodes", "degree"),
     [(2503, 4), pytest.param(10_007, 4, marks=pytest.mark.thorough), pytest.param(4099, 3, marks=pytest.mark.thorough)],
@@ -167,6 +171,7 @@ def test_lifts_wire_any_number_of_nodes_by_duplex_cables(nodes: int, degree: int
     assert other.dominates(found.best.cost)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("nodes", "degree", "most"),
     [
@@ -193,6 +198,7 @@ def test_rings_are_not_searched(nodes: int, degree: int) -> None:
     assert best.cost == lower_bound(nodes, degree, duplex=degree > 1)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("nodes", "degree"),
     [

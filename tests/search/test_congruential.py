@@ -47,6 +47,7 @@ def estimated(far: np.ndarray, links: np.ndarray, steps: int) -> int:
     return most
 
 
+@pytest.mark.dear
 @pytest.mark.floor(estimated=25, far=10)
 @settings(max_examples=60, deadline=None)
 @given(regular_digraphs(most_nodes=70), st.integers(2, 6))
@@ -86,6 +87,7 @@ def test_what_is_found_is_what_was_asked_for(nodes: int, degree: int, steps: int
     assert specs == search_congruential(Target(nodes, degree, duplex=False), steps, 60, seed=1)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("nodes", "degree"), [pytest.param(400, 4, marks=pytest.mark.thorough), (300, 5), (350, 3)])
 def test_what_is_found_costs_less_than_a_generalized_kautz_digraph(nodes: int, degree: int) -> None:
     before = price_deferred(f"genkautz({degree},{nodes})")
@@ -95,6 +97,7 @@ def test_what_is_found_costs_less_than_a_generalized_kautz_digraph(nodes: int, d
     assert after.bandwidth < before.bandwidth
 
 
+@pytest.mark.dear
 def test_up_to_twice_a_power_of_the_degree_double_covers_come_near_the_optimal_bandwidth() -> None:
     (best, *_) = search_congruential(Target(474, 3, duplex=False), 6, 100)
     assert best.name == "cover"
@@ -102,6 +105,7 @@ def test_up_to_twice_a_power_of_the_degree_double_covers_come_near_the_optimal_b
     assert price_deferred(str(best)).bandwidth < price_deferred("genkautz(3,474)").bandwidth * 3 / 4
 
 
+@pytest.mark.dear
 def test_of_odd_sizes_covers_have_a_node_more_or_less() -> None:
     specs = search_congruential(Target(401, 3, duplex=False), 6, 100)
     assert {spec.name for spec in specs} <= {"insert", "delete"}

@@ -59,6 +59,7 @@ def lifts(draw: st.DrawFn) -> tuple[str, int, int, list[int], list[int]]:
     return text, orbits, degree, [head for _, head, _ in rows], [voltage for *_, voltage in rows]
 
 
+@pytest.mark.dear
 @given(lifts(), st.integers(1, 9))
 @settings(deadline=None, max_examples=60)
 def test_screening_counts_what_is_out_of_reach(drawn: tuple[str, int, int, list[int], list[int]], depth: int) -> None:

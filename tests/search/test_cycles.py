@@ -14,6 +14,7 @@ from topodesign.search.target import Target
 from topodesign.topology.library import build
 
 
+@pytest.mark.dear
 @given(st.integers(9, 150), st.integers(3, 8), st.data())
 @settings(max_examples=40, deadline=None)
 def test_pairs_are_counted_as_in_the_graph_that_the_spec_builds(nodes: int, degree: int, data: st.DataObject) -> None:

@@ -20,6 +20,7 @@ UNEVEN = [
 ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("text", few(UNEVEN, 2))
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_schedules_get_cheaper_in_as_many_steps(text: str, seed: int) -> None:

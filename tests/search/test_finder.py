@@ -89,6 +89,7 @@ def test_table_2_is_reached_or_dominated_without_any_search() -> None:
         assert any(candidate.cost.dominates(paper) for candidate in front), paper
 
 
+@pytest.mark.dear
 def test_a_small_dihedral_base_beats_table_2() -> None:
     """DESIGN section 2: its third line graph has five steps at y = 277/256 = 1.0820, where the paper has 1.332."""
     found = pareto(16, 4, search=1.0)

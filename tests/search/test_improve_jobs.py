@@ -50,6 +50,7 @@ def dies(_: int) -> Run:
     os._exit(1)
 
 
+@pytest.mark.dear
 def test_what_one_finds_reaches_the_others() -> None:
     state, told = SearchState(range(12, 16), {4: []}), list[dict[str, Spent]]()
     search_in_jobs(Finds, 2, 60, state, told.append)
@@ -85,6 +86,7 @@ def test_rows_are_merged_where_they_are_better_or_newer() -> None:
     assert behind.new == []
 
 
+@pytest.mark.dear
 def test_improve_in_two_processes(tmp_path: Path) -> None:
     poor = tmp_path / "poor"
     poor.mkdir()

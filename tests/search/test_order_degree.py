@@ -88,6 +88,7 @@ def test_small_graphs_reach_what_distances_allow(nodes: int, degree: int, steps:
     assert (apart.max(), apart.sum()) == (steps, total)
 
 
+@pytest.mark.dear
 def test_36_nodes_of_degree_3_have_4_steps() -> None:
     found = search_order_degree(Target(36, 3, True), 4, 15 * 10**7, orbits=36, seed=4)
     assert found is not None

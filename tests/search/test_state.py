@@ -96,6 +96,7 @@ def test_each_collective_takes_the_cheaper_schedule() -> None:
     assert other.spec == "transpose(genkautz(3,14))"
 
 
+@pytest.mark.dear
 def test_a_deferred_row_is_right_if_nothing_is_dearer_than_it_says() -> None:
     row = row_deferred(SPECS[0])
     little = Fraction(1, 10**6)

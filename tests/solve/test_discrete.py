@@ -108,6 +108,7 @@ def test_what_the_solver_refuses_is_said() -> None:
         program.solve()
 
 
+@pytest.mark.dear
 def test_its_process_ends_with_ours_and_is_started_again() -> None:
     program = Discrete()
     program.minimise([(1, program.number(3, 5))])

@@ -506,6 +506,7 @@ def ports_of(found: Bringup) -> list[tuple[End, End]]:
     return [((one.a.host, one.a.port), (one.b.host, one.b.port)) for one in found.lines]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "plan", [SIX, pytest.param(plan_of(build("circulant(16,3,4)"), "duplex"), marks=pytest.mark.thorough)]
 )
@@ -617,6 +618,7 @@ def _brought_up(plan: WiringPlan, tmp_path: Path) -> None:
         assert [set(one.cables) for one in swapped] == [{found.lines[1].cable, found.lines[4].cable}]
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
 def test_hosts_reach_one_another_as_written(tmp_path: Path) -> None:
     _brought_up(FIVE, tmp_path)

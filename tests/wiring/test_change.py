@@ -142,6 +142,7 @@ def test_ways_around_are_told_from_each_other(one: str, other: str, kept: int) -
     assert found.kept == found.most == kept
 
 
+@pytest.mark.dear
 def test_the_bound_on_large_topologies() -> None:
     # a torus has a square through every pair of links that turn off, a Kautz graph hardly any
     wiring = wired(build("torus(6,6)"), 4)
@@ -150,6 +151,7 @@ def test_the_bound_on_large_topologies() -> None:
     assert not change.fewest
 
 
+@pytest.mark.dear("circulant(512,1,21,86,120)-circulant(512,1,30,45,111)-300")
 @pytest.mark.parametrize(
     ("one", "other", "lost"),
     [("circulant(512,1,21,86,120)", "circulant(512,1,30,45,111)", 300), ("torus(24,24)", "circulant(576,1,24)", 2)],
@@ -474,6 +476,7 @@ def test_a_free_order_of_the_hosts_costs_no_more_than_none_over_four_switches() 
     assert free.moves <= kept.moves == kept.change.at_least == 256
 
 
+@pytest.mark.dear
 def test_an_order_that_needs_more_moves_than_none_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links that stay may have to change their panels, so that an order that keeps more of them can cost more."""
     plan, wanted = wired(build("circulant(12,1,3)"), 4), build("circulant(12,1,5)")

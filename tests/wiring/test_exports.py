@@ -465,6 +465,7 @@ def test_anything_but_a_plan_is_refused_with_an_error_of_ours(data: bytes, tmp_p
         load_wiring(path)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(read=1, refused=1)
 @few
 @given(plan=plans("ocs"), file_format=st.sampled_from(COME_BACK), data=st.data())

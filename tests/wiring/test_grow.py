@@ -95,6 +95,7 @@ def test_a_wiring_grows_and_shrinks_without_downtime(panels: int, old: str, new:
     assert found.work[-1].after is not None
 
 
+@pytest.mark.dear
 @pytest.mark.floor(grown=15)
 @settings(max_examples=40, deadline=None)
 @given(regular_digraphs(5, 2), regular_digraphs(7, 2), st.sampled_from(["simplex", "duplex"]), st.integers(1, 2))
@@ -212,6 +213,7 @@ def test_what_was_observed_goes_before_the_plan(tmp_path: Path) -> None:
     assert "at most one of --lldp" in run.output
 
 
+@pytest.mark.dear
 def test_fixed_cables_move_only_where_none_can_stay() -> None:
     # two triangles are no union of two matchings, so that the six hosts cannot stay on two switches with a lane each
     ports = tuple(Port(f"p{n}", "LC", Fraction(10**11)) for n in range(2))
@@ -257,6 +259,7 @@ def test_what_is_bought_in_addition_is_the_new_bill_less_the_old(mode: Mode) -> 
         assert f'<td class="code name">{line["instruction"].partition(": ")[0]}</td>' in page
 
 
+@pytest.mark.dear
 def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> None:
     plan = wire("circulant(12,2,3)", room(12, 4))
     found = rewire(plan, 13, inventory=room(16, 4))

@@ -33,6 +33,7 @@ def check(found: Growth) -> None:
             assert other.entry.times[0] > one.entry.times[0]
 
 
+@pytest.mark.dear("17-4-duplex")
 @pytest.mark.parametrize(
     ("nodes", "panels", "mode"),
     [
@@ -70,6 +71,7 @@ def test_what_cannot_be_asked() -> None:
         grow(plan, 100000, 37)
 
 
+@pytest.mark.dear
 def test_command(tmp_path: Path) -> None:
     save_wiring(wire("circulant(12,2,3)", plain_inventory(12, 4)), tmp_path / "plan.json")
     asked = ["pareto", "-n", "16", "-d", "4", "--grow-from", str(tmp_path / "plan.json")]

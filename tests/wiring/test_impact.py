@@ -115,6 +115,7 @@ def joined(plan: WiringPlan, lost: tuple[CrossConnect, ...], order: tuple[int, .
     return without_node(Topology.from_links(plan.topology.nodes, links), 0)
 
 
+@pytest.mark.dear("circulant(9,1,2)")
 @pytest.mark.parametrize(
     "spec", ["circulant(10,1,3)", pytest.param("kautz(3,2)", marks=pytest.mark.thorough), "circulant(9,1,2)"]
 )

@@ -193,6 +193,7 @@ def test_a_plan_is_found_exactly_where_there_is_one(first: int, monkeypatch: pyt
     assert verdicts[False] >= 1
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(BLOCK, 300, BLOCK))]
 )

@@ -211,6 +211,7 @@ PAIRS = [(u, v) for u in range(6) for v in range(6) if u != v and u // 3 == v //
 TRIANGLES = Topology.from_links(6, PAIRS)
 
 
+@pytest.mark.dear
 def test_petersen_has_no_three_matchings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompose, "_MOST_TRIES", 1000)  # of what there is none of
     petersen = build("kneser(5,2)")
@@ -221,6 +222,7 @@ def test_petersen_has_no_three_matchings(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not found.exhaustive
 
 
+@pytest.mark.dear
 def test_uncabled_pods_and_ranking(tmp_path: Path) -> None:
     [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
     found = carry(path, degree=4, bidirectional=True, collective="all-to-all", sizes=["1MiB", "1GiB"])

@@ -131,6 +131,7 @@ def unfolded(short: str | list[str | int]) -> list[str]:
     return [f"{before}{n:0{digits}}{after}" for n in range(int(first), int(last) + 1, int(step) or 1)]
 
 
+@pytest.mark.dear
 def test_a_package_of_thousands_of_hosts_is_no_page(tmp_path: Path) -> None:
     plan = make_plan(build("biring(8,1100)"), inventory_of(1100, 8, (8800,)))
     with pytest.raises(ParameterError, match="8800 lanes is more than browsers draw well; a path without an ending"):
@@ -238,6 +239,7 @@ def test_labels_of_a_device_follow_one_another(rows: WiringPlan) -> None:
     assert len(list(groupby(devices))) == len(set(devices))
 
 
+@pytest.mark.dear
 def test_codes_can_be_read_and_lead_to_the_rows_of_the_package(rows: WiringPlan) -> None:
     reader = pytest.importorskip("zxingcpp", reason="needs zxing-cpp: pip install 'topodesign[dev]'")
     url = "https://dc.example/fabric/work.html"

@@ -98,6 +98,7 @@ def digraphs(draw: st.DrawFn) -> tuple[Topology, Topology]:
     return found[0], found[1]
 
 
+@pytest.mark.dear
 @settings(max_examples=6, deadline=None)
 @given(pair=digraphs())
 def test_less_is_walked_on_request_and_no_more_is_moved(pair: tuple[Topology, Topology]) -> None:
@@ -130,6 +131,7 @@ def test_walking_less_needs_to_know_where_panels_stand() -> None:
     assert found.metres is None
 
 
+@pytest.mark.dear
 def test_the_command_groups_by_panel(tmp_path: Path) -> None:
     save_wiring(wire("genkautz(4,12)", hall(4, 12), mode="simplex"), tmp_path / "p.json")
     words = ["wire", "change", str(tmp_path / "p.json"), "circulant(12,1,5)", "--downtime", "--walk"]

@@ -86,6 +86,7 @@ def hold(made: Compiled) -> None:
     reached("executed")
 
 
+@pytest.mark.dear
 @pytest.mark.once
 @pytest.mark.parametrize("target", BACKENDS)
 @pytest.mark.parametrize("spec", FAMILIES)

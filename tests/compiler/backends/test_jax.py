@@ -55,6 +55,7 @@ def run_exactly(spec: str, collective: str, method: str, rng: np.random.Generato
     reached("exact")
 
 
+@pytest.mark.dear
 @pytest.mark.floor(exact=4)
 def test_plans_run_exactly_on_16_devices() -> None:
     rng = np.random.default_rng(1)
@@ -153,6 +154,7 @@ def test_any_shape_and_type(shape: tuple[int, ...], kind: str) -> None:
         assert np.array_equal(found, wanted(collective, x))
 
 
+@pytest.mark.dear
 def test_blocks_one_after_another() -> None:
     rng = np.random.default_rng(5)
     for collective in few([*COLLECTIVES], 2):
@@ -165,6 +167,7 @@ def test_blocks_one_after_another() -> None:
         mapped(along(function(compiled("torus(2,3)", "scatter"))), 6)(flat)
 
 
+@pytest.mark.dear
 def test_meshes_with_more_axes() -> None:
     """Along one axis, in every row of the others; and along two axes as one."""
     jax: Any = pytest.importorskip("jax")
@@ -215,6 +218,7 @@ def test_unequal_parts_are_said() -> None:
     assert f"{sent} pieces are sent for {wanted};" in made.notes[0]
 
 
+@pytest.mark.dear
 def test_a_module_needs_jax_alone_and_compares_itself(tmp_path: Path) -> None:
     made = compiled("circulant(12,2,3)", "allreduce")
     (path,) = made.save(tmp_path / "allreduce.py")
@@ -232,6 +236,7 @@ def test_a_module_needs_jax_alone_and_compares_itself(tmp_path: Path) -> None:
 LATER = [pytest.param(one, marks=pytest.mark.thorough) for one in ("allgather", "reduce-scatter")]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("collective", ["all-to-all", *LATER, "allreduce"])
 def test_stages_one_by_one_use_the_circuits_of_their_phase(
     tmp_path: Path, collective: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -287,6 +292,7 @@ def test_changes_that_are_none_are_illegal(changes: str, said: str) -> None:
         parse_module(text.replace(f"{line}\n", "").encode())
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("place", "method", "size"),
     few([(place, "one-shot", "1KiB") for place in ("genkautz(2,6)", "complete(5)", "torus(3,3)", "kautz(2,2)")], 4)
@@ -306,6 +312,7 @@ def test_ranks_add_up_for_themselves(place: str, method: str, size: str) -> None
     assert np.allclose(slope, np.broadcast_to(floats.sum(axis=0), floats.shape), rtol=1e-4, atol=1e5)
 
 
+@pytest.mark.dear("torus(3,3)-zipf:1.2")
 @pytest.mark.parametrize(("place", "traffic"), [("torus(3,3)", "zipf:1.2"), ("dgx_a100(1)", "dirichlet:0.3")])
 def test_uneven_blocks_go_as_large_as_they_are(place: str, traffic: str) -> None:
     """Of each block the first pieces are sent, and zeros come for the rest; a number changed is found or is another."""

@@ -147,6 +147,7 @@ def check(seed: int) -> None:
     assert Fraction(99, 100) * found.bandwidth < plan.figures["algorithmic_bandwidth"] <= found.bandwidth
 
 
+@pytest.mark.dear
 @pytest.mark.floor(compared=5)
 def test_optima_are_those_of_another_program_and_plans_reach_them() -> None:
     for seed in few(range(25)):
@@ -211,6 +212,7 @@ def planes(gpus: int, switches: int) -> Fabric:
     return Fabric.from_links("planes", nodes, chips, links, multicast=chips, aggregation=chips)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("fabric", "rate"),
     [

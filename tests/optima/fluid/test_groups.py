@@ -53,6 +53,7 @@ def check(seed: int) -> None:
     reached("compared")
 
 
+@pytest.mark.dear
 @pytest.mark.floor(compared=6)
 def test_the_price_is_that_of_another_program() -> None:
     for seed in range(16):

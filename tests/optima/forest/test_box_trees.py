@@ -44,6 +44,7 @@ def boxes(number: int, links: list[tuple[int, int, int]], size: int, nic: int, r
     return Topology.from_links(nodes + (size if rails else 1), found, switches=range(nodes, found[-1][0] + 1))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "spec", ["mi250(4)", *(pytest.param(f"mi250({n})", marks=pytest.mark.thorough) for n in (8, 16))]
 )

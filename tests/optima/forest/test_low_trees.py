@@ -101,6 +101,7 @@ def test_copies_of_any_boxes(box: Topology, boxes: int, seed: int) -> None:
     assert len(found.representatives) == 1 or schedule.height <= plain.heights.max()
 
 
+@pytest.mark.dear
 def test_boxes_of_irregular_links() -> None:
     """Eight kinds of dies: the trees of plain packing are the beginning, and come down from height 9."""
     topology = as_fabric("mi250(1)").topology

@@ -229,6 +229,7 @@ def test_fixed_numbers_of_trees() -> None:
             assert fixed.inverse_rate == fixed.bound
 
 
+@pytest.mark.dear
 def test_no_smaller_number_of_trees_reaches_the_optimum() -> None:
     rng = random.Random(11)  # noqa: S311
     tried = 0
@@ -276,6 +277,7 @@ def test_a_box_with_a_dead_direction() -> None:
     check_trees(forest_schedule(left, "allgather"), exact, dict.fromkeys(range(16), 1), inverse)
 
 
+@pytest.mark.dear
 def test_sensitivity_where_switches_are_not_balanced() -> None:
     """Each figure is the optimum of a fabric with changed links; just below the useful factor it is not the limit."""
     rng = random.Random(9)  # noqa: S311

@@ -240,6 +240,7 @@ def test_the_bottleneck_of_a_flow_is_marked(fabric: str, collective: str, option
     assert inside == best.solution.cut
 
 
+@pytest.mark.dear
 def test_graphs_of_networkx_are_plotted_as_what_they_name() -> None:
     graph = nx.petersen_graph()
     for kind in ("structure", "distances"):

@@ -25,6 +25,7 @@ compare_module = importlib.import_module("topodesign.report.comparison.compare")
 NAMES = ["best", "ring", "tree", "torus", "hypercube", "jellyfish", "dragonfly", "fattree"]
 
 
+@pytest.mark.dear
 def test_every_plan_is_verified_and_nothing_beats_the_bound() -> None:
     found = compare(NAMES, nodes=16, degree=4, sizes=["1KiB", "1MiB", "1GiB"])
     assert [one.name for one in found.contenders] == NAMES
@@ -54,6 +55,7 @@ def test_times_are_those_of_other_functions() -> None:
     assert ring.times[0] == simulate(plan, size="3MB", alpha="7us", bandwidth="400Gbps").time
 
 
+@pytest.mark.dear
 def test_the_cheaper_of_spff_and_deferred_schedules_is_compared_planned_or_priced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -146,6 +148,7 @@ def test_large_places_are_priced_from_their_links() -> None:
     assert found.contenders[0].times == evaluate("genkautz(4,500)").allreduce
 
 
+@pytest.mark.dear
 def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = compare_module.contender
 
@@ -194,6 +197,7 @@ def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
 
 
+@pytest.mark.dear
 def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["pareto", "-n", "16", "-d", "4", "--against", "torus,ring", "--against", "torus(4,4)@ring"]
     assert run([*words, "--json"]) == 0

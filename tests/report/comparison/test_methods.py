@@ -160,6 +160,7 @@ def test_places_that_are_no_place_for_a_collective() -> None:
         compare_methods("complete(1)")
 
 
+@pytest.mark.dear
 @pytest.mark.once
 @pytest.mark.parametrize("place", ["dgx_a100(2)", "rail_spine(2,2,1)"])
 @pytest.mark.parametrize("collective", ["allreduce", "all-to-all", "broadcast", "gather"])

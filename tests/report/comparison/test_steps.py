@@ -57,6 +57,7 @@ def test_compare_has_the_same_step() -> None:
         compare(["best"], nodes=16, degree=4, step=MODEL)
 
 
+@pytest.mark.dear
 def test_a_list_of_collectives_costs_what_pareto_and_design_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """One list: pareto, compare and step price alike; design times plans: the best all-to-all is a bound on its own."""
     monkeypatch.setattr(importlib.import_module("topodesign.report.design.design"), "failures_of", lambda *_: ())

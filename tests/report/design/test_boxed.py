@@ -91,6 +91,7 @@ def _distances(graph: Any) -> list[list[int]]:
     return rows
 
 
+@pytest.mark.dear
 def test_the_first_is_that_of_pareto(found: Decision) -> None:
     quick = design(**{name: FIELDS[name] for name in ("boxes", "box", "workload")})
     best = pareto_boxes("dgx_h100", 8).best
@@ -111,6 +112,7 @@ def test_rails_are_bought_and_torus_is_wired(found: Decision) -> None:
     assert torus.refused is None
 
 
+@pytest.mark.dear
 def test_plans_are_verified_and_no_faster_than_flows(found: Decision) -> None:
     planned = [part for part in found.recommendation.parts if part.planned is not None]
     assert {"allreduce", "allgather"} <= {part.share.collective for part in planned}
@@ -143,6 +145,7 @@ def test_failures_and_growth_are_of_boxes(found: Decision) -> None:
 MODEL = {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 32000, "sequence": 1024, "batch": 64, "flops": "100T"}
 
 
+@pytest.mark.dear
 def test_a_model_is_trained_on_boxes() -> None:
     """Contenders take what `step` says of their fabrics, and a cable less is never less."""
     found = design(boxes=4, box="dgx_h100", model=MODEL | {"tensor": 8, "data": 4}, rivals=["rails", "torus"])
@@ -158,6 +161,7 @@ def test_a_model_is_trained_on_boxes() -> None:
         design(boxes=4, box="dgx_h100", model=MODEL | {"data": 4})
 
 
+@pytest.mark.dear
 def test_failures_of_narrow_boxes_know_the_nic() -> None:
     """What is left after a failure is the fabric without that cable, both ends of it, whose flow is worked out anew."""
     step = {"collectives": [{"collective": "all-to-all", "size": "16MiB"}, {"collective": "allgather", "size": "1MiB"}]}
@@ -183,6 +187,7 @@ def test_failures_of_narrow_boxes_know_the_nic() -> None:
     assert best.time < one.seconds < two.seconds
 
 
+@pytest.mark.dear
 def test_files_go_to_the_bench(tmp_path: Path) -> None:
     step = {"collectives": [{"collective": "allgather", "size": "1MiB"}]}
     asked = tmp_path / "asked.yaml"

@@ -18,6 +18,7 @@ def _figures(one: Offer) -> tuple[Fraction, Fraction, Fraction]:
     return one.time, one.price or Fraction(0), one.watts or Fraction(0)
 
 
+@pytest.mark.dear("prices1")
 @pytest.mark.parametrize("prices", [None, {"cable": 60, "port": 400}])
 def test_topologies_that_are_not_shown_are_dominated(prices: dict[str, int] | None) -> None:
     step = [{"collective": "all-to-all", "size": "4MiB"}, {"collective": "allreduce", "size": "2MiB"}]
@@ -37,9 +38,10 @@ def test_topologies_that_are_not_shown_are_dominated(prices: dict[str, int] | No
         assert planned >= fastest
 
 
+@pytest.mark.dear
 def test_a_limit_of_time_says_what_it_was_too_short_for() -> None:
     step = {"collectives": [{"collective": "all-to-all", "size": "2MiB"}, {"collective": "allreduce", "size": "2MiB"}]}
-    fields: dict[str, Any] = {"nodes": 8, "degree": 3, "bandwidth": "300Gbps", "workload": step, "grow": [12]}
+    fields: dict[str, Any] = {"nodes": 6, "degree": 3, "bandwidth": "300Gbps", "workload": step, "grow": [7]}
     request, budget = request_of(fields), Budget(seconds=10**-9)
     with pytest.raises(InfeasibleError, match="no time for contenders"):
         gather_offers(request, budget, None)

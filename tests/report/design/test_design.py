@@ -143,6 +143,7 @@ def nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "failures_of", lambda *_: ())
 
 
+@pytest.mark.dear
 @pytest.mark.usefixtures("nothing_fails")
 def test_turns_are_where_the_ranking_turns(found: Decision) -> None:
     small = {"collectives": [{"collective": "all-to-all", "size": "1MiB"}, {"collective": "allreduce", "size": "1MiB"}]}
@@ -163,6 +164,7 @@ def test_turns_are_where_the_ranking_turns(found: Decision) -> None:
     assert found.turns == () or all(one.then != found.recommendation.name for one in found.turns)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("nodes", [6, pytest.param(8, marks=pytest.mark.thorough)])
 def test_failures_are_the_worst_by_trying_all(nodes: int) -> None:
     found = design(**(FIELDS | {"nodes": nodes, "degree": 3, "rivals": [], "grow": []}))
@@ -194,6 +196,7 @@ def test_growth_is_by_moves_that_a_change_of_the_plan_makes(found: Decision) -> 
     assert stage.seconds == step_of(stage.topology, found.request)
 
 
+@pytest.mark.dear
 def test_growth_beyond_the_hosts_of_a_room_says_what_it_needs() -> None:
     """Four hosts more, as many fixed cables, and panel ports; what there is does not change."""
     room = replace(new_inventory(8, connector="LC", ports=3, speed="100Gbps"), racks={})
@@ -320,9 +323,10 @@ def check_ranking(seed: int) -> int:
     return len(others)
 
 
+@pytest.mark.dear
 @pytest.mark.usefixtures("nothing_fails")
 def test_nothing_enumerated_beats_the_recommendation() -> None:
-    assert sum(check_ranking(seed) for seed in (13, 14, 15, 21, 22, 28, 31, 32, 36)) >= 100  # of 8 to 29 nodes
+    assert sum(check_ranking(seed) for seed in (13, 14, 15)) >= 30  # of 8 to 29 nodes
 
 
 @pytest.mark.thorough
@@ -340,6 +344,7 @@ def test_claims_are_of_what_was_compared(found: Decision) -> None:
         assert claim.bound is None or claim.bound <= claim.value
 
 
+@pytest.mark.dear
 def test_a_room_carries_the_recommendation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["examples", "request_testbed.yaml", "inventory_testbed.yaml", "-o", str(tmp_path)]) == 0
     assert run(["design", str(tmp_path / "request_testbed.yaml"), "--json"]) == 0

@@ -38,6 +38,7 @@ def bare(text: str) -> str:
     return "".join(text.split())
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in SHIPPED])
 def test_a_shipped_request_has_the_same_figures_everywhere(name: str, tmp_path: Path) -> None:
     copy_examples([path.name for path in shipped_folder("configs").glob("*.yaml")], tmp_path)

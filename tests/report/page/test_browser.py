@@ -148,6 +148,7 @@ def press(browser: Any, selector: str, *keys: str) -> None:
 ENTER, END, HOME, LEFT, RIGHT, DOWN = "\ue007", "\ue010", "\ue011", "\ue012", "\ue014", "\ue015"
 
 
+@pytest.mark.dear
 def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
     found = pareto(200, 6)
     show(browser, report_page(found), tmp_path)
@@ -217,6 +218,7 @@ def test_it_plays_by_itself(browser: Any, tmp_path: Path) -> None:
     assert "Play" in find(browser, ".player .play").text
 
 
+@pytest.mark.dear
 def test_light_dark_narrow_and_printed(browser: Any, tmp_path: Path) -> None:
     show(browser, report_page("circulant(12,2,3)"), tmp_path)
     seen = {}
@@ -258,6 +260,7 @@ def check_looks(browser: Any, path: Path) -> None:
 SHOWN = ["catalog(200,6,2)", "genkautz(6,200)", "torus(5,5,8)", "dgx_a100(8)", "circulant(12,2,3)"]
 
 
+@pytest.mark.dear("genkautz(6,200)", "dgx_a100(8)", "catalog(200,6,2)", "torus(5,5,8)")
 @pytest.mark.parametrize("what", SHOWN)
 def test_pages_fit_and_their_summary_is_one_page(browser: Any, tmp_path: Path, what: str) -> None:
     path = tmp_path / "page.html"
@@ -270,6 +273,7 @@ def test_pages_fit_and_their_summary_is_one_page(browser: Any, tmp_path: Path, w
     assert pages_of(browser) == 1
 
 
+@pytest.mark.dear
 def test_a_decision_fits_and_tells_who_is_ahead(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     found = design(
@@ -297,6 +301,7 @@ def pages_of(browser: Any) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", printed))
 
 
+@pytest.mark.dear
 def test_names_stay_names(browser: Any, tmp_path: Path) -> None:
     names = [f"{EVIL}{number}" for number in range(3)]
     links = [FabricLink(a, b, Fraction(10**9), EVIL) for a in names for b in names if a != b]

@@ -125,6 +125,7 @@ def test_who_is_ahead_is_who_simulations_say(found: Decision) -> None:
             assert shown == [min(worth, key=lambda name: worth[name])]
 
 
+@pytest.mark.dear
 def test_the_command_writes_the_page_that_python_does(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked = tmp_path / "asked.yaml"
     asked.write_text(

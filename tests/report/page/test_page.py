@@ -60,6 +60,7 @@ def every_part(page: Page) -> list[dict[str, Any]]:
     return [*([first] if first else []), *(part for section in sections for part in section["parts"])]
 
 
+@pytest.mark.dear("answer", "plan", "topology")
 @pytest.mark.parametrize("kind", ["answer", "topology", "fabric", "plan"])
 def test_a_page_is_whole_and_asks_for_nothing(pages: dict[str, Page], kind: str, tmp_path: Path) -> None:
     text = pages[kind].html()
@@ -91,6 +92,7 @@ def test_a_page_is_whole_and_asks_for_nothing(pages: dict[str, Page], kind: str,
     assert path.read_text() == text == pages[kind].html()
 
 
+@pytest.mark.dear
 def test_every_moving_part_has_its_place(pages: dict[str, Page]) -> None:
     for page in pages.values():
         tree = parsed(page.html())
@@ -140,6 +142,7 @@ def test_a_topology_and_a_fabric_hold_their_exact_figures(pages: dict[str, Page]
     assert {frozenset(ends) for ends in marked} == {frozenset(ends) for ends in binding}
 
 
+@pytest.mark.dear
 def test_a_topology_costs_what_the_cheaper_schedules_do() -> None:
     specs = [f"randomregular(24,3,{seed})" for seed in range(1, 20)]
     spec = next(one for one in specs if len({cost.bandwidth for cost in evaluate(one).cheapest}) == 2)
@@ -190,6 +193,7 @@ def test_no_text_becomes_markup(tmp_path: Path) -> None:
     assert any("'\"'\"'; rm -rf" in line for line in commands)
 
 
+@pytest.mark.dear
 def test_the_same_question_has_the_same_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one, two = tmp_path / "one.html", tmp_path / "two.html"
     assert run(["report", "-n", "12", "-d", "4", "-o", str(one)]) == 0
@@ -236,6 +240,7 @@ def test_a_topology_has_the_collective_that_was_asked_for_and_others_beside_it(c
     assert len(page["result"]["against"]["contenders"]) == 3
 
 
+@pytest.mark.dear
 def test_an_all_to_all_has_its_cut() -> None:
     page, best = report_page("dgx_a100(2)", collective="all-to-all"), optimum("dgx_a100(2)", "all-to-all")
     assert facts(page)["Throughput"] == f"{best.bandwidth} B/s"

@@ -117,6 +117,7 @@ def test_a_mistake_in_the_code_is_found_in_its_stablehlo(old: str, new: str) -> 
         assert np.array_equal(np.stack(found).reshape(wanted.shape), wanted) is right
 
 
+@pytest.mark.dear
 def test_more_ranks_than_text_shows_and_other_platforms() -> None:
     """Text of MLIR abbreviates from 100 numbers on; for TPUs the same permutations come out."""
     pytest.importorskip("jax", reason="JAX is an extra")

@@ -53,6 +53,7 @@ def test_programs_by_hand() -> None:
         agree(replace(program, max_bytes=0), rng)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(right=80, wrong=200)
 def test_damaged_programs() -> None:
     rng = random.Random(4)  # noqa: S311
@@ -61,6 +62,7 @@ def test_damaged_programs() -> None:
             agree(damage(replace(BASES[name], max_bytes=0), rng), rng)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(right=0, wrong=300)
 def test_random_programs() -> None:
     rng = random.Random(6)  # noqa: S311

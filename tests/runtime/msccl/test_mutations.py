@@ -387,6 +387,7 @@ def random_program(rng: random.Random) -> P:
     return P("allreduce", 2, tuple(ranks), scratch=2, outofplace=False, max_bytes=0)
 
 
+@pytest.mark.dear
 def test_random_programs() -> None:
     """The verdicts are exact: deadlock just when the model has one, race just when two accesses can be next."""
     rng = random.Random(5)  # noqa: S311

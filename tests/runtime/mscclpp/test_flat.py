@@ -64,6 +64,7 @@ def agree(cases: list[Case], seeds: range) -> None:
             assert not any(fast.random(one) for one in range(3)), (case, seed, change)
 
 
+@pytest.mark.dear
 @pytest.mark.floor(**{"right": 5, "wrong": 40, "not told": 0})
 def test_mutants() -> None:
     agree(CASES, range(15))

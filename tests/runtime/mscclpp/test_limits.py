@@ -126,6 +126,7 @@ def hold(cases: list[Case]) -> None:
         reached("halved")
 
 
+@pytest.mark.dear
 @pytest.mark.floor(checked=18, halved=4, by_bytes=8, refused=0)
 def test_plans_with_the_scratch_of_every_rank() -> None:
     hold([*random.Random(4).sample(CASES, 20), *UNEQUAL[1:]])  # noqa: S311

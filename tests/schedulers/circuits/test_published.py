@@ -53,6 +53,7 @@ def further(order: int) -> list[int]:
     return [*turns, *turns]
 
 
+@pytest.mark.dear
 def test_formulas() -> None:
     # an odd number of pairs: log2(N - 1) phases and two more
     assert costs(9, 1, "one beside, recursive doubling", duplex=True)["steps"] == 5
