@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]
     ({"collective": "allreduce", "group": "2x4:1"}, "0-1"),
     ({"collective": "allreduce", "group": "2x4:1"}, "3"),
 ])  # fmt: skip
-def test_rounds_and_timed_sends_are_made_anew(options: dict[str, str], without: str) -> None:
+def test_rounds_and_timed_sends_are_made_anew(options: dict[str, Any], without: str) -> None:
     """What comes out does not use what has failed, and is never below what the plan that it replaces could be."""
     before = schedule("torus(2,4)", **options)
     found = replan(before, without)
