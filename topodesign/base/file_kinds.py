@@ -29,7 +29,7 @@ class FileKind(Enum):
     INVENTORY = "an inventory", "'topodesign wire init' writes one"
     PARTS = "a list of parts", "'topodesign examples parts_neutral.yaml' copies one"
     WIRING = "a wiring plan", "'topodesign wire plan' writes one"
-    REQUEST = "a request", "'topodesign design init' writes one"
+    REQUEST = "a request", "'topodesign design --init' writes one"
     COLLECTIVES = "a list of collectives", "'topodesign examples workload_moe.yaml' copies one"
     LAYERS = "a list of layers", "'topodesign examples workload_gpt2.csv' copies one"
     MODEL = "a model", "'topodesign examples model_gpt3.yaml' copies one"

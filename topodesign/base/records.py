@@ -1,7 +1,7 @@
 """What a result shows of itself: one JSON document, flat rows, a data frame, and a plain table for terminals.
 
 Every value that a public function returns and that people look at is a :class:`Result`. It declares its keys once; JSON
-(``record``), its schema (``topodesign schema``), rows (``to_records``, CSV, data frames), ``repr``,
+(``record``), its schema (``topodesign info json``), rows (``to_records``, CSV, data frames), ``repr``,
 ``str`` and HTML derive from that. Several results of one kind are a :class:`ResultList`. What is only part of a
 document is a :class:`topodesign.base.declared.Declared`, or any class with ``KEYS``.
 

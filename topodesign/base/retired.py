@@ -10,13 +10,13 @@ _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the t
 
 COMMANDS: dict[str, str] = {
     "layout": "give a placement of your own with '--placement'; 'training' tries several for a training step.",
-    "frontier": "use 'schedule --method exact --list'.",
-    "pipeline": "use 'schedule --method pipeline --list'.",
+    "frontier": "use 'schedule --algorithm exact --list'.",
+    "pipeline": "use 'schedule --algorithm pipeline --list'.",
     "plot loads": "use 'topodesign evaluate', whose bandwidth factor is their sum.",
     "plot matrix": "use 'evaluate -o orbits.svg --plot-kind orbits', or '--plot-kind structure'.",
     "routed": "use 'compare' with a method after an at sign, such as 'torus(8,8)@swing'.",
     "routes": "use the routing engines of the subnet manager (OpenSM) or switches; 'wire export' has routes of hosts.",
-    "synthesize": "use 'pareto --no-catalog'.",
+    "synthesize": "use 'pareto --catalog none'.",
     "wire apply": "write files with 'wire change -o DIR --format scpi' and check the answers with 'wire check --ocs'.",
     "wire diff": "use 'wire change', whose -o DIR writes the plan, the sheets and commands of switches.",
     "wire import": "use 'wire check PLAN --export FILE'.",

@@ -58,7 +58,7 @@ def command(
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
     claimed. With --fail, --shards or --set ready, auto takes a method that can do this
     (trees, paths or timed sends), and says which. With --size, or --alpha fabric, it takes the fastest
-    plan of the methods that 'topodesign methods' tries.
+    plan of the methods that 'topodesign info algorithms' tries.
 
     --members selects participants, --group runs several groups concurrently. With --forward other nodes forward data.
     --traffic is for groups that run different collectives.

@@ -290,7 +290,7 @@ class Fabric:
         if self.shared:
             raise ParameterError(
                 f"{what} does not know limits that links share, and {self.name} has '{self.shared[0].name}'; "
-                "'topodesign optimum' and 'schedule' do with --algorithm fluid"
+                "'topodesign evaluate' and 'schedule' do with --algorithm fluid"
             )
 
     def _check_shared(self) -> None:

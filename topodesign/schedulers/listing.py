@@ -49,5 +49,7 @@ def methods() -> Methods:
     >>> [one.method for one in methods()][:3]
     ['spff', 'deferred', 'stored']
     """
-    known = SCHEDULERS | dict.fromkeys(doors.SCHEDULERS.others, "of another package, which topodesign plugins names")
+    known = SCHEDULERS | dict.fromkeys(
+        doors.SCHEDULERS.others, "of another package, which topodesign info plugins names"
+    )
     return Methods(Listed(name, about) for name, about in known.items())

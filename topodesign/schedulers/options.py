@@ -64,7 +64,7 @@ class ShapeOptions(TypedDict, total=False):
         Option(
             "Relative shard sizes: 2,1,1,... for the nodes in their order, or NODE=SIZE,... with names or patterns, or "
             "a .csv file with the columns node,size; nodes that are not named have 1. Of an all-to-all the traffic: a "
-            ".csv file (src,dst,amount) or a distribution such as zipf:1.2, as for 'topodesign uneven'.",
+            ".csv file (src,dst,amount) or a distribution such as zipf:1.2, as for --traffic of 'topodesign evaluate'.",
             metavar="SIZES",
         ),
     ]

@@ -91,7 +91,7 @@ def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callabl
 
     * ``find``: ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The
       finder calls it for every size it needs, so it must be quick and yield only what is worth pricing.
-    * ``size``: what ``topodesign families`` shows.
+    * ``size``: what ``topodesign info families`` shows.
     """
 
     def wrap(function: Callable[..., Topology]) -> Family:

@@ -60,7 +60,7 @@ def command(
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links; or boxes, as
     'boxes(dgx_h100,complete(9))', each a host, and each port of a NIC a lane; or 'best': the fastest that is found of
-    those that the inventory can carry, as 'pareto --plant' lists them.
+    those that the inventory can carry, as 'pareto --inventory' lists them.
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """

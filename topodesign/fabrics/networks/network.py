@@ -133,7 +133,7 @@ class Network:
 
 TAKES_FABRICS = (
     "this is for plain topologies, whose nodes are linked directly. optimum, schedule, groups, compare and plot take "
-    "fabrics, see 'topodesign optimum --help'"
+    "fabrics, see 'topodesign evaluate --help'"
 )
 
 

@@ -157,7 +157,7 @@ def _check_size(topology: Topology, roots: int, phases: int) -> None:
     if why := too_many_rows(rows):
         raise TooLargeError(
             f"trees of {roots} roots over {len(nodes)} nodes have {rows} rows or more, and {why}; schedule fewer "
-            "nodes, or ask topodesign optimum for the rate alone"
+            "nodes, or ask topodesign evaluate for the rate alone"
         )
 
 

@@ -75,7 +75,7 @@ class Chart(Result):
     * ``x_scale``, ``y_scale``: how the axes are divided.
     """
 
-    kind: str  # which plot, as in ``topodesign plot KIND``
+    kind: str  # which plot, as of ``--plot-kind``
     title: str  # what it shows, in one line
     x_label: str
     y_label: str

@@ -1,4 +1,4 @@
-"""The fields of a request, each once: for its file, for arguments in Python, and for ``topodesign design init``.
+"""The fields of a request, each once: for its file, for arguments in Python, and for ``topodesign design --init``.
 
 Types of other folders stand here as text, so that a help text imports nothing of them.
 """
