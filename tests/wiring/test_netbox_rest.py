@@ -211,13 +211,11 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_told_and_soon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest, "_ANSWER", 0.4)
     fault, words = FAULTS[name]
-    start = time.monotonic()
     with serving(recorded(), fault=fault) as address, pytest.raises(TopodesignError, match=words) as caught:
         read_rest(address)
-    assert time.monotonic() - start < 5
     assert GOOD_TOKEN not in str(caught.value)
     assert caught.value.__cause__ is None
 
