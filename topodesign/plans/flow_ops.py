@@ -169,16 +169,15 @@ def concatenate(first: Flow, second: Flow) -> Flow:
             f"not of {first.collective} and {second.collective}"
         )
     alike = (first.topology, first.kind) == (second.topology, second.kind)
-    if not alike or first.circuits is not None:
-        raise ScheduleError("only flows over the same links, in one timing model, are put after one another")
+    if not alike or first.circuits is not None or first.model != "steps":
+        raise ScheduleError("only flows in steps over the same links, which stay, are put after one another")
     if not same_fold(first.fold, second.fold):
         raise InfeasibleError("plans of different symmetries are not put after one another")
     units = math.lcm(first.units, second.units)
     check_units(units)
     pieces = {name: np.concatenate((getattr(first, name), getattr(second, name))) for name in PIECES}
     scale = np.repeat([units // first.units, units // second.units], [len(first.block), len(second.block)])
-    later = first.steps if first.model == "steps" else int(first.end.max(initial=0))
-    shift = {"piece": len(first.block), "start": later, "end": later, "part": 1, "src": 0, "dst": 0}
+    shift = {"piece": len(first.block), "start": first.steps, "end": first.steps, "part": 1, "src": 0, "dst": 0}
     sends: dict[str, Any] = {
         name: np.concatenate((getattr(first, name), getattr(second, name) + shift[name])) for name in SENDS
     }
