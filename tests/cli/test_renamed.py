@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -111,3 +112,21 @@ def test_no_old_name_is_a_command_of_today() -> None:
 )
 def test_command_lines(old: str, new: str) -> None:
     assert rewrite(old.split()) == new.split()
+
+
+def test_every_command_line_in_pages_of_0_27_parses_or_names_its_successor() -> None:
+    for line in (SURFACES / "lines_0_27.txt").read_text(encoding="utf-8").splitlines():
+        old = shlex.split(line)
+        if any(" ".join(old[:count]) in retired.COMMANDS for count in (1, 2)):
+            continue
+        command, rest = command_of(rewrite(old))
+        assert command is not None, line
+        path = " ".join(old[: 2 if old[0] in {"catalog", "plot", "wire", "design"} else 1])
+        if any(gone(path, word.partition("=")[0]) for word in old):
+            continue
+        try:
+            command.make_context(command.name, list(rest))
+        except click.exceptions.Exit:
+            continue
+        except click.UsageError as error:
+            pytest.fail(f"{line}: {error.format_message()}")
