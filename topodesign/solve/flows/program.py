@@ -184,7 +184,8 @@ def traffic_time(
     pairs = np.argwhere(demand)
     few = len(pairs) + len(arcs) <= _FEW_ROWS and float(demand.sum(dtype=np.float64)) <= _SMALL
     if few:  # each pair alone: of few goals of a source, trees hold each other back
-        sources, demand = pairs[:, 0], np.where(np.arange(topology.nodes) == pairs[:, 1:], demand[pairs[:, 0]], 0)
+        sources = pairs[:, 0].copy()  # next to each other in memory, as the kernels know their sources
+        demand = np.where(np.arange(topology.nodes) == pairs[:, 1:], demand[sources], 0)
     else:
         demand = demand[sources]
     alone, one = np.arange(len(arcs)), np.ones(len(sources), dtype=np.int64)
