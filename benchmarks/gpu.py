@@ -28,7 +28,6 @@ import torch
 from topodesign import build, compile_plan, schedule, simulate
 from topodesign.compiler.ir import Protocol
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 
 PLANS = [  # links with one parameter for the ranks, and collective
     (spec, collective)
@@ -50,7 +49,7 @@ def missing(checkout: Path | None) -> list[str]:
 
 def moved(plan: Plan, device: str, width: int = 64) -> bool:
     """Move the data of rounds as they say, with tensors on a device, and return whether every element is right."""
-    rounds, nodes = plan.moving(Rounds), plan.topology.nodes
+    rounds, nodes = plan.rounds, plan.topology.nodes
     blocks = plan.collective.block_count(nodes)
     mine = torch.randint(-(2**20), 2**20, (nodes, blocks, rounds.units, width), device=device)
     wanted = mine.clone()

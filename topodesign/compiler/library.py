@@ -54,7 +54,6 @@ from topodesign.plans.group_ops import carried_over
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -384,6 +383,8 @@ class _Maker:
                 try:
                     plan = schedule(self.place, job.collective, method=method, **options, **more)
                     timed = [self._time(plan, size) if known is None else known[method][size] for size in sizes]
+                    if job.groups is not None:
+                        list(_apart(plan, job.groups))  # raises where a group cannot be had by itself
                 except _NOT_MADE as error:
                     why[method] = str(error)
                     continue
@@ -589,7 +590,7 @@ def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[P
         yield plan
         return
     for one, alone in zip(plan.collective.single, kind_of(plan).apart(), strict=True):
-        moved = carried_over(alone.moving(Rounds), one.group or (), plan.topology.nodes)
+        moved = carried_over(alone.rounds, one.group or (), plan.topology.nodes)
         claim = cost_claim(cost_of(plan.topology, moved))
         yield Plan(plan.place, moved, claim, plan.spec, plan.generator)
 
