@@ -260,3 +260,20 @@ def test_all_sets_and_a_flow_find_the_same_load(links: int, seed: int) -> None:
         by_flow = Kernel(kernels._raise_load._source, None)
         found = by_flow.plain(*layer, 0, 1, kernels._split_scale.plain(links), np.zeros(links, np.int64))
     assert Fraction(*found) == wanted
+
+
+def test_a_topology_is_given_up_by_what_some_of_its_nodes_show() -> None:
+    """It is asked after 32, 96 and all nodes, of costs that never fall, and the last is the price."""
+    topology = build("randomregular(100,3,1)")
+    asked: list[Cost] = []
+
+    def never(cost: Cost) -> bool:
+        asked.append(cost)
+        return False
+
+    found = closed_form.price_unless(topology, never)
+    assert found == price(topology) == asked[-1]
+    assert len(asked) == 3
+    assert all(one.dominates(other) for one, other in itertools.pairwise(asked))
+    assert closed_form.price_unless(topology, lambda cost: cost == asked[1]) is None
+    assert closed_form.price_unless(topology, lambda _: True) is None
