@@ -187,6 +187,7 @@ def test_every_module_has_its_layer() -> None:
             level(layer(name))
 
 
+@pytest.mark.budget(12)
 def test_imports_point_down() -> None:
     every = [(name, *one) for name in FILES if name != "__init__.py" for one in imports(name)]
     for name, other, statement in every:

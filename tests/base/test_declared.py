@@ -194,6 +194,7 @@ def test_what_is_no_attribute_is_found_out() -> None:
         Shapes().of_class(Wrong)
 
 
+@pytest.mark.budget(12)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
@@ -213,6 +214,7 @@ def declared() -> Iterator[Any]:
                     yield one
 
 
+@pytest.mark.budget(12)
 def test_every_declared_key_has_a_type_and_a_meaning() -> None:
     found, checked = list(declared()), set[str]()
     assert found

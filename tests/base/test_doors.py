@@ -79,6 +79,7 @@ def test_every_door_opens(door: doors.Door) -> None:
     assert "no such thing" not in door
 
 
+@pytest.mark.budget(12)
 def test_a_package_of_30_lines_comes_in(site: Path) -> None:
     assert "chordalring(n,c)" in run(site, "families", "chordalring").stdout
     found = json.loads(run(site, "evaluate", "chordalring(16,5)", "--json").stdout)

@@ -30,6 +30,7 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str]:
     return process.returncode, words
 
 
+@pytest.mark.budget(12)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_inside_a_kernel(number: int) -> None:
     process = started("evaluate", "hypercube(17)", "--all-sources", wait=2)
