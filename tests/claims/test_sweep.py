@@ -104,6 +104,11 @@ def test_rates_and_plans_equal_an_independent_program(part: str, seed: int) -> N
     sweep(part, seed)
 
 
+def test_sums_of_a_group_at_a_switch_pass_nodes_of_another_group() -> None:
+    groups = [["n0", "n1"], ["n2", "n3", "n4"]]
+    assert verify(schedule(random_fabric(112, limits=True), "allreduce", group=groups, others="forward")).ok
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", ["whole", "groups"])
 @pytest.mark.floor(equal=1000)
