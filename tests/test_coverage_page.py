@@ -53,7 +53,7 @@ def test_all_that_the_papers_have_is_named(section: str) -> None:
         assert {*map(str, wanted)} == named[kind], kind
 
 
-DEAR = {"topodesign optimum 'mi250(2)' --frontier --size 1GiB"}
+DEAR = {"topodesign evaluate 'mi250(2)' --collective allgather --set pareto=yes --size 1GiB"}
 """What takes seconds; the page on fabrics has the same question about a smaller one."""
 
 
