@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from topodesign.base.claims import Proof
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, wired_topology
 from topodesign.wiring.inventory.devices import Fixed
@@ -52,6 +52,11 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
     if own is not None:
         fixed = _with(fixed, (one for one in own.fixed if one.host in own.node and _exists(room, one)))
     names = [host for host in plan.hosts if host in room.host]
+    if not names:
+        raise ParameterError(
+            f"no host of the plan is in the inventory: the plan has {plan.hosts[0]}, the inventory "
+            f"{room.hosts[0].name}; name hosts alike in both"
+        )
     chosen = list(own.hosts) if own is not None and set(own.hosts) <= room.host.keys() else names
     chosen = list(dict.fromkeys((*chosen, *names, *room.host)))[: max(wanted.nodes, 0)]
     if len(chosen) < wanted.nodes:
