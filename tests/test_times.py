@@ -123,7 +123,7 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
 
 def whole_of(shown: Shown) -> bool:
     """Whether steps and y are of the whole collective, and not of half an allreduce."""
-    return shown.command.startswith("topodesign methods")
+    return shown.command.startswith("topodesign compare") and "--algorithm" in shown.command
 
 
 def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:

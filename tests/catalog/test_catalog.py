@@ -346,7 +346,6 @@ def test_a_damaged_catalog_is_told_and_searched_around(damaged: Path, program: R
         assert program("catalog", "show", *args[1:])[0] == 2
         if text is None:
             path.write_text(good)
-    assert program("pareto", "-n", 12, "-d", 4, "--no-catalog", "--catalog", damaged)[0] == 2
 
 
 # -- catalog show -----------------------------------------------------------------------------------------------------

@@ -44,11 +44,11 @@ def test_nothing_is_judged_where_there_is_nothing(tmp_path: Path) -> None:
 
 
 def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["catalog", "list", "--quality", "--collective", "all-to-all", "-d", "3", "-n", "5..40"]
+    asked = ["catalog", "status", "--compare-bound", "--collective", "all-to-all", "-d", "3", "-n", "5..40"]
     assert run([*asked, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["exchange"] == Catalog().exchange_quality([3], 5, 40).to_records()
     assert run(asked) == 0
     assert "best all-to-all over the bound by distances" in capsys.readouterr().out
     assert run([*asked[:2], *asked[3:]]) == 2
-    assert "--quality" in capsys.readouterr().err
+    assert "--compare-bound" in capsys.readouterr().err

@@ -284,7 +284,7 @@ def test_what_goes_another_way_is_refused() -> None:
     [("1KiB", "one-shot"), ("16KiB", "one-shot"), ("32KiB", "NVLS"), ("1GiB", "NVLS")],
 )
 def test_the_table_of_the_page_is_what_the_simulator_says(size: str, least: str) -> None:
-    """By size which allreduce is the fastest, and its time, as docs/mscclpp.md has it."""
+    """By size which allreduce is the fastest, and its time, as docs/nvls.md has it."""
     methods = {"two-shot": "forest", "ring": "ring", "NVLS": "in-network"}
     times = {
         name: float(simulate(schedule("dgx_h100(1)", "allreduce", method=method), size=size, alpha="500ns").time)
@@ -292,7 +292,7 @@ def test_the_table_of_the_page_is_what_the_simulator_says(size: str, least: str)
     }
     times["one-shot"] = 800e-9 + 2 * 8 * float(as_size(size)) / 450e9
     assert min(times, key=times.__getitem__) == least
-    page = (Path(__file__).parents[2] / "docs" / "mscclpp.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "nvls.md").read_text()
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {size[:-3]} {size[-3:]} ")]
     said = [float(cell.split()[0]) * {"us": 1e-6, "ms": 1e-3}[cell.split()[1]] for cell in row.split("|")[2:6]]
     for one, name in zip(said, ("one-shot", "two-shot", "ring", "NVLS"), strict=True):

@@ -272,7 +272,7 @@ WRITERS = (
     Writer("plans/archive", "p.npz", lambda path, version: save_plan(path, PLANS[version])),
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
-    Writer("cli/wire/buy", "runs.csv", _runs),
+    Writer("cli/wire/bill", "runs.csv", _runs),
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
     Writer(
         "wiring/change/growth", "grown", lambda path, version: GROWN[version].save(path) and None, makes_directory=True
@@ -290,8 +290,8 @@ WRITERS = (
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
     Writer("cli/design", "request.yaml", _request, makes_directory=True),  # nor does it write over a file
-    Writer("cli/fabric", "f.yaml", _fabric),
-    Writer("cli/links", "l.csv", _links),
+    Writer("cli/convert", "f.yaml", _fabric),
+    Writer("cli/convert", "l.csv", _links),
     Writer("cli/answers", "a.json", _answer),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(

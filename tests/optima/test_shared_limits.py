@@ -192,7 +192,7 @@ def test_lists_of_exact_schedules(seed: int, collective: str) -> None:
         rooms = [*(((at,), Fraction(room)) for at, room in enumerate(fabric.topology.capacity.tolist())),
                  *fabric_limits(fabric)]  # fmt: skip
         for one in listed.schedules:
-            moved = one.plan.movement.unfold()
+            moved = one.plan.rounds
             link = fabric.topology.link_index(moved.src, moved.dst)
             rounds = Fraction(0)
             for step in range(1, moved.steps + 1):

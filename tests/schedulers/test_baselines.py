@@ -387,7 +387,7 @@ def test_what_cannot_be_routed_is_said() -> None:
 
 
 def test_every_baseline_is_listed_by_its_name() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
     for name in BASELINES:
         assert f"| `{name}` |" in page
         assert METHODS[name].name == name

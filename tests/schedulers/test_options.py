@@ -6,6 +6,7 @@ import inspect
 from dataclasses import fields
 
 from topodesign.base.options import flag_of
+from topodesign.cli.options import SETTINGS
 from topodesign.cli.schedule import command
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.options import EVERYONES, OPTIONS
@@ -25,4 +26,5 @@ def test_keywords_fields_and_flags_are_the_same() -> None:
     assert keywords == set(OPTIONS)
     assert keywords <= {field.name for field in fields(Request)}
     flags = {flag for one in command.params for flag in one.opts}
-    assert {flag_of(name) for name in OPTIONS} <= flags
+    assert {flag_of(name) for name in OPTIONS if name not in SETTINGS} <= flags
+    assert {SETTINGS[name] for name in OPTIONS if name in SETTINGS} <= set(command.settings())

@@ -32,9 +32,9 @@ def test_the_figures_of_8_kib_on_boxes_whose_switch_copies() -> None:
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("boxes", [2, 4])
-def test_the_page_has_these_times(boxes: int) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
+def test_the_page_has_these_times() -> None:
+    boxes = 2
+    page = (Path(__file__).parents[2] / "docs" / "small.md").read_text()
     rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith(f"| dgx_h100({boxes}) ")]
     said = next(cells[1:] for cells in rows if "/" in cells[1])
     for size, cell in zip(("1KiB", "8KiB", "64KiB", "256KiB", "1MiB"), said, strict=True):

@@ -114,14 +114,16 @@ def _algorithms(names: tuple[str, ...]) -> None:
         show(type(everything)(found))
         return
     from topodesign.base.options import flag_of  # noqa: PLC0415
+    from topodesign.cli.options import SETTINGS  # noqa: PLC0415
     from topodesign.schedulers.options import OPTIONS  # noqa: PLC0415
     from topodesign.schedulers.scheduling import METHODS  # noqa: PLC0415
 
     say(f"{name}: {found[0].about}")
     understood = METHODS[name].options if name in METHODS else frozenset()
-    for setting, option in OPTIONS.items():
-        if setting in understood:
-            say(f"  {(option.flags or (flag_of(setting),))[0]}: {option.about}")
+    for keyword, option in OPTIONS.items():
+        if keyword in understood:
+            flag = f"--set {SETTINGS[keyword]}=" if keyword in SETTINGS else (option.flags or (flag_of(keyword),))[0]
+            say(f"  {flag}: {option.about}")
 
 
 def _runtimes(names: tuple[str, ...]) -> None:
