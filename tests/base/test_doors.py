@@ -1,4 +1,4 @@
-"""Doors: ours can be opened, a package beside ours comes in by them, and one that is broken is left out."""
+"""Doors: ours can be opened, a package beside ours comes in by them, and one that is broken is omitted."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
     assert why["another"] == "the entry point must be called chordalring, as it is"
     assert why["exits"] == "SystemExit: 5"
     for name in BROKEN:
-        assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is left out") == 1
-    assert "left out: the name is taken" in run(site, "plugins").stdout
+        assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is omitted") == 1
+    assert "omitted: the name is taken" in run(site, "plugins").stdout
 
 
 def test_our_own_names_need_no_look_at_packages(site: Path) -> None:

@@ -18,7 +18,7 @@ def test_what_is_left_out_is_said() -> None:
     broken = Plugin("topodesign.families", "ring", "rings", "1", "rings:ring", "the name is taken")
     found = Plugins((Opened("topodesign.families", "families of graphs", ("torus",)),), (broken,))
     assert found.failed == (broken,)
-    assert found.heading() == "1 plugin, 1 left out; 1 doors"
-    assert "left out: the name is taken" in str(found)
+    assert found.heading() == "1 plugin, 1 omitted; 1 doors"
+    assert "omitted: the name is taken" in str(found)
     assert found.record()["plugins"][0]["error"] == "the name is taken"
     assert found.to_records()[0]["package"] == "rings"

@@ -109,7 +109,7 @@ def test_groups_that_are_none_are_refused(
     for some, chosen_roots in wrong:
         with pytest.raises(ParameterError):
             collective.within(some, chosen_roots)
-    with pytest.raises(ParameterError, match="needs a root in each" if roots else "has no root; leave roots out"):
+    with pytest.raises(ParameterError, match="needs a root in each" if roots else "has no root; omit roots"):
         collective.within(groups, None if roots else [group[0] for group in groups])
     with pytest.raises(ParameterError, match=r"has a root in each|has no root"):
         collective.within(groups, roots).at(at)

@@ -14,7 +14,7 @@ def owned(array: Array) -> Array:
     """Return the array if it can no longer be changed, else a copy that cannot; the caller's array stays as it is.
 
     An array counts as unchangeable if it and all arrays that it is a view of are read-only. So what was made for the
-    value alone goes through :func:`sealed` first and is not copied. (Nothing can be told of writable views that were
+    value alone goes through :func:`sealed` first and is not copied. (Nothing is known about writable views that were
     taken of an array before it was made read-only: who seals an array has none.)
     """
     holder: object = array

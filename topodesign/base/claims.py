@@ -1,4 +1,4 @@
-"""Claims: what is said to be best, among what, and by which proof.
+"""Claims: what is best, among what, and by which proof.
 
 Everything that the program says of being best is a :class:`Claim`, made where the proof is, and the words are here
 alone: tables, JSON and pages render the claim. A claim names its scope, so that the best row of a catalog is not taken
@@ -169,7 +169,7 @@ class Claim(Declared):
 
     * ``bound``: what none of them goes below (of a rate, above); None where that is not known. Proven, it is the value
       itself.
-    * ``by``: the theorem, search or certificate in words, or why it is not proven; empty where nothing has to be said.
+    * ``by``: the theorem, search or certificate in words, or why it is not proven; empty if it needs no words.
     """
 
     of: Of  # what is least (of a rate, most)
@@ -184,9 +184,7 @@ class Claim(Declared):
         "value=str(value)",
         key("among=among.several", "What it is compared with.", kind=tuple(one.several for one in Among)),
         "proof bound=str(bound)",
-        key(
-            "by=or_null(by)", "The theorem, search or certificate, or why it is not proven; null where nothing is said."
-        ),
+        key("by=or_null(by)", "The theorem, search or certificate, or why it is not proven; null if none is given."),
         key("words=str(self)", "The claim in a sentence.", kind=str),
     )
     SHARED = "claim"

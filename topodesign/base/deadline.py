@@ -75,7 +75,7 @@ class _Limit(NamedTuple):
 
 
 class _State:
-    """The deadlines there are, and whether it was told that one is over; how many are undisturbed; who set the last."""
+    """The deadlines, whether the end of one was announced, how many are undisturbed, and which frame set the last."""
 
     limits: tuple[_Limit, ...] = ()
     told: bool = False

@@ -64,7 +64,7 @@ Keys: TypeAlias = str | Sequence[str | Key]
 def key(form: str, about: str = "", *, kind: Any = None, value: Callable[[Any], Any] | None = None) -> Key:
     """Return the declaration of a key.
 
-    * ``form``: ``name``, ``name=path`` or ``name=function(path)``; ``name?`` for one that is left out where the value
+    * ``form``: ``name``, ``name=path`` or ``name=function(path)``; ``name?`` for one that is omitted if the value
       is None, ``*path`` for all keys of what is there, and ``name*=path`` for the items of a mapping, after a word.
     * ``about``: what it means, with its unit, and when it is null; else the documentation of the attribute is taken.
     * ``kind``: its type, where the annotation of the attribute does not say it; a tuple is of all words that it may be.

@@ -2,7 +2,7 @@
 
 Our own are named by text and imported when they are wanted, so that a folder can ask for what lies above it; other
 packages are only looked at where a name is not ours, or all names are asked for. A part of theirs that cannot be used
-is named once and left out. ``docs/plugins.md`` shows how to write one.
+is named once and omitted. ``docs/plugins.md`` shows how to write one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class PluginError(Exception):
-    """Why a part of another package is left out."""
+    """Why a part of another package is omitted."""
 
 
 @cache
@@ -36,7 +36,7 @@ def load(name: str) -> Any:
 
 
 def members(package: str, kind: type[T]) -> tuple[T, ...]:
-    """Return the values of a class that the modules of a package define, its sub-packages left out."""
+    """Return the values of a class that the modules of a package define, without those of its sub-packages."""
     import pkgutil  # noqa: PLC0415  where all modules of a folder are asked
 
     names = (name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
@@ -67,7 +67,7 @@ class Plugin(Declared):
     package: str
     version: str
     value: str  # where it is, as the package says
-    error: str | None = None  # why it is left out; null if it is not
+    error: str | None = None  # why it is omitted; null if it is not
 
     KEYS = "door name package version value error"
 
@@ -105,7 +105,7 @@ class Door(Mapping[str, Any]):
             except (Exception, SystemExit) as caught:  # noqa: BLE001  whatever the code of others does
                 error = str(caught) if isinstance(caught, PluginError) else f"{type(caught).__name__}: {caught}"
                 package = f"{_package(entry)[0]!r} (package {' '.join(_package(entry)[1:])})"
-                print(f"topodesign: the plugin {package} is left out: {error}", file=sys.stderr)
+                print(f"topodesign: the plugin {package} is omitted: {error}", file=sys.stderr)
             plugins.append(Plugin(self.group, *_package(entry), entry.value, error))
         return found, tuple(plugins)
 
@@ -116,7 +116,7 @@ class Door(Mapping[str, Any]):
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """What other packages bring, that which is left out too."""
+        """The plugins of other packages, including those that are omitted."""
         return self._opened[1]
 
     def _loaded(self, entry: EntryPoint, others: Mapping[str, Any]) -> Any:

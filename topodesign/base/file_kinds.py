@@ -1,4 +1,4 @@
-"""Which of our kinds of file something is, by what it begins with, so that a wrong one can be told by name.
+"""Which of our kinds of file something is, by what it begins with, so that errors can name a wrong one.
 
 Readers are strict and know one kind. Where one fails, :func:`expecting` looks at what the file is instead, and says so
 with how to get what is wanted: nothing is looked at where reading succeeds.
@@ -77,7 +77,7 @@ _KEYS = {
     "connects": FileKind.WIRING,
     "link test": FileKind.LINK_TEST,
 }
-"""What JSON of others, or of ours without its head, is told by."""
+"""Keys that identify JSON of others, or of ours without its head."""
 _FORMATS = {"wiring plan": FileKind.WIRING, "programs by phase": FileKind.PHASES, "plan set": FileKind.PLAN_SET}
 """What JSON of ours says in its head."""
 _NEAR = 1000  # letters in which XML has said what it is

@@ -16,12 +16,12 @@ from fractions import Fraction
 
 from topodesign.base.declared import Declared
 
-ALPHA = Fraction(1, 10**5)  # seconds of latency of a message where nothing is said: what the papers' figures are for
+ALPHA = Fraction(1, 10**5)  # seconds of latency of a message by default: what the papers' figures are for
 GAP = Fraction(2, 10**7)
-"""Seconds between the starts of two messages at one port where nothing is said: five million messages a second, as
+"""Seconds between the starts of two messages at one port by default: five million messages a second, as
 reported of one queue pair of RDMA hardware (3.7 to 7.5 million in linux-rdma/perftest issues 65 and 273)."""
 HOP = Fraction(3, 10**7)
-"""Seconds in a switch where nothing is said: between the 0.15 us that makers of InfiniBand switches state and the 0.5
+"""Seconds in a switch by default: between the 0.15 us that makers of InfiniBand switches state and the 0.5
 us and more of Ethernet ones."""
 
 

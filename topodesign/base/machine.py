@@ -231,7 +231,7 @@ def portable() -> tuple[str, str]:
 
 
 def _makes_portable() -> bool:
-    """Whether numba is told to compile for that."""
+    """Whether numba is set to compile for that."""
     return (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")) == portable()
 
 

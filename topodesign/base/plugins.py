@@ -1,4 +1,4 @@
-"""What other packages bring, and what of it had to be left out."""
+"""The plugins of other packages, and those of them that had to be omitted."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Plugins(Result):
     doors: tuple[Opened, ...]  # all doors, with what is there without plugins
     plugins: tuple[Plugin, ...]  # what other packages bring
 
-    KEYS = ("doors plugins", key("failed=len(failed)", "How many are left out."))
+    KEYS = ("doors plugins", key("failed=len(failed)", "How many are omitted."))
     ROWS = "plugins"
 
     @property
     def failed(self) -> tuple[Plugin, ...]:
-        """Those that are left out."""
+        """Those that are omitted."""
         return tuple(plugin for plugin in self.plugins if plugin.error is not None)
 
     def heading(self) -> str:
         """Return how many there are."""
-        out = f", {len(self.failed)} left out" if self.failed else ""
+        out = f", {len(self.failed)} omitted" if self.failed else ""
         return f"{counted(len(self.plugins), 'plugin')}{out}; {len(self.doors)} doors"
 
     def table(self) -> Table:
@@ -48,7 +48,7 @@ class Plugins(Result):
             rows.append((door.door, f"{len(door.own)} {door.what}", "topodesign", ""))
             for one in self.plugins:
                 if one.door == door.door:
-                    why = "" if one.error is None else f"left out: {one.error}"
+                    why = "" if one.error is None else f"omitted: {one.error}"
                     rows.append(("", one.name, f"{one.package} {one.version}", why))
         columns = ("door", "what", "package", "")
         return Table(self.heading(), columns, tuple(rows), words=frozenset(columns))

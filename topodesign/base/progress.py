@@ -1,4 +1,4 @@
-"""Long loops cut into pieces, between which interrupts are heard and progress is told.
+"""Long loops cut into pieces, between which interrupts are heard and progress is reported.
 
 Python hears an interrupt between two of its own instructions, and a kernel has none. So what may take long is handed to
 kernels piece by piece, each as long as a blink.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 SECONDS = 0.1  # how long a piece is to take; one that turns out longer makes the next ones shorter
 _GROWTH = 4
-Progress = Callable[[float], None]  # what is told the share of the work that is done, from 0 to 1
+Progress = Callable[[float], None]  # called with the share of the work that is done, from 0 to 1
 
 
 class Share(float):

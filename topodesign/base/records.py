@@ -43,7 +43,7 @@ How to declare a result::
 * **One of several documents.** A union of declared classes, as the type of a key or of what ``*`` takes in, is one
   variant each, headed by the first lines of their docstrings.
 * **Shared parts.** ``SHARED = "claim"`` gives a class a name in schemas, so that it is described once.
-* **Keys of others.** ``KEYS = (*keys_of(Base.KEYS), ...)``; ``without`` and ``said`` leave some out or say them anew.
+* **Keys of others.** ``KEYS = (*keys_of(Base.KEYS), ...)``; ``without`` and ``said`` omit or redefine some of them.
   A class whose subclasses have keys of their own says ``KEYS: ClassVar[Keys] = ...``. A ``NamedTuple`` cannot declare
   any (mypy): it becomes a frozen dataclass with slots, which derives from ``Declared``.
 * **Documents of commands.** ``report/schemas/documents.py`` names the classes that a command prints, as text. What a
@@ -89,7 +89,7 @@ class Table:
     columns: tuple[str, ...]  # titles
     rows: tuple[tuple[str, ...], ...]
     words: frozenset[str] = frozenset()  # titles of the columns that are aligned to the left; numbers are to the right
-    spare: frozenset[str] = frozenset()  # titles of the columns that can be left out where there is little room
+    spare: frozenset[str] = frozenset()  # titles of the columns that can be omitted if there is little room
     compared: int | None = None
     footnote: str = ""  # a line below it, or nothing
 

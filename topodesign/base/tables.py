@@ -57,7 +57,7 @@ def parse_yaml(text: str) -> Located:
 
 
 def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
-    """Yield the rows below the header as mappings of columns to text; empty cells and blanks around are left out."""
+    """Yield the rows below the header as mappings of columns to text; empty cells and blanks around are omitted."""
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [cell.strip() for cell in names]
@@ -141,7 +141,7 @@ def _is_formula(cell: str) -> bool:
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield line and cells of every row of a CSV, as :func:`write_csv` was given them.
 
-    Empty lines are left out, and those that begin with # if asked to.
+    Empty lines are omitted, and those that begin with # if asked to.
 
     Cells are separated by what separates those of the first line: commas, semicolons or tabs. A spreadsheet writes
     semicolons where a decimal has a comma, so with these ``2,5`` is read as ``2.5``.

@@ -45,7 +45,7 @@ class OwnWorkOptions(TypedDict, total=False):
     bandwidth: Annotated[
         Quantity | None,
         Option(
-            "Egress bandwidth of a node over all its links, 100Gbps if nothing is said; fabrics have their own.",
+            "Egress bandwidth of a node over all its links, 100Gbps by default; fabrics have their own.",
             metavar="RATE",
         ),
     ]

@@ -2,7 +2,7 @@
 
 A file starts with a line that names the columns and ends with a line that tells the number of rows and bytes before it,
 so that a truncated file is known at once. An installed package has its files packed, :mod:`topodesign.catalog.packed`;
-they are read alike, and what is wrong with one is told by the line of its text. What is written is never packed.
+they are read alike, and errors in one are reported by the line of its text. What is written is never packed.
 """
 
 from __future__ import annotations

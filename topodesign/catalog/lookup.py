@@ -175,7 +175,7 @@ class Catalog:
         """Hold the fastest all-to-all of every size against the bound by distances; as :meth:`quality`.
 
         What counts are rows whose price is known, and what the catalog keeps for all-to-all alone. Beyond 256 nodes
-        only some sizes have prices, so these are left out unless they are asked for.
+        only some sizes have prices, so these are omitted unless they are asked for.
 
         Examples
         --------

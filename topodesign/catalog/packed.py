@@ -103,7 +103,7 @@ class Packed:
             raise CatalogError(f"{self.path}: the member {member.filename} is encrypted, or not compressed by LZMA")
         if member.file_size > LARGEST_MEMBER:
             raise CatalogError(
-                f"{self.path}: the member {member.filename} is said to have {member.file_size} bytes, "
+                f"{self.path}: the member {member.filename} declares {member.file_size} bytes, "
                 f"but at most {LARGEST_MEMBER} make sense"
             )
 

@@ -6,7 +6,7 @@ for smaller ones; nothing is proved of sizes above it. So the steps here are a y
 References
 ----------
 Combinatorics Wiki, The Degree/Diameter Problem, tables for general digraphs and for graphs, June 2024. Orders above
-2048 are left out.
+2048 are omitted.
 """
 
 from __future__ import annotations

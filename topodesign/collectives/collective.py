@@ -144,7 +144,7 @@ class Collective:
             If it has none.
         """
         if root is not None and not self.rooted:
-            raise ParameterError(f"{self.name} has no root; leave it out")
+            raise ParameterError(f"{self.name} has no root; omit it")
         if root is not None and self.groups is not None:
             raise ParameterError(f"{with_article(self.name)} in several groups has a root in each of them")
         return self if root == self.root else replace(self, root=root)
@@ -163,7 +163,7 @@ class Collective:
     def within(self, groups: Iterable[Collection[int]], roots: Iterable[int] | None = None) -> Collective:
         """Return the same in several groups of nodes at once, each for itself.
 
-        Every group has M bytes of its own: what M counts is said of each. One group is :meth:`among` it.
+        Every group has M bytes of its own: what M counts holds for each. One group is :meth:`among` it.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Collective:
                 )
             owner.update(dict.fromkeys(part, number))
         if self.rooted != (chosen is not None):
-            what = "needs a root in each of its groups" if self.rooted else "has no root; leave roots out"
+            what = "needs a root in each of its groups" if self.rooted else "has no root; omit roots"
             raise ParameterError(f"{self.name} {what}")
         if chosen is not None:
             if len(chosen) != len(parts):

@@ -1,4 +1,4 @@
-"""Programs of ranks in batches that need no tags: for libraries where messages of a pair are told apart by order alone.
+"""Programs of ranks in batches that need no tags: for libraries that match messages of a pair by order alone.
 
 A message gets a *level*: one more than that of the latest level at which its sender has put in place what it needs. A
 rank goes through levels upwards, and at each it starts all that it sends and receives there at once, a *batch*, waits

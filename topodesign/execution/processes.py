@@ -45,7 +45,7 @@ def started_by() -> Literal["mpi", "torch"] | None:
 
 
 def speaks() -> bool:
-    """Return whether this process is the one that says what is wrong with what all were told: rank 0, or the only."""
+    """Return whether this process is the one that reports what is wrong with the input of all: rank 0, or the only."""
     names = ["RANK"] if started_by() == "torch" else [f"{name}_RANK" for name in STARTERS]
     return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
 

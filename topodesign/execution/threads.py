@@ -56,7 +56,7 @@ class Exchange:
 
 
 class Crew:
-    """Threads that do something together, and of which none is left when one fails or the program is told to end."""
+    """Threads that do something together, and of which none is left when one fails or the program has to end."""
 
     def __init__(self, count: int, wake: Callable[[], None]) -> None:
         self._count, self._wake = count, wake

@@ -28,7 +28,7 @@ OWN_LATENCIES = "fabric"  # as a latency: those that the fabric says of its link
 
 
 class FabricLink(NamedTuple):
-    """A directed link between two named vertices; links of a kind are told and upgraded together."""
+    """A directed link between two named vertices; links of a kind are reported and upgraded together."""
 
     src: str
     dst: str
@@ -104,7 +104,7 @@ class Fabric:
     unit
         Bytes per second of one unit of capacity.
     classes
-        What sort of link each of ``topology.links()`` is (``""`` if nothing is said).
+        What sort of link each of ``topology.links()`` is (``""`` if not specified).
     multicast, aggregation
         Switches that can send one input to several outputs, or reduce several inputs to one output.
     memory
@@ -207,12 +207,12 @@ class Fabric:
         fabric.check_nodes()
         stray = fabric.stray_switches()
         if stray:
-            raise TopologyError(f"switch '{stray[0]}' is connected to no node; leave it out, or link it")
+            raise TopologyError(f"switch '{stray[0]}' is connected to no node; omit it, or link it")
         return fabric
 
     @classmethod
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
-        """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
+        """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops omitted.
 
         A link has ``node_bandwidth`` bytes per second, B of the cost model, over the ports of a node: the degree of the
         topology, which counts links out or in, whichever are more, and ports that are spare; with switches the links
@@ -352,7 +352,7 @@ class Fabric:
     ) -> Fabric:
         """Return what is left when nodes, switches or links fail; a link both ways, or in ``one_way`` only from and to.
 
-        Switches that then lead to no node are left out. What is left may have more bandwidth into a node or switch than
+        Switches that then lead to no node are omitted. What is left may have more bandwidth into a node or switch than
         out of it, or the reverse: nodes do not mind, and of what leads to such a switch the solvers use the part that
         is best.
         """

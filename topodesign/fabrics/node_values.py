@@ -85,7 +85,7 @@ def _by_name(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> dict[str, Fr
 
 
 def _pairs(fabric: Fabric, value: Shards | Ready, kind: _Kind) -> Iterator[tuple[str, Fraction]]:
-    """Yield names and patterns of nodes with what is said of them."""
+    """Yield names and patterns of nodes with their values."""
     if isinstance(value, str | Path) and str(value).lower().endswith(".csv"):
         yield from _in_file(Path(value), kind)
     elif isinstance(value, Path):
@@ -175,7 +175,7 @@ Costs = Mapping[str, int | float | str | Fraction] | Iterable[str]
 
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
-    """Return the cost of every class of links, 0 where nothing is said of it; empty if nothing is said at all."""
+    """Return the cost of every class of links, 0 for one that has none in ``costs``; empty if no costs are given."""
     costs = [costs] if isinstance(costs, str) else costs
     pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in costs]
     found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}

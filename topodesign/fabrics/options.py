@@ -127,7 +127,7 @@ class MachineOptions(TypedDict, total=False):
     ]
     nic: Annotated[
         Quantity | None,
-        Option("What a network card carries, where it is not said.", Amount(as_bandwidth), metavar="RATE"),
+        Option("What a network card carries, where it is not specified.", Amount(as_bandwidth), metavar="RATE"),
     ]
     link: Annotated[
         Quantity | None,

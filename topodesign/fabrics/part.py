@@ -119,7 +119,7 @@ def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
 
 
 def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
-    """Return a link, and what is left of it: 0 if nothing is said, also where its ends have the sign in their names."""
+    """Return a link and its remaining share: 0 if none is given, also where its ends have the sign in their names."""
     word, sign, said = text.rpartition("=")
     names = set(fabric.names)
     if not sign or any({text[:at], text[at + 1 :]} <= names for at, letter in enumerate(text) if letter in "->"):

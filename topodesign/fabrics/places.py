@@ -182,5 +182,5 @@ def _is_fabric(text: str) -> bool:
 
 def _own(fabric: Fabric, name: str, rate: object) -> Fabric:
     if rate is not None:
-        raise ParameterError(f"{name} has bandwidths of its own; leave out --bandwidth")
+        raise ParameterError(f"{name} has bandwidths of its own; omit --bandwidth")
     return fabric

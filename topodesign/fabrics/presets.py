@@ -107,7 +107,7 @@ def dgx_a100_rails(boxes: int) -> Fabric:
     """DGX A100 with eight rails, NVLink only: NIC i of every box is on rail i, and sits at GPU i.
 
     GPUs have 300 GB/s to the NVSwitch of their box and, with more than one box, 25 GB/s to their rail. What is between
-    a GPU and its NIC is left out; :func:`dgx_a100_pcie` and :func:`dgx_a100_links` have it.
+    a GPU and its NIC is omitted; :func:`dgx_a100_pcie` and :func:`dgx_a100_links` have it.
 
     References
     ----------
@@ -188,7 +188,7 @@ def dgx1_v100(boxes: int) -> Fabric:
     """DGX-1 with V100: 8 GPUs in a hybrid cube mesh, six NVLinks of 25 GB/s each.
 
     With more than one box, GPUs 2i and 2i+1 share a PCIe switch (16 GB/s to each) with a 100 Gb/s NIC, and all NICs are
-    on one InfiniBand switch. The way over the CPUs is left out.
+    on one InfiniBand switch. The way over the CPUs is omitted.
 
     References
     ----------

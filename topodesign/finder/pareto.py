@@ -188,7 +188,7 @@ class Pareto(Several[Entry], Answer):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What it is said to be the best of, and by which proof."""
+        """What it is the best of, and by which proof."""
         if self.question.objective.collective == "allreduce":
             means = [entry.mean for entry in self.entries]
             return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))

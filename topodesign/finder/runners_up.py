@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
 _TOO_SLOW = 2
-"""How many times longer than the fastest it may take and still be easy to wire: of rings nobody has to be told."""
+"""How many times longer than the fastest it may take and still count as easy to wire: slower rings need no mention."""
 
 
 @dataclass(frozen=True, repr=False)

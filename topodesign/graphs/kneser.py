@@ -118,7 +118,7 @@ def _doubled(k: int) -> Iterator[IntArray]:
 def johnson(n: int, k: int) -> Topology:
     """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
 
-    Nodes are numbered by :func:`topodesign.graphs.sizes.rank`; for k > n/2 they stand for what the subset leaves out.
+    Nodes are numbered by :func:`topodesign.graphs.sizes.rank`; for k > n/2 they stand for what the subset excludes.
     The diameter is min(k, n - k).
 
     References

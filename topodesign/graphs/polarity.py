@@ -152,7 +152,7 @@ def gqpolaritycopies(q: int, k: int) -> Topology:
     """Polarity graph of W(q) with k copies of some nodes: (q + 1 + k)(q^2 + 1) nodes, degree q + 1 + k, diameter 3.
 
     The graph is that of :func:`gqpolarity`. Every line has one of the q^2 + 1 points on their own lines, so that each
-    node is joined with exactly one of these if they are said to be joined with themselves. Each of them gets k copies,
+    node is joined with exactly one of these if they count as joined with themselves. Each of them gets k copies,
     joined with all that it is joined with and with itself, which takes one port per copy from every node. Ports that
     are free then are joined in pairs, and the last of an odd number has a self-loop. The c-th copies are numbered
     together, after all others. With k = 0 this is the polarity graph with as many duplex links as can be.

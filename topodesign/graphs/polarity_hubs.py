@@ -51,7 +51,7 @@ def gqpolarityhubs(n: int, d: int) -> Topology:
     further in both directions, and with d - 4 copies. From any hub at most two links lead to one of the copies of
     every point, thus three to every other node of the polarity graph, and at most three to every copy and hub; the
     polarity graph itself sees to all other pairs. All is symmetric under a turn of the hubs and of five lists of 13
-    points. That leads of its own to 65d + 13 nodes; for fewer the last copies are left out, by which no other path
+    points. That leads of its own to 65d + 13 nodes; for fewer the last copies are omitted, by which no other path
     goes, and ports that are free then are joined in pairs.
 
     The points of the polarity graph come first, then the hubs, then the copies.

@@ -105,11 +105,11 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     if info.flag_bits & 1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise FileFormatError(f"{name} is encrypted or compressed in an unknown way")
     if info.file_size > limit:
-        raise FileFormatError(f"{name} is said to have {info.file_size} bytes, but at most {limit} make sense")
+        raise FileFormatError(f"{name} declares {info.file_size} bytes, but at most {limit} make sense")
     with archive.open(info) as member:
         data = member.read(info.file_size + 1)
     if len(data) != info.file_size:
-        raise FileFormatError(f"{name} has {len(data)} bytes, but is said to have {info.file_size}")
+        raise FileFormatError(f"{name} has {len(data)} bytes, but declares {info.file_size}")
     return data
 
 

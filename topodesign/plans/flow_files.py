@@ -161,7 +161,7 @@ def read_flow(archive: ZipFile, header: Mapping[str, Any], place: Topology | Fab
 
 
 def _expected(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns that are left out where they are these."""
+    """Return the columns that are omitted if they have these values."""
     return {"piece": np.arange(sends, dtype=np.int32), "end": start + 1, "part": np.zeros(sends, dtype=np.int8)}
 
 

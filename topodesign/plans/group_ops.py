@@ -58,7 +58,7 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     """Return what of a right schedule of all nodes some of them need, the others passing data on.
 
     The collective is the same among fewer nodes, in one group or several. Nobody is sent what it has or what
-    neither it nor anybody behind it needs; steps without sends are left out.
+    neither it nor anybody behind it needs; steps without sends are omitted.
     """
     if len(schedule.collective.parts) > 1:
         pairs = zip(halves(schedule), collective.parts, strict=True)

@@ -1,4 +1,4 @@
-"""The plan: a collective, where it runs, what moves when, and what that is said to cost."""
+"""The plan: a collective, where it runs, what moves when, and the cost that is claimed for it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Plan(Result):
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
     # what moves when: a flow, pipelined trees, timed sends or another kind. Rounds are taken for the flow that they say
     movement: Movement
-    # what it is said to cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
+    # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
     # timed sends ``time`` in seconds
     claim: Mapping[str, Fraction] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Plan(Result):
     notes: tuple[str, ...] = ()  # what its maker has to say about it
 
     def __post_init__(self) -> None:
-        """Check that what moves fits the place, and take its spec over if nothing else is said."""
+        """Check that what moves fits the place, and take its spec over if no other is given."""
         if isinstance(self.movement, Rounds) and self.movement.fits(self.topology):
             object.__setattr__(self, "movement", flow_of_rounds(self.place, self.movement))
         if not self.movement.fits(self.topology):

@@ -1,7 +1,7 @@
 """Trees and paths unrolled into rounds: what goes from node to node, on the graph of these sends.
 
 So they can be replayed as any schedule is, which is a second check: the verifiers share nothing. Switches and the
-routes through them are left out, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
+routes through them are omitted, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
 themselves, hop by hop, where nodes that are in no tree store and forward: trees of height h in C chunks take h + C - 1
 steps, each what the fullest link carries of a chunk.
 """
@@ -64,7 +64,7 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     lo = earlier(trees.root + phase * trees.topology.nodes, parts)[trees.tree]
     chunk = np.arange(chunks)[:, None]
     width = parts[trees.tree] // chunks
-    # Of a root with more weight than its share, what lies beyond its shard is left out: another root lacks it.
+    # Of a root with more weight than its share, what lies beyond its shard is omitted: another root lacks it.
     low = np.minimum(lo + chunk * width, units).ravel()
     high = np.minimum(lo + (chunk + 1) * width, units).ravel()
     kept = low < high

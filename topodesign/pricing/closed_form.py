@@ -176,7 +176,7 @@ def distances(topology: Topology, source: int) -> IntArray:
 
 
 def girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
-    """Return the length of the shortest directed cycle, self-loops left out, or None if there is none.
+    """Return the length of the shortest directed cycle other than a self-loop, or None if there is none.
 
     Parameters are those of :func:`price`.
     """

@@ -102,7 +102,7 @@ class Deferral:
 def in_lowest_terms(topology: Topology) -> tuple[int, Topology]:
     """Return the greatest common divisor of all capacities and the topology with these divided by it.
 
-    Self-loops carry nothing and are left out. What a schedule takes there it takes here with so many times the links.
+    Self-loops carry nothing and are omitted. What a schedule takes there it takes here with so many times the links.
     """
     useful = topology.src != topology.dst
     common = int(np.gcd.reduce(topology.capacity[useful])) or 1

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from topodesign.topology.topology import IntArray, Topology
 
 _MOST_PICKED = 64
-"""Nodes that are told from their like one by one at most; what is left then goes by number."""
+"""Nodes that are distinguished from their like one by one at most; what is left then goes by number."""
 _LENGTHS = 8  # of walks that are counted
 _ODD = tuple(np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -16,9 +16,9 @@ _ODD = tuple(np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 
 def node_order(topology: Topology) -> IntArray:
     """Return all nodes in an order that is the same, but for symmetry, however they are numbered.
 
-    Nodes are told apart by how many walks lead to others and back, and by the links that lead to and from kinds of
+    Nodes are distinguished by how many walks lead to others and back, and by the links that lead to and from kinds of
     nodes, again and again (colour refinement). Where some are left alike, mostly images of each other, one is picked,
-    and others are told apart by it.
+    and others are distinguished by it.
     """
     kinds = _refined(topology, np.unique(_walks(topology), return_inverse=True)[1].astype(np.int64))
     for _ in range(_MOST_PICKED):
@@ -47,7 +47,7 @@ def _walks(topology: Topology) -> NDArray[np.uint64]:
 
 
 def _refined(topology: Topology, kinds: IntArray) -> IntArray:
-    """Return kinds of nodes, from 0 on, that are told apart by the kinds that their links lead to and come from."""
+    """Return kinds of nodes, from 0 on, that are distinguished by the kinds that their links lead to and come from."""
     names, kinds = np.unique(kinds, return_inverse=True)
     while len(names) < topology.nodes:
         known, capacity = len(names), topology.capacity.astype(np.uint64) * _ODD[2]

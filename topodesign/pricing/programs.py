@@ -60,7 +60,7 @@ def node_blocks(
 
 
 def best_split(block: Block) -> Split:
-    """Return the optimal split of one block, leaving out links that are not worth their latency.
+    """Return the optimal split of one block, without links that are not worth their latency.
 
     References
     ----------

@@ -155,7 +155,7 @@ def _table(text: str, fabric: Fabric) -> Demand:
         if not _AMOUNT.fullmatch(said.value):
             raise FileFormatError(f"line {said.line}: amount: expected a number such as 3 or 0.25")
         if pair[0] == pair[1]:
-            raise FileFormatError(f"line {said.line}: {row['src'].value} sends to itself; leave the row out")
+            raise FileFormatError(f"line {said.line}: {row['src'].value} sends to itself; omit the row")
         amounts[pair] = amounts.get(pair, Fraction(0)) + Fraction(said.value)
     total = sum(amounts.values(), Fraction(0))
     if not total:

@@ -137,7 +137,7 @@ def verify_closure(
 ) -> Closure:
     """Look for sizes where an expansion of a row of another size beats all rows, for allreduce and for all-to-all.
 
-    Prices are those of theorems, but for all-to-all on line graphs: where distances leave it open, it is worked out.
+    Prices are those of theorems, but for all-to-all on line graphs: where distances do not decide it, it is computed.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def search_even(base: Topology, steps: int, work: int, *, seed: int = 0) -> Spec
 def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
     """Return for which numbers of last steps loads count, and what a link carries in these if earlier ones are full.
 
-    What few last steps carry less of than their share is left out: earlier ones do not have to be so full then.
+    What few last steps carry less of than their share is omitted: earlier ones do not have to be so full then.
     """
     every = Fraction(nodes - 1, degree)
     goals = [every - Fraction(degree ** (steps - window) - 1, degree - 1) for window in range(1, steps + 1)]

@@ -1,7 +1,7 @@
 """Making a catalog better: searches where they gain most a second, and expansions of what they find.
 
-A turn is a short search of one kind at one size. Kinds of turns are told apart by degree, cabling, scale of N and what
-is searched: quotients with some number of orbits, neighbours, or links exchanged one by one. What a kind has gained
+A turn is a short search of one kind at one size. Kinds of turns differ by degree, cabling, scale of N and what is
+searched: quotients with some number of orbits, neighbours, or links exchanged one by one. What a kind has gained
 (the sum over all sizes of runtimes of the best allreduce over the bound) for the time it took decides which comes next,
 and of its sizes the one that is farthest from what such a search could find and was tried least.
 
@@ -201,7 +201,7 @@ def improve_catalog(
     make_directory(directory)
     if not for_allreduce:
         if said["jobs"]:
-            raise ParameterError("all-to-all is searched in one process; leave jobs out")
+            raise ParameterError("all-to-all is searched in one process; omit jobs")
         search = ExchangeSearch(directory, source, (sizes_among(nodes), degrees, wirings), seed)
         search.go(seconds, progress)
         return Improvement(search.turns, (), search.gain, tuple(search.save()), tuple(search.state.new))
@@ -216,7 +216,7 @@ def improve_catalog(
 
 @dataclass(frozen=True)
 class _Work:
-    """What to search, for processes to be told."""
+    """What each process has to search."""
 
     directory: Path
     nodes: range

@@ -21,7 +21,7 @@ from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.catalog.rows import Row
 from topodesign.search.state import SearchState
 
-_ASK = 0.5  # seconds after which what was done is told at the latest
+_ASK = 0.5  # seconds after which what was done is reported at the latest
 
 
 @dataclass(frozen=True)

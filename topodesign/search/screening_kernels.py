@@ -70,7 +70,7 @@ def field_of(turns: Turns, orbits: int) -> Field:
 
 @compiled
 def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
-    """Return about how many links' work it is to see how many nodes a lift leaves out within a depth."""
+    """Return about how many links' work it is to see how many nodes a lift does not reach within a depth."""
     field = field_of(turns, orbits)
     batches = (orbits + field.sources - 1) // field.sources
     rotations = batches * depth * degree * orbits * len(turns.coset[0])
@@ -163,7 +163,7 @@ def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree
 
 @inlined
 def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, spare: int) -> bool:
-    """Whether so many more layers after one of ``fresh`` nodes can leave out as few nodes as ``spare``."""
+    """Whether so many more layers after one of ``fresh`` nodes can miss as few nodes as ``spare``."""
     for _ in range(further):
         fresh *= growth
         found += fresh
@@ -213,10 +213,10 @@ def screen(
       duplex.
     * ``turns``: the group.
     * ``depth``: at least 1.
-    * ``spare``: nodes that may be left out.
+    * ``spare``: nodes that may be missed.
     * ``field``: room, as :func:`field_of` returns it.
 
-    Returns: how many nodes are left out, -1 if that is certain to be more than are spare; after how many steps that was
+    Returns: how many nodes are missed, -1 if that is certain to be more than are spare; after how many steps that was
     known, which for 0 is the diameter; and about how many links others would have looked at in that time.
     """
     orbits, missing, far, work = len(head) // degree, 0, 0, 0

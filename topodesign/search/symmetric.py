@@ -50,10 +50,10 @@ _TRIES = 100  # changes from a random start to the end, for each link of the bas
 _STARTS = 4  # random starts in one turn
 _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
 _TWISTED = 8  # smaller sets are better without symmetry of their own
-_HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
+_HOPELESS = 1 / 64  # where so large a share of the nodes is missed at best, no more turns are taken
 _ENOUGH_TURNS, _ENOUGH_TURNS_OF_GROUPS = 4, 12  # after so many; Cayley digraphs of one group differ most from others
 _SLOWEST = 4  # where steps alone are wanted, annealing takes twice as long after so few turns, this often at most
-_SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
+_SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try misses
 
 
 def search_cayley(
@@ -105,7 +105,7 @@ def search_symmetric(
       The work is shared; what one does not need goes to the next. By default Cayley digraphs and the lifts of a few
       small bases.
     * ``steps``: search for so many steps alone, and be content with the first digraph that has no more, whatever its
-      bandwidth factor. What leaves too many nodes out is given up early.
+      bandwidth factor. What misses too many nodes is given up early.
     * ``enough``: be content with so many times the optimal bandwidth factor.
 
     Returns: the digraphs found that no other found or known one dominates, by steps.
@@ -178,7 +178,7 @@ class _Search:
         self.finished = not self._open() or (self.steps is not None and bool(self.best))
 
     def _hopeless(self) -> bool:
-        """Whether the steps that alone are wanted are out of reach: what many turns left out is far too much."""
+        """Whether the steps that alone are wanted are out of reach: many turns missed far too many nodes."""
         if self.steps is None or self.turns < (_ENOUGH_TURNS if self.orbits > 1 else _ENOUGH_TURNS_OF_GROUPS):
             return False
         return self.missing[self.steps] > _HOPELESS
@@ -280,7 +280,7 @@ class _Search:
         return duplex_base(self.orbits, degree, involutions, rng)
 
     def _aim(self) -> int:
-        """Return the steps to aim at next: seldom where many nodes were left out, or where fewer steps are enough."""
+        """Return the steps to aim at next: seldom where many nodes were missed, or where fewer steps are enough."""
         reached = min(self.best, default=len(self.allowed))
 
         def price(steps: int) -> tuple[float, int]:
@@ -306,7 +306,7 @@ class _Search:
 
 
 def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
-    """Return about which share of the nodes a random digraph leaves out within 0, 1, ... steps.
+    """Return about which share of the nodes a random digraph misses within 0, 1, ... steps.
 
     A node is out of reach if all nodes with links to it were so one step before. There is no call to a library's power
     function, so that every machine rounds alike.

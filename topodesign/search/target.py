@@ -47,10 +47,10 @@ def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Foun
 
 
 def scarcity(target: Target, steps: int) -> float:
-    """Return how many nodes a random topology leaves out within some steps, over what can be chosen to reach them.
+    """Return how many nodes a random topology misses within some steps, over what can be chosen to reach them.
 
-    It leaves out a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
-    the first is above the second, there is in general no topology that leaves out none, but for exact structure.
+    It misses a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
+    the first is above the second, there is in general no topology that misses none, but for exact structure.
     """
     share = math.exp(-moore_order(target.degree, steps, duplex=target.duplex) / target.nodes)
     return target.nodes * share / (target.degree * math.log(target.nodes))

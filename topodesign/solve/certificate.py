@@ -95,7 +95,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Which columns, and which activities of rows, are held at no bound; the others are at the one that is told."""
+    """Which columns, and which activities of rows, are held at no bound; the others are at the one that is given."""
 
     free: NDArray[np.bool_]
     value: IntArray

@@ -169,7 +169,7 @@ def worst_ratio(
     *,
     ends: IntArray | None = None,
 ) -> Fraction:
-    """Return the largest ratio of what must leave a set of vertices to what its links out carry, over all sets.
+    """Return the largest ratio of what must leave a set of vertices to what its outgoing links carry, over all sets.
 
     The topology's own capacities play no part. Sets that ``unlimited`` links leave have a ratio of zero.
     InfeasibleError: something must leave a set and nothing can; TooLargeError: the numbers do not fit into 64 bits.
@@ -227,7 +227,7 @@ def surplus(topology: Topology, capacity: IntArray) -> IntArray:
 def balanced_part(topology: Topology, capacity: IntArray) -> IntArray:
     """Return the capacities without what goes into a switch and cannot come out, or the reverse.
 
-    What is left out is a flow from switches with more out than in, to those with more in than out; where either are
+    What is omitted is a flow from switches with more out than in, to those with more in than out; where either are
     short of the other, nodes are the other end, as they need no balance.
     """
     more = surplus(topology, capacity)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_BOUND", "Certificate", "Entries", "Program", "Status"]
 
 Status = Literal["optimal", "infeasible", "unbounded", "stopped"]
-"""What the solver says. ``stopped``: a limit was reached, it was told to stop, or it gave up."""
+"""What the solver says. ``stopped``: a limit was reached, it was stopped, or it gave up."""
 
 
 class Entries(NamedTuple):

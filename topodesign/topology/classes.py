@@ -65,8 +65,8 @@ def equitable_classes(
     * ``topology``: any, with switches.
     * ``sources``: vertices from which something has to go, shape ``(sources,)``.
     * ``demand``: how much from each of them to each vertex, shape ``(sources, nodes)``.
-    * ``mark``: links of different marks are told apart, shape ``(links,)``.
-    * ``allowed``: vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if
+    * ``mark``: links of different marks are distinguished, shape ``(links,)``.
+    * ``allowed``: vertices that each source may use are distinguished from others, shape ``(sources, nodes)``; all if
       None.
     * ``limits``: those that links share.
     """

@@ -70,9 +70,9 @@ def test_pcie_is_there_where_other_links_do_not_join_all() -> None:
     ("machine", "boxes", "rates", "pcie", "message"),
     [
         (PAIR, 2, Rates(), None, "no network card"),
-        (PAIR, 1, Rates(), True, "what the accelerators hang on is not said"),
+        (PAIR, 1, Rates(), True, "what the accelerators hang on is not specified"),
         (PAIR, 0, Rates(), None, "boxes must be at least 1"),
-        (TREE, 2, Rates(), None, "what nic0 carries is not said; give it as --nic"),
+        (TREE, 2, Rates(), None, "the rate of nic0 is not specified; give it as --nic"),
         (
             Machine(("gpu0", "gpu1"), "Infinity Fabric", {("gpu0", "gpu1"): (1, None)}),
             1,

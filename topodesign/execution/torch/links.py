@@ -41,7 +41,7 @@ def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]
 
 
 def rows(flat: torch.Tensor, whole: torch.Tensor, splits: list[int], ranks: int) -> Any:
-    """Return the parts of flat data that have so many rows of the whole; equal ones if nothing is said."""
+    """Return the parts of flat data that have so many rows of the whole; equal ones by default."""
     if not splits:
         return flat.chunk(ranks)
     width = flat.numel() // max(len(whole), 1)

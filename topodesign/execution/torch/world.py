@@ -42,7 +42,7 @@ class TorchWorld(World):
         self._device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
         self.own_name = "nccl" if cuda else "gloo"
         self.name = f"PyTorch {torch.__version__}, {self.own_name}"
-        # What is said beside the plan goes over hosts' own network, whatever the plan's links are.
+        # Control messages beside the plan go over hosts' own network, whatever the plan's links are.
         self._control = dist.new_group(backend="gloo") if cuda else dist.group.WORLD
         self._data = dist.group.WORLD
         self._groups: dict[tuple[int, ...], list[Any]] = {(0,) * self.ranks: [self._control]}

@@ -2,5 +2,5 @@
 
 A reader is one file with one function from text to a :class:`~topodesign.fabrics.machines.machine.Machine`, and a line
 in :mod:`topodesign.fabrics.machines.outputs`. What a tool does not say is not guessed by a reader: it stays open, and
-whoever asks for the fabric fills it in, or is told what was assumed.
+whoever asks for the fabric fills it in, or the result reports what was assumed.
 """

@@ -129,7 +129,7 @@ def _matrix(table: Element, gpus: list[tuple[str, Element]], switches: set[str |
 
 
 def _speed(device: Element) -> Rate:
-    """Return GB/s of the link of PCIe above a device; None if it is not said."""
+    """Return GB/s of the link of PCIe above a device; None if it is not specified."""
     said = device.get("pci_link_speed", "")
     return Fraction(said) or None if _DECIMAL.fullmatch(said) else None
 

@@ -112,7 +112,7 @@ def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool 
     filled = _Filled(rates, machine)
     with_tree = not machine.joined if pcie is None else pcie
     if with_tree and not machine.roots:
-        raise ParameterError("what the accelerators hang on is not said, and so PCIe cannot be part of the fabric")
+        raise ParameterError("what the accelerators hang on is not specified, and so PCIe cannot be part of the fabric")
     if boxes > 1 and not machine.nics:
         raise ParameterError("no network card is named, and so several boxes cannot be joined")
     places = dict(_cards(machine, with_tree)) if boxes > 1 else {}
@@ -148,13 +148,14 @@ class _Filled:
         self.sentences: list[str] = list(machine.notes)
 
     def rate(self, what: str, said: Rate) -> Fraction:
-        """Return what is said, what is given for it, or what is assumed."""
+        """Return the rate that is given for it, that of the machine, or the one that is assumed."""
         given: Rate = getattr(self._rates, what)
         if given is not None or said is not None:
             return given if given is not None else said  # type: ignore[return-value]
         if what == "link" and self._machine.kind != _KNOWN:
             raise ParameterError(
-                f"what a link of {self._machine.kind} carries is not said; give it as --link, such as 64GB/s of MI300X"
+                f"the rate of a link of {self._machine.kind} is not specified; "
+                "give it as --link, such as 64GB/s of MI300X"
             )
         rate, source = _ASSUMED[what]
         self.say(f"{_WORDS[what]}: {exact_rate(rate * GB)} is assumed ({source}); --{what} changes it")
@@ -170,7 +171,7 @@ class _Filled:
         machine = self._machine
         rate = self._rates.nic if self._rates.nic is not None else machine.nics[card]
         if rate is None:
-            raise ParameterError(f"what {card} carries is not said; give it as --nic, such as --nic 400Gbps")
+            raise ParameterError(f"the rate of {card} is not specified; give it as --nic, such as --nic 400Gbps")
         top, own = machine.above.get(card, ("", None))
         ports = [one for one in machine.nics if machine.above.get(one, ("", None))[0] == top]
         if top.startswith(CARD) and not with_tree:

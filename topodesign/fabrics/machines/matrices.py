@@ -20,7 +20,7 @@ def rows_of(text: str) -> list[list[str]]:
 def table_at(rows: Sequence[list[str]], start: int, device: Callable[[str], bool]) -> dict[tuple[str, str], str]:
     """Return the cells of the table whose heading is at a line, by its devices.
 
-    Columns and rows whose names are no device are left out; rows end with the first line that is none.
+    Columns and rows whose names are no device are omitted; rows end with the first line that is none.
     """
     names = rows[start]
     columns = [place for place, name in enumerate(names) if device(name)]

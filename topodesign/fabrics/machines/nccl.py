@@ -37,7 +37,7 @@ _DEPTH = 64
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) GT/s")
 _NVLINK: dict[int, int | Fraction] = {60: 20, 70: 25, 72: 25, 80: 25, 86: Fraction(225, 16), 90: 25, 100: 50, 103: 50}
 """GB/s of a link by generation of the GPU."""
-_NO_GPUS = "no <gpu> is in the file: devices of class 0x03 are taken for accelerators; links between them are not said"
+_NO_GPUS = "no <gpu> is in the file: devices of class 0x03 are taken for accelerators; links between them are unknown"
 _NVLS = 90  # the generation from which on switches copy and add
 
 
@@ -143,7 +143,7 @@ class _Found:
 
 
 def _bus(text: str) -> object:
-    """Return a bus number as a number, as NCCL compares them: hexadecimal digits in any case, signs left out."""
+    """Return a bus number as a number, as NCCL compares them: hexadecimal digits in any case, without signs."""
     digits = re.sub(r"[:.]", "", text)
     return int(digits, 16) if re.fullmatch(r"[0-9a-fA-F]{1,16}", digits) else text
 
@@ -157,7 +157,7 @@ def _links(gpu: Element) -> Iterator[tuple[Element, int, Rate]]:
 
 
 def _pcie(element: Element) -> Rate:
-    """Return what the link of PCIe above a device carries; None if it is not said."""
+    """Return what the link of PCIe above a device carries; None if it is not specified."""
     speed = _SPEED.match(element.get("link_speed", ""))
     width = number_of(element, "link_width", 0)
     return Fraction(speed[1]) * width / 8 if speed and width else None

@@ -1,8 +1,8 @@
 """What ``rocm-smi --showtopo`` and ``amd-smi topology`` print: tables of weights and kinds of links between GPUs.
 
 RCCL takes Infinity Fabric of the weights 13, 15 and 41 for one hop: 13 joins dies of one chip, 41 partitions of chips
-that a link joins. Pairs with another weight reach each other over other GPUs. How many links are side by side is not
-said; ``amd-smi`` says the bandwidth of a pair, in MB/s, and ``rocm-smi`` does not.
+that a link joins. Pairs with another weight reach each other over other GPUs. Neither specifies how many links
+are side by side; ``amd-smi`` reports the bandwidth of a pair, in MB/s, and ``rocm-smi`` does not.
 
 References
 ----------

@@ -56,7 +56,7 @@ class Rules:
     Attributes
     ----------
     capacity, latency
-        Attribute, and its unit or "" if none is said.
+        Attribute, and its unit or "" if none is given.
     role, switch, ignore
         Attribute of roles; patterns of names of switches; attributes that mean nothing.
     nodes, links, form
@@ -147,7 +147,7 @@ def understand(raw: RawNetwork, rules: Rules, name: str) -> Network:
 
 
 def _check_size(raw: RawNetwork) -> None:
-    """Refuse networks without links or with one node, and names that cannot be told from one another on a screen."""
+    """Refuse networks without links or with one node, and names that look the same on a screen."""
     if not raw.nodes:
         raise FileFormatError("there is no node; a network needs at least one node and one link")
     if len(raw.nodes) < 2:

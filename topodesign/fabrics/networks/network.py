@@ -62,7 +62,7 @@ class Network:
 
     @property
     def is_fabric(self) -> bool:
-        """Whether more than plain links are said, so that only a fabric holds all of it."""
+        """Whether more than plain links are specified, so that only a fabric holds all of it."""
         return bool(self.stated or any(self.able.values()) or self.kinds or self.latency or self.prices or self.shared)
 
     def topology(self) -> Topology:

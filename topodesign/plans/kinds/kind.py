@@ -75,7 +75,7 @@ class Kind(ABC, Generic[Moved]):
         """Raise ScheduleError if it has no pipelines that could be cut."""
         if parts != 1 and self.pace != "pipelines":
             raise ScheduleError(
-                f"parts that follow one another are of trees and paths, not of {self.plan.kind}; leave them out"
+                f"parts that follow one another are of trees and paths, not of {self.plan.kind}; omit them"
             )
 
     @property

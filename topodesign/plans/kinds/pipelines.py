@@ -44,7 +44,7 @@ def check_by_ranks(kind: Kind[Any]) -> None:
 def check_one_part(parts: int) -> None:
     """Refuse parts that follow one another where all is sent at once."""
     if parts > 1:
-        raise ParameterError("a one-shot allreduce has no parts that follow one another; leave parts out")
+        raise ParameterError("a one-shot allreduce has no parts that follow one another; omit parts")
 
 
 class OfTrees(Kind[Trees]):

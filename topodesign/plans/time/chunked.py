@@ -241,7 +241,7 @@ def in_phases(
 def conditions_of_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
     """Return what simulators of pipelines take."""
     if now.mode != "lock-step":
-        raise ParameterError(f"{plan.kind} are pipelines; leave the mode out")
+        raise ParameterError(f"{plan.kind} are pipelines; omit the mode")
     fabric, latency, table = plan.fabric, now.latency or USUAL, links_of(plan, now)
     unit, own = 8 * fabric.unit, None
     if now.bandwidth is not None:

@@ -71,7 +71,7 @@ def run_circuits(plan: Plan, flow: Flow, now: Conditions) -> SimulationResult:
     """Time a flow in steps whose circuits change."""
     other = now.mode != "lock-step" or now.links is not None or now.failed or now.chunks is not None
     if flow.circuits is None or other:
-        raise ParameterError("phases are timed in lock-step, all links alike: leave mode, links and chunks out")
+        raise ParameterError("phases are timed in lock-step, all links alike: omit mode, links and chunks")
     second = (8 * plan.fabric.unit if now.bandwidth is None else now.bandwidth / flow.circuits.ports) / 8
     unit = now.size / flow.whole_units
     alpha = (now.latency or USUAL).alpha or Fraction(0)

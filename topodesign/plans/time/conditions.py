@@ -91,7 +91,7 @@ class Run(Declared, ABC):
 
 
 def links_of(plan: Plan, now: Conditions) -> LinkTable | None:
-    """Return what is said of single links, and what the fabric says of all where it is asked."""
+    """Return the conditions of single links, and those of the fabric for all links where it is asked."""
     if now.latency is not None and now.latency.alpha is None:
         return plan.fabric.own_links(now.links)
     return None if now.links is None else now.links.on(plan.topology)

@@ -213,7 +213,7 @@ def simulate(
         plan.place.check_unshared(f"simulation of {plan.kind}")
     named = isinstance(plan.place, Fabric) and plan.place.names != tuple(map(str, range(len(plan.place.names))))
     if bandwidth is not None and named:
-        raise ParameterError(f"{plan.fabric.name} has bandwidths of its own; leave the bandwidth out")
+        raise ParameterError(f"{plan.fabric.name} has bandwidths of its own; omit the bandwidth")
     down, links = [_link(plan, one) for one in asked["failed"]], asked["links"]
     if without := tuple(asked["without"]):
         down += _dead(plan, without)
@@ -230,7 +230,7 @@ def simulate(
         () if asked["ready"] is None else as_ready(plan.fabric, asked["ready"]),
     )
     if (now.jitter or now.ready) and model != "clock":
-        raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
+        raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; omit them")
     return Simulation(plan, now, _run(plan, flows, now))
 
 

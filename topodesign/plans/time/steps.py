@@ -330,7 +330,7 @@ def _check_enough(flow: Flow) -> None:
 
 
 def _lock_step(loads: Loads, duration: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """Return the starts (idle steps left out) and the slowest message of every step."""
+    """Return the starts (without idle steps) and the slowest message of every step."""
     start = np.zeros_like(duration)
     path: list[int] = []
     now = duration.dtype.type(0) if duration.dtype != object else Fraction(0)

@@ -88,7 +88,7 @@ class TimedSimulation(Run):
 def run_ticks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> TimedSimulation:
     """Time the timed sends of a plan under some conditions."""
     if now.chunks is not None or now.mode != "lock-step":
-        raise ParameterError("timed sends say when they start; leave chunks and mode out")
+        raise ParameterError("timed sends say when they start; omit chunks and mode")
     if now.failed and len(flows) > 1:
         raise ParameterError("what failures do to several collectives at once is not simulated; take one at a time")
     topology, tick, opens = plan.topology, _clock(flows[0]).tick, None

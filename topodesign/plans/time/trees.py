@@ -309,7 +309,7 @@ def _link_loads(schedule: Trees, happens: NDArray[np.bool_]) -> NDArray[np.float
 def run_stages(plan: Plan, stages: Stages, now: Conditions) -> PipelineSimulation:
     """Time stages, each as trees of groups at once, with as many chunks as are fastest, when the one before is over."""
     if now.failed:
-        raise ParameterError("what failed links break is not told of stages; make the plan again with --fail")
+        raise ParameterError("what failed links break is not reported for stages; make the plan again with --fail")
     asked = conditions_of_pipelines(plan, now)
     runs = []
     for number, trees in enumerate(stages.each):

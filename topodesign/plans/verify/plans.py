@@ -1,4 +1,4 @@
-"""One verifier for all plans: what moves, what is claimed of it, and the spec that is said to rebuild the place."""
+"""One verifier for all plans: what moves, what is claimed of it, and the spec that should rebuild the place."""
 
 from __future__ import annotations
 

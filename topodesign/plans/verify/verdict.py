@@ -110,7 +110,7 @@ class Verdict:
     """What the replay of a plan found."""
 
     problems: tuple[str, ...]  # what is wrong with what moves
-    # what it costs, recomputed, by the names of a plan's claim; empty where nothing can be said
+    # what it costs, recomputed, by the names of a plan's claim; empty where it is unknown
     figures: Mapping[str, Fraction] = field(default_factory=dict)
     details: StepsFound | TreesFound | ChunksFound | ClockFound | None = (
         None  # what documents say of it beside problems

@@ -7,7 +7,7 @@ tensor     each layer two allreduces of b s h a in the forward pass and two in t
            al., Megatron-LM, 2019, section 3, figure 4); with sequence parallelism an allgather and a
            reduce-scatter in place of each (Korthikanti et al., Reducing Activation Recomputation in Large
            Transformer Models, 2022, section 4.2.2; the gather that the weights' gradients need, which is hidden
-           there, is left out). The embedding and the head one in each pass, and the loss three of 4 b s bytes.
+           there, is omitted). The embedding and the head one in each pass, and the loss three of 4 b s bytes.
            Inside experts the tokens of a group are gathered after they have come: top-k times as many.
 expert     two all-to-alls, to the experts and back, in either pass, of top-k b s h a / t of each rank (Lepikhin
            et al., GShard, 2020, section 3.2).

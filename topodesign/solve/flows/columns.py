@@ -29,7 +29,7 @@ from topodesign.topology.quotient import Quotient
 from topodesign.topology.topology import IntArray
 
 _FINE = 2**20  # prices of links are whole multiples of the mean one over this
-_LARGE = 2**20  # loads of links, above which the solver is told of parts
+_LARGE = 2**20  # loads of links, above which the solver gets them in parts
 _CLOSE = Fraction(1, 10**9)  # bounds that are so near are looked at exactly
 _NEAR = (Fraction(7, 10), Fraction(0))  # how much of the best prices goes into those that are tried, one after another
 

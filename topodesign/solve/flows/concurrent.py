@@ -24,8 +24,8 @@ _SAFE = 2**62
 class ConcurrentFlow:
     """Every source's data to all their goals at once, as a flow, with proofs of the time.
 
-    Times are largest loads of a link over its capacity; those of an all-to-all are told as bandwidth factors, too. Both
-    bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
+    Times are largest loads of a link over its capacity; those of an all-to-all are also bandwidth factors. Both bounds
+    are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
     prices of the links. :meth:`check` does so once more and looks at every node.
 
     * ``amounts``: what the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their

@@ -16,7 +16,7 @@ Paths = list[tuple[tuple[int, ...], Fraction]]
 def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
     """Return the paths that a source's shards take to every other node.
 
-    Cycles of the flow carry nothing to anyone and are left out, so the paths load no link more than the flow does. A
+    Cycles of the flow carry nothing to any node and are omitted, so the paths load no link more than the flow does. A
     source with m links in use has at most m paths more than destinations.
 
     * ``flow``: any.
