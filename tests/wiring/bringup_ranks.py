@@ -1,6 +1,6 @@
 """A program for every host: runs plans from files among all of them, and prints on rank 0 what came of them.
 
-The library's own collectives, which go by hosts between, are left out: what the cables carry is what the plans say.
+The library's own collectives, which go by hosts between, are excluded: what the cables carry is what the plans say.
 """
 
 from __future__ import annotations

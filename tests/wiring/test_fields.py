@@ -1,4 +1,4 @@
-"""The table of fields: what is said once is read, written, kept and documented everywhere."""
+"""The table of fields: what is specified once is read, written, kept and documented everywhere."""
 
 from __future__ import annotations
 

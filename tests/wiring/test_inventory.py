@@ -1,4 +1,4 @@
-"""Inventories: what a file means, and what is said about one that is wrong."""
+"""Inventories: what a file means, and the error for one that is wrong."""
 
 from __future__ import annotations
 

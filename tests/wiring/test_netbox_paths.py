@@ -177,7 +177,7 @@ def test_rooms_are_read_planned_written_and_read_back_with_the_same_paths(seed: 
     inventory = read_netbox(room.write(tmp_path / "export"))
     assert paths_of(inventory) == room.paths
     for label in room.lost:
-        assert any(f"cable {label} is left out: " in note for note in inventory.notes)
+        assert any(f"cable {label} is omitted: " in note for note in inventory.notes)
     assert len(inventory.notes) == len(room.lost)
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for (host, _, lane), path in room.paths.items():
@@ -242,7 +242,7 @@ def test_the_patch_of_a_whole_path_is_between_two_fronts(tmp_path: Path) -> None
     ]
     found = chain(tmp_path / "a", cables)
     assert paths_of(found) == {("h1", "e0", 1): [("A", "F1")], ("h2", "e0", 1): [("A", "F2")]}
-    assert found.notes == ("cable c4 is left out: it joins B F1 to what no interface reaches",)
+    assert found.notes == ("cable c4 is omitted: it joins B F1 to what no interface reaches",)
     assert [(port.label, port.blocked) for port in found.panel["B"].ports] == [("F1", True), ("F2", True)]
 
 
@@ -255,5 +255,5 @@ def test_panels_on_the_way_and_paths_without_a_patch_are_named(tmp_path: Path) -
     direct = [*way[:2], "c4,h2,e0,B,F1,Connected,"]
     found = chain(tmp_path / "b", direct)
     assert not found.cabling
-    assert {note.partition(":")[0] for note in found.notes} >= {"cable c1 is left out", "cable c4 is left out"}
+    assert {note.partition(":")[0] for note in found.notes} >= {"cable c1 is omitted", "cable c4 is omitted"}
     assert all("without a patch between front ports" in note for note in found.notes[:2])

@@ -1,4 +1,4 @@
-"""Wiring plans: the light goes where the topology says, and what cannot be wired is said to be so."""
+"""Wiring plans: the light goes where the topology says, and what cannot be wired is reported."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_self_loops_are_spare_ports_and_parallel_links_trunks() -> None:
 def test_what_cannot_be_wired(spec: str, inventory: Inventory, mode: Mode | None, message: str) -> None:
     with pytest.raises(InfeasibleError, match=message) as error:
         make_plan(build(spec), inventory, mode=mode)
-    assert not str(error.value).startswith("with ")  # nothing is said of a speed where there is one
+    assert not str(error.value).startswith("with ")  # no message names a speed where there is one
 
 
 def test_what_cannot_be_wired_in_duplex_mode_is_said_to_be_fine_in_simplex_mode() -> None:

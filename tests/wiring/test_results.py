@@ -172,7 +172,7 @@ def untyped(function: Any) -> Any:
         (lambda: untyped(wire)(SPEC, 42), "an inventory or the path"),
         (lambda: untyped(wire)(SPEC, ROOM, mode="both"), "mode 'both' is not known"),
         (lambda: untyped(wire)(SPEC, ROOM, seed=-1), "seed must be at least 0"),
-        (lambda: untyped(wire)(SPEC, ROOM, place=True, hosts=PLAN.hosts), "leave out one of hosts and place"),
+        (lambda: untyped(wire)(SPEC, ROOM, place=True, hosts=PLAN.hosts), "place cannot be combined with hosts"),
         (lambda: untyped(load_wiring)(3), "the path of a file"),
         (lambda: untyped(save_wiring)(PLAN, "plan.txt"), "ending .json"),
         (lambda: untyped(export_wiring)(PLAN, "netboxx", "x"), "did you mean 'netbox'"),

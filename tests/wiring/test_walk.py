@@ -65,7 +65,7 @@ def test_many_panels_have_a_way_too() -> None:
 
 
 def check(found: Rewiring) -> None:
-    """Raise AssertionError unless all that is to be done is told once, and the metres are those of the way."""
+    """Raise AssertionError unless all that is to be done is listed once, and the metres are those of the way."""
     check_plan(found.after)
     inventory = found.after.inventory
     for stage, walk in zip(found.stages, found.walks, strict=True):

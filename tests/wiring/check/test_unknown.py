@@ -1,7 +1,7 @@
 """Observations of which not all is known: nothing unknown is called dark, moves a patch, or is proven.
 
 The oracle is a plant of its own: which receiver gets whose light. What its hosts say is then spoilt: names in other
-case and spelling, renamed, left out, files missing or broken, ports told before they are split.
+case and spelling, renamed, omitted, files missing or broken, ports told before they are split.
 """
 
 from __future__ import annotations

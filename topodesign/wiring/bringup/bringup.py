@@ -81,7 +81,7 @@ class Point(Declared):
     host: str  # its host
     port: str  # what the inventory calls it, with the lane where a port has several
     interface: str  # what the host calls it
-    device: str  # the RDMA device behind it; null if that is not told
+    device: str  # the RDMA device behind it; null if it is not known
     address: str  # IPv4, with the length of the subnet
     ipv6: str  # the same of IPv6; null if none is wanted
 

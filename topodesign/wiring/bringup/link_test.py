@@ -4,7 +4,8 @@ Run on all hosts at the same time, at each ``python3 link_test.py > HOST.json``,
 said to ``topodesign wire check PLAN --links DIRECTORY``. Needs Python 3.8 and nothing else, and no rights: every
 interface tells its name to whatever is at the other end, by IPv6 multicast that needs no address but the one that
 interfaces have by themselves, and as root in frames of their own, too, for where IPv6 is off. The hosts' IPv4 addresses
-are not needed for that, so they may be wrong; whether a packet of full size gets across with them is said beside.
+are not needed for that, so they may be wrong; the output also reports whether a packet of full size gets across with
+them.
 """
 
 from __future__ import annotations

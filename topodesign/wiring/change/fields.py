@@ -56,8 +56,9 @@ class Found(NamedTuple):
 class Problem:
     """A wiring, and the links that it is to have.
 
-    ``hosts`` are told by numbers, ``room[h, side, f]`` says how many links host h can have on field f, and ``patches``
-    are the first host, the second and the field of each patch. A duplex wiring has one side, a simplex one two.
+    ``hosts`` are given by number, ``room[h, side, f]`` is the number of links that host h can have on field f, and
+    ``patches`` are the first host, the second and the field of each patch. A duplex wiring has one side, a simplex
+    one two.
     """
 
     def __init__(self, wanted: Topology, room: IntArray, patches: Sequence[tuple[int, int, int]]) -> None:

@@ -206,7 +206,7 @@ class Change(Declared):
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
-    """Return the links that patches make between these hosts, numbered in this order; others are left out."""
+    """Return the links that patches make between these hosts, numbered in this order; omit all others."""
     number = {host: node for node, host in enumerate(hosts)}
     both = [(a.host, b.host) for connect in connects for a, b in connect.ways]
     links = [(number[u], number[v]) for u, v in both if u in number and v in number]
@@ -251,7 +251,7 @@ class Patches:
         self.plan = plan
         self.field = {panel.name: panel.field for panel in plan.inventory.panels}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
-        self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what ends of a link are told apart by
+        self.spots = ("1", "2") if plan.inventory.two_sided else self.sides  # what distinguishes the ends of a link
         self.ends = [end for end in plan.net.end.values() if usable(plan, end)]
         self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
         self.kept: list[CrossConnect] = []

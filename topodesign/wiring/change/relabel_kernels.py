@@ -17,7 +17,7 @@ from topodesign.base.compiled import Ints, Masks, compiled, next_random, tiered
 Matrix = NDArray[np.int16]  # links between each two nodes, or rows of nodes
 
 ONE = 2**16  # acceptance of the annealing is counted in parts of this
-_MOST_SCORE = 64  # pairs that would keep more links are not told from each other
+_MOST_SCORE = 64  # pairs that would keep more links are not distinguished
 
 
 class Labelled(NamedTuple):

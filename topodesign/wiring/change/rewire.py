@@ -162,7 +162,7 @@ class Rewiring(Result):
 
     @cached_property
     def laid_lengths(self) -> dict[tuple[str, str], Fraction | None]:
-        """Metres of the fixed cables that come, by host and port; those that exist in the new room are left out."""
+        """Metres of the fixed cables that come, by host and port, except those that exist in the new room."""
         room = self.after.inventory
         there = {*room.cabling, *self.drawn, *(one for one in self.after.fixed if one not in set(self.laid))}
         sockets = {one.socket for one in there}

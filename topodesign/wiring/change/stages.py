@@ -71,7 +71,7 @@ def stages(change: Change, most_dark: int | None) -> tuple[Stage, ...]:
 class _Work:
     """What is lit, and what is still to do.
 
-    Patches are told by numbers, those that exist first. A job is a new patch, or none, with the patches that have to go
+    Patches are given by number, those that exist first. A job is a new patch, or none, with the patches that have to go
     for it; jobs and the keys of fibres (a host and a side) have numbers, too.
     """
 

@@ -1,6 +1,6 @@
 """What links can do while others are dark: how many may still fail, and how fast a collective can be.
 
-A set that leaves some node out has at most n - 1 of the n shards, and no fewer links out than can be lost, so that
+A set that lacks some node has at most n - 1 of the n shards, and no fewer links out than can be lost, so that
 (n - 1) over that number is time enough for a shard; and the node with the fewest links in needs (n - 1) over these. The
 optimum is only looked for where the two differ, and not in large fabrics.
 
@@ -87,7 +87,7 @@ def _connectivity(topology: Topology, fewest: int) -> int:
     among = np.arange(topology.nodes)
     if topology.capacity.max(initial=0) == 1:
         among = _on_both_sides(topology)
-    # a set that leaves some node out leaves the first one out, or has it; so cuts around it, both ways round, are all
+    # a set that lacks some node either lacks the first one or has it; so cuts around it, both ways round, are all
     first = np.zeros(topology.nodes, dtype=np.int64)
     first[among[0]] = 1
     try:

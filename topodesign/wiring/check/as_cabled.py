@@ -1,4 +1,4 @@
-"""Which lane really ends at which panel port, as far as it can be told from what hosts hear.
+"""Which lane really ends at which panel port, as far as what hosts hear shows it.
 
 Light that no patch can carry (from one field of panels to another, or past the circuit that a switch says it has)
 tells that a fixed cable is not where it was planned. Mostly two of them have been exchanged: two legs of a breakout,
@@ -299,7 +299,7 @@ class _Search:
         return {r: s for r, s in fill.items() if r not in heard and s not in taken} | heard
 
     def _moved(self, heard: Mapping[Lane, Lane] | None) -> dict[Lane, Lane] | None:
-        """Return what is told of slots, told of the lanes in them."""
+        """Return reports about slots as reports about the lanes in them."""
         return None if heard is None else {self._occupant(r): self._occupant(s) for r, s in heard.items()}
 
     def _place(self, slot: Lane) -> str:

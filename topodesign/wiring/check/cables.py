@@ -1,6 +1,6 @@
-"""Cables that are told: by NetBox, by a list of patches, or as circuits by switches; and what hosts hear over them.
+"""Cables as reported by NetBox, by a list of patches, or as circuits by switches; and what hosts hear over them.
 
-What is told is a partial net: fixed cables, trunks behind these, and patches, each with whether it is there. A plan
+What is reported is a partial net: fixed cables, trunks behind these, and patches, each with whether it is there. A plan
 that was exported comes back by the same readers, so that it is compared with the plan as what was wired is.
 """
 
@@ -171,7 +171,7 @@ class _NetboxNames:
                 )
 
     def add(self, cable: NetboxCable, status: str) -> None:
-        """Add a cable; one of other devices is left out."""
+        """Add a cable; ignore one of other devices."""
         told, sides = self.cables, self.sides
         a, b = (tuple(map(self._meant, ends)) for ends in (cable.a, cable.b))
         for near, far in ((a, b), (b, a)):

@@ -62,7 +62,7 @@ class WiringCheck(Result):
     waits_for: Literal["", "cabling", "names"] = ""  # what has to be known before patches follow
     notes: tuple[str, ...] = ()  # what was read for what, such as port ``1`` for ``001``, in words
     assumed: tuple[str, ...] = ()  # receivers of which nothing certain is known, and which count as planned
-    certain: bool = True  # whether all that was seen was told, by names that are known
+    certain: bool = True  # whether all that was seen was reported, by names that are known
 
     KEYS = (
         "ok findings patches_to_plan=to_plan repair other_order claims notes assumed",

@@ -7,7 +7,7 @@ does. Nothing is made of names that are not known but a list of them, with the n
 
 An interface may have several neighbours: network cards speak LLDP themselves, without the name of their host, and what
 has gone is remembered for some minutes. So hosts count rather than others, and of hosts the last to come. Where that
-cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
+is not known, something may lie between that passes LLDP on; this is reported, and counts as planned.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ class UnknownName(NamedTuple):
 class Observed:
     """What was seen.
 
-    ``unclear``: what a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
-    ``light``: the power that arrives at a lane's receiver in dBm, as far as it is told. ``circuits``: what hosts would
-    hear by the circuits of the switches, where these are told beside; None if they are not. ``unbuilt``: why a lane
-    hears nothing, in words, where that is known of its cables. ``supposed``: lanes of ``heard`` that tell nothing
-    themselves: they hear what the circuits bring by the fixed cabling.
+    ``unclear``: what a lane hears where several neighbours are reported, or one neighbour at several lanes, in words.
+    ``light``: the power that arrives at a lane's receiver in dBm, as far as it is reported. ``circuits``: what hosts
+    would hear by the circuits of the switches, where these are reported too; None if they are not. ``unbuilt``: why a
+    lane hears nothing, in words, where that is known of its cables. ``supposed``: lanes of ``heard`` that report
+    nothing themselves: they hear what the circuits bring by the fixed cabling.
     """
 
-    heard: dict[Lane, Lane]  # the lane whose transmitter a lane's receiver hears; lanes that hear nothing are left out
+    heard: dict[Lane, Lane]  # the lane whose transmitter a lane's receiver hears; no entry for lanes that hear nothing
     sightings: tuple[Sighting, ...] = ()  # what else was heard, as far as it is known
     unseen: frozenset[str] = frozenset()  # hosts of which nothing is known
     unclear: dict[Lane, str] = field(default_factory=dict)
-    outsiders: tuple[str, ...] = ()  # names that something is told of, and that the inventory lacks
+    outsiders: tuple[str, ...] = ()  # reported hosts that the inventory lacks
     light: dict[Lane, float] = field(default_factory=dict)
     circuits: dict[Lane, Lane] | None = None
     unbuilt: dict[Lane, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class _Entry(NamedTuple):
 
     @property
     def there(self) -> str:
-        """Say who is heard, as far as it is told."""
+        """Name who is heard, as far as it is reported."""
         port = next((port for port in self.told.ports if port), "")
         if self.far is None and (not self.told.chassis or is_address(self.told.chassis)):
             said = self.told.identity or self.told.chassis or port
@@ -279,7 +279,7 @@ class _Placing:
         return notes
 
     def _elsewhere(self, unknown: Iterable[_Entry], placed: set[Lane]) -> list[Sighting]:
-        """Return what was heard at interfaces that are not known, and may be receivers of which nothing is told."""
+        """Return what was heard at interfaces that are not known, and may be receivers without a report."""
         free: defaultdict[str, list[Lane]] = defaultdict(list)
         for lane in self.receivers:
             if lane not in placed:

@@ -82,7 +82,9 @@ def _of_file(path: Path) -> list[Power]:
         found = list(read(path.stem, text))
         if not found:
             copper = " of a copper cable" if re.search(r"copper", text, re.IGNORECASE) else ""
-            words = f"no power is told{copper}; expected what 'ethtool -m' or 'mlxlink -m' print of an optical module"
+            words = (
+                f"no power is reported{copper}; expected what 'ethtool -m' or 'mlxlink -m' print of an optical module"
+            )
             raise FileFormatError(words)
         return found
 

@@ -1,6 +1,6 @@
 """What hosts hear by LLDP, and the hosts that tell it: ports that lead to a host are those that a topology is made of.
 
-LLDP is told by ``lldpctl -f json`` (or ``json0``) and ``networkctl --json=short lldp``, one file a host, named
+LLDP is reported by ``lldpctl -f json`` (or ``json0``) and ``networkctl --json=short lldp``, one file a host, named
 ``HOST.json``; by what programs print as text (:mod:`~topodesign.wiring.check.outputs`), ``HOST.txt``; or by one table
 of links (:mod:`~topodesign.wiring.check.link_tables`). A neighbour says what transmitter a receiver hears, so it tells
 one direction of a link.
@@ -34,8 +34,8 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
     """Return the hosts that tell what they hear, with the ports that join them to each other.
 
     An interface counts if its neighbour is one of these hosts, at either end. Interfaces ``PORT/1`` to ``PORT/16`` and
-    ``PORTs0`` to ``PORTs15`` are the lanes of one port, whose connector has at least as many. Where hosts stand is not
-    told: they are put into racks in order.
+    ``PORTs0`` to ``PORTs15`` are the lanes of one port, whose connector has at least as many. LLDP does not
+    report where hosts stand: they are put into racks in order.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def read_neighbours(path: Path) -> Told:
 def neighbours_of_files(files: Sequence[Path]) -> Told:
     """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics.
 
-    Of several files those that cannot be read are told with the reason; if none can, that is raised.
+    Of several files those that cannot be read are returned with the reason; if none can, that is raised.
     """
     entries: list[Neighbour] = []
     hosts: list[str] = []

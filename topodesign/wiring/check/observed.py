@@ -1,6 +1,6 @@
 """What was really wired, as hosts tell it: by LLDP, by link tests, or beside what switches tell.
 
-Entries become lanes in :mod:`~topodesign.wiring.check.evidence`; cables and circuits that are told do so in
+Entries become lanes in :mod:`~topodesign.wiring.check.evidence`; cables and circuits that are reported do so in
 :mod:`~topodesign.wiring.check.cables`. What light arrives, transceivers tell (``ethtool -m``), see
 :mod:`~topodesign.wiring.check.light`.
 """
@@ -68,7 +68,7 @@ def light_with_notes(path: str | Path, names: KnownNames) -> tuple[dict[Lane, fl
             light[lane] = min(power.dbm, light.get(lane, math.inf))
     notes = [f"no light is known by {words}" for words in told.unread]
     if unknown:
-        notes.append(f"light is told of what the inventory lacks: {', '.join(unknown)}")
+        notes.append(f"light is reported for interfaces that the inventory lacks: {', '.join(unknown)}")
     return light, tuple(notes)
 
 

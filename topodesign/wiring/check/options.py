@@ -1,4 +1,4 @@
-"""Where it is told what was wired: each source once, for Python and the command line."""
+"""Sources of what was wired: each once, for Python and the command line."""
 
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -35,7 +35,7 @@ class Observations(TypedDict, total=False):
     dumps: Annotated[
         str | Path | None,
         Option(
-            "All that was told: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
+            "All reports: HOST.json or HOST.txt of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv, "
             "HOST.ethtool.",
             PathOf("directory"),
             metavar="DIR",

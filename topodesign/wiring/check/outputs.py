@@ -1,4 +1,4 @@
-"""What programs print of neighbours, as text: each kind is told by its content, so files may be called anything.
+"""What programs print of neighbours, as text: each kind is recognised by its content, so files may be called anything.
 
 ``lldpctl`` (plain, which is SONiC's ``show lldp neighbors``, ``-f keyvalue`` and ``-f xml``), ``networkctl lldp`` and
 SONiC's ``show lldp table`` tell of one host, the one that their file is named after, or each that ``pdsh`` puts before
@@ -25,7 +25,7 @@ _AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 class Neighbour(NamedTuple):
     """One entry: where it was heard (host, interface), the names the neighbour gives, and for how long.
 
-    The name of its chassis is empty, or an address, if it tells none. The age is in seconds, None if it is not told.
+    The name of its chassis is empty, or an address, if it has none. The age is in seconds, None if it is not reported.
     """
 
     host: str
@@ -37,7 +37,7 @@ class Neighbour(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What files tell, of which hosts, also of those that hear nothing, and why nothing is told of others."""
+    """What files report, of which hosts, also of those that hear nothing, and why they report nothing of others."""
 
     entries: list[Neighbour]
     hosts: list[str]
@@ -71,7 +71,7 @@ def _from_lldpctl(host: str, text: str) -> Told:
         interface = head.partition(", via:")[0].strip()
         said = {key: value.strip() for key, value in re.findall(r"^ +(\w+):[ \t]*(.*)$", body, re.MULTILINE)}
         if "ChassisID" not in said or "PortID" not in said:
-            raise FileFormatError(f"interface '{interface[:40]}': ChassisID and PortID of a neighbour are not told")
+            raise FileFormatError(f"interface '{interface[:40]}': ChassisID and PortID of a neighbour are missing")
         name = said.get("SysName") or _after_type(said["ChassisID"])
         ports = (_after_type(said["PortID"]), said.get("PortDescr", ""))
         entries.append(Neighbour(host, interface, name, ports, age_of(head), _after_type(said["ChassisID"])))
@@ -98,7 +98,7 @@ def _from_keyvalue(host: str, text: str) -> Told:
         chassis = [said[key] for kind in ("name", *_KINDS) if (key := f"chassis.{kind}") in said]
         ports = tuple(said[key] for kind in (*_KINDS, "descr") if (key := f"port.{kind}") in said)
         if not chassis or not ports:
-            raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are not told")
+            raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are missing")
         entries.append(Neighbour(host, name, chassis[0], ports, age_of(said.get("age", "")), chassis[-1]))
     return Told(entries, [host])
 
@@ -127,7 +127,7 @@ def _from_xml(host: str, text: str) -> Told:
         name = interface.get("name", "")
         chassis, port = interface.find("chassis"), interface.find("port")
         if chassis is None or port is None:
-            raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are not told")
+            raise FileFormatError(f"interface '{name[:40]}': chassis and port of a neighbour are missing")
         identity = (chassis.findtext("id") or "").strip()
         ports = ((port.findtext("id") or "").strip(), (port.findtext("descr") or "").strip())
         said = (chassis.findtext("name") or "").strip() or identity
@@ -223,7 +223,7 @@ def _from_ibnetdiscover(_: str, text: str) -> Told:
             links.append((here, port, there, far))
     unknown = next((there for *_, there, _ in links if there not in nodes), None)
     if unknown is not None:
-        raise FileFormatError(f"a link leads to '{unknown[:40]}', of which nothing is told")
+        raise FileFormatError(f"a link leads to '{unknown[:40]}', which the file does not describe")
     pairs = [(_Port(*nodes[a], p), _Port(*nodes[b], q)) for a, p, b, q in links if a in adapters]
     return Told(list(_entries(pairs, sizes)), list(dict.fromkeys(nodes[one][0] for one in adapters)))
 

@@ -45,15 +45,15 @@ class Finding(Declared):
     * ``fault``: ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than
       planned. ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: a host or switch
       reports no frames or no light, and nothing shows that the cable is in. ``silent``: the cable is in, by the light
-      that arrives or by what the other end hears, but no frames are told. ``unexpected``: a receiver hears something
-      and should hear nothing. ``cabling``: fixed cables are exchanged, or no patch can do this, and it is not known
-      which fixed cables are not as recorded. ``circuit``: a switch joins other ports than planned. ``unclear``: several
-      neighbours are heard, or one at several places, as if a hub were between. ``name``: the inventory lacks the names
-      of neighbours or of interfaces. ``unsplit``: a port of several lanes is told as one interface. ``link``: whatever
-      its ports are called, a host hears other hosts than planned. ``outsider``: something is told of hosts that the
-      inventory lacks. ``unseen``: hosts have not told what they hear. ``unbuilt``: NetBox or an export lacks
-      cables of a link. ``cable``: it has one that no link can use, or the link test of a host found something that is
-      not as written.
+      that arrives or by what the other end hears, but no frames are reported. ``unexpected``: a receiver hears
+      something and should hear nothing. ``cabling``: fixed cables are exchanged, or no patch can do this, and it is not
+      known which fixed cables are not as recorded. ``circuit``: a switch joins other ports than planned. ``unclear``:
+      several neighbours are heard, or one at several places, as if a hub were between. ``name``: the inventory lacks
+      the names of neighbours or of interfaces. ``unsplit``: a port of several lanes is reported as one interface.
+      ``link``: whatever its ports are called, a host hears other hosts than planned. ``outsider``: there are reports
+      of hosts that the inventory lacks. ``unseen``: hosts have not reported what they hear. ``unbuilt``: NetBox or an
+      export lacks cables of a link. ``cable``: it has one that no link can use, or the link test of a host found
+      something that is not as written.
     * ``cables``: the planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
     """
 
@@ -96,11 +96,11 @@ class View:
         """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
         if self.observed.unseen:
             hosts = " ".join(sorted(self.observed.unseen))
-            words = f"nothing is told of what these hear, which counts as planned: {hosts}"
+            words = f"no report of what these hosts hear, which counts as planned: {hosts}"
             yield Finding("unseen", (), words, self.observed.unread)
         if self.observed.outsiders:
             names = " ".join(self.observed.outsiders)
-            yield Finding("outsider", (), f"there is something told of hosts that the inventory lacks: {names}")
+            yield Finding("outsider", (), f"there are reports of hosts that the inventory lacks: {names}")
         yield from self._unnamed()
         for receiver, words in self.observed.unclear.items():
             advice = "is there a hub or a switch between, or an entry that has yet to age out? it counts as planned"
@@ -248,7 +248,7 @@ class View:
         return bool(powers) and min(powers) > DARK and self.observed.heard.get(sender, receiver) == receiver
 
     def _light(self, receiver: Lane, sender: Lane) -> str:
-        """Return which fibres of a link are dark, as far as light is told."""
+        """Return which fibres of a link are dark, as far as light is reported."""
         light = self.observed.light
         lanes = (receiver, sender) if self.plan.mode == "duplex" else (receiver,)
         lit = [lane for lane in lanes if light.get(lane, -math.inf) > DARK]
@@ -283,7 +283,7 @@ class View:
         return Finding("dark", (cable,), words + light)
 
     def _unnamed(self) -> Iterator[Finding]:
-        """Yield what is told under names that are not known, and how to map them."""
+        """Yield what is reported under names that are not known, and how to map them."""
         seen = self.observed
         interfaces = [one for one in seen.names if one.host]
         hidden = {lane for one in seen.sightings if not one.whole for lane in one.receivers}
@@ -291,9 +291,9 @@ class View:
         if interfaces:
             count = len([one for one in seen.sightings if not one.whole])
             words = (
-                f"{counted(count, 'neighbour is', 'neighbours are')} told by names of interfaces that the inventory "
-                "lacks, so the cables are lit, and count as planned where hosts allow it; name them in a table "
-                "(--interfaces, columns host,port,interface), by the nearest names so:"
+                f"{counted(count, 'neighbour is', 'neighbours are')} reported by names of interfaces that the "
+                "inventory lacks, so the cables are lit, and count as planned where hosts allow it; name them in a "
+                "table (--interfaces, columns host,port,interface), by the nearest names so:"
             )
             yield Finding("name", cables, words, tuple(self._rows()))
         for name in (one for one in seen.names if not one.host and one.said not in seen.outsiders):
@@ -316,8 +316,8 @@ class View:
         for here, told in ports.items():
             lanes = dict.fromkeys(lane for one in told for lane in one.receivers)
             words = (
-                f"{here} is told as one interface, and the plan uses {', '.join(map(self._name, lanes))}: the port is "
-                "not split yet; what it hears counts as planned where hosts allow it"
+                f"{here} is reported as one interface, and the plan uses {', '.join(map(self._name, lanes))}: the port "
+                "is not split yet; what it hears counts as planned where hosts allow it"
             )
             yield Finding("unsplit", self._of(lanes), words, tuple(f"{here} hears {one.there}" for one in told))
 
@@ -387,7 +387,7 @@ class View:
             )
             yield Finding("cabling", tuple(names), f"{words} are exchanged, as hosts hear what no patch brings", seen)
         for one in self.real.exchanges:
-            advice = "exchange them back, or leave them: all else that is said here counts with them as they are"
+            advice = "exchange them back, or leave them: all other findings here count with them as they are"
             ends = (end for lane in one.lanes for end in (lane, self.receiver.get(lane)))
             patches = dict.fromkeys(name for end in ends for name in self._cables(end))
             seen = tuple(

@@ -46,7 +46,7 @@ class WiringTrace(Result):
     name: str  # what was asked for
     duplex: bool  # whether the light goes there and back
     ways: tuple[Way, ...]  # at least one, or the note says why there is none
-    note: str = ""  # what is to be said of the thing itself: its place, or that it is blocked
+    note: str = ""  # on the thing itself: its place, or that it is blocked
 
     KEYS = "name note ways"
     ROWS = "ways"

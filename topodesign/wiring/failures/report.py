@@ -43,7 +43,7 @@ class Ability(Declared):
     """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told."""
 
     state: State
-    strength: Strength | None  # what links are left; null where --no-throughput leaves it out
+    strength: Strength | None  # what links are left; null where --no-throughput omits it
 
     KEYS = (
         key("hosts=len(state.hosts)", "Hosts that take part."),
@@ -113,7 +113,7 @@ class Consequence(Declared):
 
     @property
     def first(self) -> Failure:
-        """The one that it is told of."""
+        """The failure that stands for those alike."""
         return self.alike[0]
 
     @property
@@ -202,7 +202,7 @@ def failure_impact(
         What is dead, at most one of them: a failure, the name of a host, ``HOST:PORT`` or ``PANEL:PORT``, or the name
         of a patch, a fixed cable, a leg of one or a trunk.
     kinds
-        What to rank if nothing is said to be dead: ``host``, ``port``, ``panel port``, ``cable``.
+        What to rank if nothing is given as dead: ``host``, ``port``, ``panel port``, ``cable``.
     top
         How many of each kind to look at closely.
     throughput
@@ -216,7 +216,7 @@ def failure_impact(
     Raises
     ------
     ParameterError
-        If several things are said to be dead, or the plan does not have what is.
+        If several things are given as dead, or the plan does not have the one that is.
     FileFormatError
         If the plan cannot be read.
 

@@ -114,7 +114,7 @@ class Panel:
     IN_FILES = {"blocked": fields.Texts("labels of blocked ports", default=())}  # noqa: RUF012  a constant
 
     def __post_init__(self) -> None:
-        """Take its name for that of its field where nothing is said."""
+        """Take its name for that of its field if no field is given."""
         if not self.field:
             object.__setattr__(self, "field", self.name)
 
@@ -208,7 +208,7 @@ class Tray(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """What light loses, in dB, where nothing closer is said; None if unknown."""
+    """What light loses, in dB, where nothing more specific is given; None if unknown."""
 
     connector: Annotated[
         Fraction | None,
@@ -282,7 +282,7 @@ class PortLabels:
         self._taken: dict[tuple[str, str], str] = {}
 
     def read(self, panel: str, said: str) -> str:
-        """Return the label that is meant: the one that is said, or else the only one of the same number.
+        """Return the label that is meant: the given one, or else the only one of the same number.
 
         What a panel lacks altogether comes back as it is.
         """

@@ -1,8 +1,8 @@
 """Fields of inventories: what one is called in files, what it means, and how its value is read and written.
 
-A field is said once, where its value is declared: the classes of :mod:`topodesign.wiring.inventory.devices` annotate
-their attributes with a :class:`Field`. Inventories (YAML, CSV), plan files, what NetBox keeps in comments and
-descriptions, and the table in ``docs/inventory.md`` derive from that. So a new field is one line there.
+A field is specified once, where its value is declared: the classes of :mod:`topodesign.wiring.inventory.devices`
+annotate their attributes with a :class:`Field`. Inventories (YAML, CSV), plan files, what NetBox keeps in comments
+and descriptions, and the table in ``docs/inventory.md`` derive from that. So a new field is one line there.
 
 Files for people have lines, ranges and quantities with units; an error names the line and the field. Plan files have
 JSON with exact numbers, ``"p/q"``; an error names the place.
@@ -246,7 +246,7 @@ def is_of(value: object, kind: type) -> bool:
 
 @dataclass(frozen=True)
 class Field:
-    """A field: what it means, what it is called, and what holds where nothing is said.
+    """A field: what it means, what it is called, and what holds where it is not given.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class Text(Field):
 
 
 class OtherName(Text):
-    """A name that is that of the thing itself where nothing is said."""
+    """A name that is that of the thing itself where none is given."""
 
     def of(self, owner: Any) -> Any:
         """Return the name, or nothing if it is that of the thing itself."""
@@ -794,7 +794,7 @@ class Table:
         return [f"{one.name}: {one.write(one.of(thing))}" for one in fixed]
 
     def load(self, data: object, where: str) -> Any:
-        """Return the thing that is said in a plan file: a row, or an object if it has lists of things."""
+        """Return the thing that a plan file specifies: a row, or an object if it has lists of things."""
         if self.as_row:
             row = checked_row(data, [one.stored for one in self.fields], where, len(self.needed))
             values = list(row)

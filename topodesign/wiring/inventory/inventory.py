@@ -93,7 +93,7 @@ class Inventory:
     parts
         The path of a list of parts that cables are bought from; empty if none is named.
     notes
-        What was left out where it was read, in words.
+        What was omitted where it was read, in words.
 
     Raises
     ------

@@ -79,8 +79,8 @@ class Interface:
     device: str
     name: str
     label: str = ""  # the name of the port that it is a lane of; empty if it is the port itself
-    sort: str = ""  # NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not told
-    kbps: int | None = None  # speed in kilobits per second, None if it is not told
+    sort: str = ""  # NetBox's type, such as ``25gbase-x-sfp28``; empty if it is not given
+    kbps: int | None = None  # speed in kilobits per second, None if it is not given
     ignored: bool = False  # whether it is for management only, and no part of a wiring
     description: str = ""  # words with commas between: its polarity, and the budget of its optic
 

@@ -7,7 +7,7 @@ whatever its rear port is: a cassette of four or twelve fronts behind one plug, 
 Lanes of a plug take its positions in order; if the positions are its fibres in pairs of both ends (1 and 12, 2 and 11),
 by these. A path that ends at a free port can be patched there, and what lies before is fixed. Of a path from interface
 to interface, the cable between two front ports is the patch. Panels passed between the first and the last of the fixed
-part are not in an inventory; they and all cables that are left out are named.
+part are not in an inventory; they and all omitted cables are named.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PathReader:
         self.unit_of = {(key[0], *place): key for key, places in self.units.items() for place in places}
         self.cabled: dict[PortSide, _Side] = {}
         self.at: dict[LaneEnd, _Side] = {}
-        self.left: set[Unit] = set()  # ports of cables that are left out
+        self.left: set[Unit] = set()  # ports of omitted cables
 
     def told(self) -> model.NetboxObjects:
         """Return the objects with foreign panels as they are modelled here, and all cables that are understood."""
@@ -145,11 +145,11 @@ class PathReader:
         return ""
 
     def _leave(self, cable: NetboxCable, why: str) -> None:
-        """Note a cable that is left out; the panel ports at its ends are taken."""
+        """Note an omitted cable; the panel ports at its ends are taken."""
         for end in (*cable.a, *cable.b):
             self.left |= {end[::2], *self._units_at(end)}
         ends = " - ".join(" ".join(end[::2]) for end in (*cable.a[:1], *cable.b[:1]))
-        words = f"cable {cable.label or ends} is left out: {why}"
+        words = f"cable {cable.label or ends} is omitted: {why}"
         if words not in self.notes:
             self.notes.append(words)
 

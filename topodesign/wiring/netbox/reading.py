@@ -105,7 +105,7 @@ def _paths_of(objects: model.NetboxObjects) -> PathReader:
 def read_foreign_cables(path: Path) -> tuple[model.NetboxCable, ...] | None:
     """Return the cables of a directory whose panels are modelled by others, as they are here; None if it has none.
 
-    A directory that lacks other tables than that of cables has none, as far as can be told.
+    A directory that lacks other tables than that of cables has none, as far as is known.
     """
     try:
         paths = _paths_of(read_tables(path))
@@ -323,7 +323,7 @@ def read_netbox(
     NetboxError, MissingLibraryError
         If a server cannot be read, or pynetbox is not installed.
     FileFormatError
-        If files cannot be read, or it is no inventory that is told.
+        If files cannot be read, or they do not describe an inventory.
     ParameterError
         If there is no such site, or no token.
 

@@ -233,7 +233,7 @@ def _kind(file: Path) -> str | None:
 
 
 def _rows(path: Path, kind: str) -> list[Row]:
-    """Return the rows of a table, its columns in small letters, in the order of their numbers where these are told."""
+    """Return the rows of a table, its columns in small letters, in the order of their numbers where these are given."""
     text = read_text(path, (".csv",))
     header = {_column(cell) for cell in next(csv_rows(text), (0, []))[1]}
     wanted = next((columns for columns in _COLUMNS[kind] if header.issuperset(columns)), None)

@@ -4,7 +4,7 @@ Ports of a rack whose lanes end in the same racks are cabled alike. Bundles are 
 not meddle with each other: for each, all choices of a way for all its groups of ports are priced, with the bundles that
 they then share. A bundle has trunks of one type and cassettes of one kind; of these the cheapest are chosen
 (``bundles``). So the total is the least of all such choices, unless a rack has too many: then the best is taken that no
-change of one group makes cheaper, and that is said.
+change of one group makes cheaper, and that is reported.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class HostRack:
             name = (rack, members)
             if name not in self._bundles:
                 bundle = self._bundle(rack, lanes)
-                if isinstance(bundle, str):  # pragma: no cover  options that cannot be were left out
+                if isinstance(bundle, str):  # pragma: no cover  impossible options were excluded
                     raise InfeasibleError(bundle)
                 self._bundles[name] = bundle
             yield rack, self._bundles[name]

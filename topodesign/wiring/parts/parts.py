@@ -19,7 +19,7 @@ A list of parts is
 
 ``loss`` is what light loses in a part. Fibre is counted by the metre (``losses`` of the inventory), and connectors
 where cables are plugged in: at a panel port as the inventory says, those of a cassette with its loss, before and
-behind it. So cables have none of their own unless it is said. ``polarity`` of a trunk is its type by TIA-568 (A, B or
+behind it. So cables have none of their own unless it is given. ``polarity`` of a trunk is its type by TIA-568 (A, B or
 C; B if unsaid); a duplex cord is ``crossed`` (A to B, as usual and if unsaid), ``straight`` or can be turned:
 ``either``. The ``fibres`` of a cassette's front port are ``pairs`` (1 and 2, 3 and 4; if unsaid) or ``ends`` (1 and 12,
 2 and 11: as optics with parallel lanes send and receive). ``diameter`` of a cable is for trays. A price is that of one
@@ -82,7 +82,7 @@ _SECTIONS = {
     "cassettes": ("connector rears fronts", "loss fibres"),
     "circulators": ("", "loss"),
 }
-"""The fields of parts by section, beside those of all: what has to be said, and what may be."""
+"""The fields of parts by section, beside those of all: required ones, and optional ones."""
 _RETIRED = ("shuffles", "optics")  # sections of 0.27
 
 

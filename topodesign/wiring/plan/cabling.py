@@ -134,7 +134,7 @@ def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode
 
 
 def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
-    """Group fixed cabling by host and field; lanes at panel ports that a plan of the mode cannot use are left out."""
+    """Group fixed cabling by host and field; omit lanes at panel ports that a plan of the mode cannot use."""
     groups: defaultdict[tuple[str, str], list[Fixed]] = defaultdict(list)
     for one in fixed:
         if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":

@@ -75,7 +75,7 @@ def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out."""
+    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops omitted."""
     if not topology.is_duplex:
         raise TopologyError("the topology has links without their reverses, so it is not duplex")
     src, dst = unit_links(topology)

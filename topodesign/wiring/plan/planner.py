@@ -42,7 +42,7 @@ from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plan.ring import find_ring, turn_along_ring
 from topodesign.wiring.plan.two_sided import sided_room, split_sided
 
-SECONDS = 20.0  # time to search for a plan if nothing is said
+SECONDS = 20.0  # time to search for a plan if none is given
 
 _EXCHANGED = 2**12  # lanes times fields from which hosts are exchanged first; below, all orders are soon searched
 _MOMENT = 2.0  # seconds to see whether another mode would do

@@ -108,7 +108,7 @@ def wire(
       72 m of cable in all
     """
     if place and hosts is not None:
-        raise ParameterError("hosts are given, so they cannot be placed; leave out one of hosts and place")
+        raise ParameterError("place cannot be combined with hosts; remove one")
     seed = as_integer("seed", seed, 0)
     seconds = float(as_time(time_limit))
     if mode is not None:
@@ -117,7 +117,10 @@ def wire(
     boxed, room = as_boxed(topology), as_inventory(inventory)
     if boxed is not None:
         if place:
-            raise ParameterError("hosts of boxes are taken in order; leave --place out, or say which host is which box")
+            raise ParameterError(
+                "--place cannot be combined with boxes, whose hosts are taken in order; "
+                "remove it, or specify which host is which box"
+            )
         return wire_boxes(boxed, room, mode=mode, hosts=hosts, speed=rate, idle=idle)
     wanted = as_topology(topology)
     if place:

@@ -93,7 +93,7 @@ class CarriedPhases(Reconfiguration):
         return replace(table, footnote="\n".join([table.footnote, moved, *lines]))
 
     def write_commands(self, directory: str | Path, file_format: str, *, spelling: Spelling = "ocs") -> tuple[str, ...]:
-        """Write what each switch is told at each phase, and the wiring plan of each phase, into a new directory.
+        """Write the commands of each switch at each phase, and the wiring plan of each phase, into a new directory.
 
         ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
         of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire check`` takes it. Format and spelling are
@@ -105,7 +105,7 @@ class CarriedPhases(Reconfiguration):
         for number, (gone, come) in enumerate(_changed(self.wirings)):
             files |= commands(driver, self.wirings[number], (gone, come), f"phase{number}", spelling)
         if not files:
-            raise ParameterError("no circuit switch is told anything; patch panels are patched by hand")
+            raise ParameterError("no circuit switch needs commands; patch panels are patched by hand")
         plans = {f"phase{number}.json": plan_text(one) for number, one in enumerate(self.wirings)}
         write_directory(as_path(directory), {**plans, **files})
         return tuple(files)

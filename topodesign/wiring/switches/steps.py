@@ -17,7 +17,7 @@ from topodesign.wiring.switches.switch import Driver, Pair, pairs_of
 
 
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
-    """Return the circuits of cross-connects by their circuit switch; those of patch panels are left out."""
+    """Return the circuits of cross-connects by their circuit switch, without those of patch panels."""
     found: dict[str, list[CrossConnect]] = {}
     for connect in connects:
         if connect.a.panel in plan.inventory.switches:

@@ -84,7 +84,7 @@ def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
 
     Labels are numbers, or the same letters and a number, such as ``N1`` to ``N5``. Each side of a switch with two sides
     has ports from 1 on; where labels of its side 2 are numbers that go on from those of side 1 (1 to 5, then 6 to 10),
-    they count from there. Blocked ports without a number are left out.
+    they count from there. Blocked ports without a number are omitted.
 
     Parameters
     ----------

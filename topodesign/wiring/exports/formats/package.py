@@ -71,7 +71,7 @@ def to_package(plan: WiringPlan) -> str:
 
 
 def _overview(plan: WiringPlan) -> str:
-    """Return what leads from rack to rack, and a drawing of the topology where its hosts can be told apart."""
+    """Return what leads from rack to rack, and a drawing of the topology where its hosts are distinguishable."""
     drawing = drawing_of(plan)
     return "\n".join([*sheets.between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
 

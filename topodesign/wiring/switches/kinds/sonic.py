@@ -55,7 +55,9 @@ class Sonic(Driver):
     def check_style(self, style: SwitchStyle) -> None:
         """Refuse lists where they are not known."""
         if style.batch and style.spelling == "yang":
-            raise ParameterError("commands spelled as 'yang' take one circuit at a time; leave batch out")
+            raise ParameterError(
+                "batch cannot be combined with spelling 'yang', which takes one circuit at a time; remove one"
+            )
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:
         """Return a table for CONFIG_DB, and the same as commands.
