@@ -56,7 +56,7 @@ class Sonic(Driver):
         """Refuse lists where they are not known."""
         if style.batch and style.spelling == "yang":
             raise ParameterError(
-                "batch cannot be combined with spelling 'yang', which takes one circuit at a time; remove one"
+                "--batch cannot be combined with --spelling yang, which takes one circuit at a time; remove one"
             )
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:
