@@ -1,4 +1,4 @@
-"""Packed catalogs: they read as what was packed does, whatever is asked, and what is wrong with one is told."""
+"""Packed catalogs: they read as what was packed does, whatever is asked, and what is wrong with one is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifying the catalog: nothing that a row says can be wrong without being told."""
+"""Verifying the catalog: nothing that a row says can be wrong without being reported."""
 
 from __future__ import annotations
 

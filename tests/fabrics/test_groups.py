@@ -1,4 +1,4 @@
-"""Groups and placements: what is written is what is meant, and what is wrong is said."""
+"""Groups and placements: what is written is what is meant, and what is wrong is reported."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_words_are_of_what_counts() -> None:
 
 
 def test_of_what_fits_a_class_the_last_counts() -> None:
-    """A class that nothing is said of costs nothing; without a word there are no costs at all."""
+    """A class without a given cost costs nothing; without any input there are no costs at all."""
     fabric = build_fabric("dgx_a100(2)")
     assert as_costs(fabric, ()) == {}
     assert as_costs(fabric, "NVLink=1/2") == {"NVLink": Fraction(1, 2), "InfiniBand": 0}

@@ -1,4 +1,4 @@
-"""Traffic as text: what is written is what is read, and what is wrong is said."""
+"""Traffic as text: what is written is what is read, and what is wrong is reported."""
 
 from __future__ import annotations
 

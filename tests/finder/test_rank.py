@@ -70,7 +70,7 @@ def test_the_mix_decides_which_is_best() -> None:
 @pytest.mark.parametrize("duplex", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_row_is_beaten_by_another(seed: int, duplex: bool) -> None:
-    """Whatever the size: by none in steps and in what was asked, and what is left out is by one that is listed."""
+    """Whatever the size: by none in steps and in what was asked, and what is omitted is by one that is listed."""
     rng = np.random.Generator(np.random.PCG64(seed))
     nodes, degree = 2 * int(rng.integers(5, 12)), int(rng.integers(3, 6))
     size, count = rng.integers(1, 10, 2)

@@ -90,7 +90,7 @@ def test_one_wiring_serves_no_more_nodes_than_ports_as_well_as_is_possible(degre
 
 @pytest.mark.parametrize(("nodes", "degree", "duplex"), [(8, 2, False), (31, 7, True), (24, 5, False), (16, 4, True)])
 def test_a_verdict_claims_no_more_than_its_scope(nodes: int, degree: int, duplex: bool) -> None:
-    """What is the fastest of the rows alone is not said to be so of all topologies."""
+    """What is the fastest of the rows alone is not claimed to be so of all topologies."""
     found = pareto(nodes, degree, bidirectional=duplex)
     kind = "duplex topology" if duplex else "topology"
     for claim in found.claims:

@@ -196,9 +196,9 @@ def test_large_products_have_the_price_that_evaluate_tells(spec: str) -> None:
         ("scatter", {}, "needs a root"),
         ("gather", {"root": "box0/nvswitch"}, "is a switch"),
         ("all-to-all", {"shards": "box0/*=2"}, "--shards is for"),
-        ("all-to-all", {"fixed_k": 2}, "--fixed-k is for"),
-        ("all-to-all", {"compare": True}, "--frontier is for"),
-        ("allgather", {"costs": "NVLink=1"}, "leave --cost out"),
+        ("all-to-all", {"fixed_k": 2}, "--set trees= is for"),
+        ("all-to-all", {"compare": True}, "--set pareto=yes is for"),
+        ("allgather", {"costs": "NVLink=1"}, "--prices is for"),
     ],
 )
 def test_what_makes_no_sense_is_refused(collective: str, options: dict[str, object], message: str) -> None:

@@ -29,7 +29,7 @@ GB = 10**9
 
 
 def check(bought: Purchase, collective: str = "allgather", **options: Any) -> None:
-    """What is bought is what the upgraded fabric has more, for its cost, and reaches what is said."""
+    """What is bought is what the upgraded fabric has more, for its cost, and reaches what is reported."""
     old = {(link.src, link.dst): link for link in bought.fabric.links()}
     more = {(k.src, k.dst): k.bandwidth - old[k.src, k.dst].bandwidth for k in bought.upgraded.links()}
     assert len(more) == len(old)

@@ -138,7 +138,7 @@ def test_groups(seed: int, collective: str) -> None:
 @pytest.mark.dear("0")
 @pytest.mark.parametrize("seed", EVERY)
 def test_failures(seed: int) -> None:
-    """Every failure by itself, and those that are said to be alike cost the same."""
+    """Every failure by itself, and those that are reported as equivalent cost the same."""
     fabric = drawn(seed)
     found = single_failures(fabric, "allgather")
     assert float(found.bandwidth) == pytest.approx(len(fabric.compute) / spanning_time(fabric), rel=1e-7)

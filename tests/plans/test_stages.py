@@ -1,4 +1,4 @@
-"""Stages: what is told of them, what their transfers add up, and what a replay finds where they are wrong."""
+"""Stages: how they are described, what their transfers add up, and what a replay finds where they are wrong."""
 
 from __future__ import annotations
 

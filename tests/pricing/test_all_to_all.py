@@ -69,7 +69,7 @@ def test_a_program_of_large_numbers_is_solved() -> None:
 
 
 def test_quick_is_quick() -> None:
-    """What takes long is bounded only, and of what is too large for that the distances of any topology are told."""
+    """What takes long is bounded only, and what is too large for that is bounded by distances in any topology."""
     assert all_to_all("genkautz(4,1001)", effort="quick").method == "equal split"
     large = all_to_all("genkautz(4,5001)", effort="quick")
     assert large.upper is None

@@ -91,7 +91,7 @@ def test_compiled_kernel_equals_the_reference(topology: Topology, some: int) -> 
     assert layer_loads(topology) == reference_layer_loads(topology)
     least, cost = price_at_least(topology, some), price(topology)
     assert least.dominates(cost)
-    assert price_at_least(topology, topology.nodes) == cost  # no symmetry is known, and none is left out
+    assert price_at_least(topology, topology.nodes) == cost  # no symmetry is known, so no node is omitted
     assert all(set(np.unique(hops)) <= {0, 1} for hops, _, _ in next_hops(topology, some % topology.nodes))
     assert cost.bandwidth >= Fraction(topology.nodes - 1, topology.nodes)
 

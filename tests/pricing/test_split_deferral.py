@@ -1,4 +1,4 @@
-"""Split shards: they arrive, at the price that is told, never above SPFF's and never below what is proven."""
+"""Split shards: they arrive, at the price that is reported, never above SPFF's and never below what is proven."""
 
 from __future__ import annotations
 

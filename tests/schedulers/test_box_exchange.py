@@ -63,5 +63,5 @@ def test_cables_of_one_link_share_alike() -> None:
 
 
 def test_a_latency_says_nothing() -> None:
-    with pytest.raises(ParameterError, match="leave --alpha out"):
+    with pytest.raises(ParameterError, match="--alpha cannot be combined"):
         schedule("boxes(dgx_h100,complete(3))", "all-to-all", method="boxes", alpha="1us")

@@ -191,7 +191,7 @@ def test_what_is_no_size(sizes: Any) -> None:
 
 @pytest.mark.dear
 def test_what_is_not_looked_for_is_told() -> None:
-    """What is looked for unasked is counted work; what is left out is not called of no use."""
+    """What is looked for by default is counted work; what is skipped is not called useless."""
     large = evaluate("genkautz(3,1500)")
     assert large.deferred_allgather is None
     assert "not looked for" in str(large.table())

@@ -96,7 +96,7 @@ def checked(setting: Setting) -> int:
     best = fastest(setting, seconds=30)
     report = verify_timed(setting.place, best.timed)
     assert report.ok, str(report)
-    # Where sums overtake each other in a switch the best sends make no plan, and nothing is said to be proven.
+    # Where sums overtake each other in a switch the best sends make no plan, and nothing is reported as proven.
     assert (best.proof == "none") == (best.timed.time > best.bound)
     assert best.proof != "none" or setting.backwards
     ticks = best.bound / setting.tick

@@ -204,7 +204,7 @@ def test_plans(collective: str) -> None:
 
 
 def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any time for the search there is a plan, and what it lacks is said."""
+    """Without any time for the search there is a plan, and it reports what it lacks."""
     monkeypatch.setattr(Discrete, "solve", lambda *_args, **_more: "stopped")
     monkeypatch.setattr(Discrete, "bound", 0)
     plan = schedule("torus(3,3)", "all-to-all", method="exact", alpha="1us")

@@ -1,4 +1,4 @@
-"""What auto takes where a size is said, and what it says where trees are faster."""
+"""What auto takes if a size is given, and what it reports where trees are faster."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Groups = list[list[int]]
 
 
 def patterns(nodes: int) -> Iterator[tuple[str, Groups]]:
-    """Neighbours by number, nodes far apart by number, and groups of unequal size that leave nodes out."""
+    """Neighbours by number, nodes far apart by number, and groups of unequal size that omit nodes."""
     size = next((size for size in (4, 3, 5, 2) if nodes % size == 0), nodes)
     yield "blocks", [list(range(first, first + size)) for first in range(0, nodes, size)]
     yield "strides", [list(range(first, nodes, nodes // size)) for first in range(nodes // size)]

@@ -123,7 +123,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
     ("options", "words"),
     [
         ({"method": "sppf"}, "did you mean 'spff'"),
-        ({"root": 0}, "allreduce has no root; leave --root out"),
+        ({"root": 0}, "allreduce has no root; remove --root"),
         ({"only": "0,7"}, "named '7'"),
         ({"only": "0,1", "group": "2x2:0"}, "not both"),
         ({"only": "0,1", "method": "lift"}, "has no schedule for these nodes"),

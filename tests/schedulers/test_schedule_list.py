@@ -127,7 +127,7 @@ def test_sizes() -> None:
 
 
 def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not settled is said, and nothing of it is called proven."""
+    """What is not settled is reported, and nothing of it is called proven."""
     solve = Discrete.solve
     count = itertools.count()
 

@@ -125,6 +125,6 @@ def test_large_networks_are_symmetric_by_themselves() -> None:
     ],
 )
 def test_what_has_no_symmetry_says_so(options: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match="--symmetric"):
+    with pytest.raises(ParameterError, match="--set symmetric=yes"):
         schedule(**{"collective": "allgather", "method": "tacos", "symmetric": True, **options})
     assert as_collective("allgather") in COLLECTIVES

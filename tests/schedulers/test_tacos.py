@@ -308,7 +308,7 @@ def test_a_switch_that_does_what_it_cannot_is_found() -> None:
         ({"unwind": "most"}, "number of links, all, or ring"),
         ({"unwind": "1", "link_table": "none.csv"}, "unwound switches"),
         ({"unwind": "0"}, "at least 1"),
-        ({"place": "torus(3,3)", "unwind": "1"}, "leave it out"),
+        ({"place": "torus(3,3)", "unwind": "1"}, "is for fabrics with switches"),
     ],
 )
 def test_what_cannot_be_unwound(options: dict[str, Any], words: str) -> None:
@@ -443,7 +443,7 @@ def primes() -> tuple[Topology, LinkTable]:
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
 def test_bandwidths_without_a_common_multiple(collective: str) -> None:
-    """They are refused, or rounded up as much as is said, so that the plan is right for the links as they are."""
+    """They are rejected, or rounded up as much as specified, so that the plan is right for the links as they are."""
     topology, table = primes()
     with pytest.raises(TooLargeError, match="--tick 1us"):
         schedule(topology, collective, method="tacos", link_table=table)
@@ -497,7 +497,7 @@ def test_groups_that_cannot_be() -> None:
 @pytest.mark.parametrize("collective", ["reduce", "reduce-scatter", "allreduce", "broadcast", "allgather"])
 @pytest.mark.parametrize("slow", [1, 2])
 def test_no_part_of_a_block_overtakes_another_in_a_switch(collective: str, chunks: int, slow: int) -> None:
-    """Ports of unequal speed at one switch, where the sends found first could not be told apart."""
+    """Ports of unequal speed at one switch, where the sends found first could not be distinguished."""
     rates = [2 if node < slow else 8 for node in range(4)]
     links = [
         FabricLink(*ends, Fraction(10**9 * one, 8), "")

@@ -61,7 +61,7 @@ def test_no_time_is_recovered_from(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wrong sends are left out, and what they were for goes another way."""
+    """Wrong sends are omitted, and what they were for goes another way."""
     random = np.random.default_rng(0)
     values = Program.values
     monkeypatch.setattr(

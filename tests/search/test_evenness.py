@@ -1,4 +1,4 @@
-"""Links loaded evenly: what is found has the steps it should, and is told by a spec that rebuilds it."""
+"""Links loaded evenly: what is found has the steps it should, and is named by a spec that rebuilds it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Dense:
         low, high = middle - rng.integers(0, 9, count) * self.unit, middle + rng.integers(0, 9, count) * self.unit
         low, high = np.where(rng.random(count) < 0.3, -NO_BOUND, low), np.where(rng.random(count) < 0.3, NO_BOUND, high)
         row, column = np.nonzero(more)
-        size = 10 ** rng.integers(0, 4, count)  # what the solver is told, which proofs know nothing of
+        size = 10 ** rng.integers(0, 4, count)  # hints to the solver, which proofs do not use
         self.program.add_rows(count, Entries(row, column, more[row, column]), lower=low, upper=high, size=size)
         self.matrix = np.vstack((self.matrix, more))
         self.limits = [np.r_[self.limits[0], low], np.r_[self.limits[1], high]]

@@ -1,4 +1,4 @@
-"""Families: the arguments of a call become the spec of its result, and wrong ones are told by the call to write."""
+"""Families: the arguments of a call become the spec of its result, and errors name the call to write."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_undirected_and_multigraphs_from_networkx(graph: Drawn) -> None:
 
 @pytest.mark.parametrize("take", [as_fabric, as_topology])
 def test_a_weight_is_not_taken_for_anything(take: Callable[[nx.Graph], object]) -> None:
-    """It could be a capacity or a length: only where it makes no difference nothing is said."""
+    """It could be a capacity or a length: without an error only where it makes no difference."""
     plain, weighted = nx.cycle_graph(5), nx.cycle_graph(5)
     nx.set_edge_attributes(weighted, 1, "weight")
     assert take(weighted) == take(plain)

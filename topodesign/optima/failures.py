@@ -38,7 +38,7 @@ LEFT = (
     key("bandwidth"),
     key("bandwidth_GBps", "The same in GB/s, as a float.", kind=float, value=lambda one: gigabytes(one.bandwidth)),
 )
-"""Keys of all that is said of failures: what fails, and the bandwidth that is left, null where there is none."""
+"""Keys of all that is reported on failures: what fails, and the remaining bandwidth, null where there is none."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class GroupPrice(Result):
         "bound",
         key("proven"),
         "floor in_turn",
-        key("claims", "What it is said to be the best of, and by which proof."),
+        key("claims", "What it is claimed to be the best of, and by which proof."),
     )
     ROW = "collective=collective.name groups=len(member_names) members=most_members bandwidth alone contention"
 
@@ -84,7 +84,7 @@ class GroupPrice(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is said of the bandwidth factor among those of the bound, and among all; and of one after the other."""
+        """Claims on the bandwidth factor among those of the bound, and among all; and on one after the other."""
         by = (
             "other nodes pass nothing on"
             if self.others == "vanish" and not _is_whole(self.place, self.collective)
@@ -185,7 +185,7 @@ def price_groups(
         known = ", ".join(map(str, (*TREE_COLLECTIVES, *FLOWS)))
         raise InfeasibleError(f"{wanted} in groups has no price; {known} have")
     if wanted.rooted != (root is not None):
-        what = "needs a root in each group" if wanted.rooted else "has no root; leave it out"
+        what = "needs a root in each group" if wanted.rooted else "has no root; omit it"
         raise ParameterError(f"{wanted} {what}")
     done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
     done.members(fabric.topology.nodes, fabric.topology.switches)

@@ -70,7 +70,13 @@ class TreeOptions(Asked, total=False):
     alpha: Quantity
 
 
-_FLAGS = {"shards": "--shards", "fixed_k": "--fixed-k", "scan": "--scan", "compare": "--frontier", "sizes": "--size"}
+_FLAGS = {
+    "shards": "--shards",
+    "fixed_k": "--set trees=",
+    "scan": "--set max-trees=",
+    "compare": "--set pareto=yes",
+    "sizes": "--size",
+}
 """Options that are for trees alone."""
 
 
@@ -103,7 +109,7 @@ class Optimum(TextResult):
 
     KEYS = (
         *FABRIC_KEYS,
-        key("collective=collective.name", "Whose bottleneck is told."),
+        key("collective=collective.name", "Whose bottleneck is reported."),
         key("root=question.root", "The node of a collective that has one; null for others."),
         key("method=solution.METHOD", "The algorithm that found it.", kind=("forest", "flow", "fluid")),
         key("plan_method=solution.plan_method", "The --algorithm of 'topodesign schedule' whose plan reaches it."),
@@ -316,7 +322,7 @@ class Optimum(TextResult):
 
     @property
     def told_latency(self) -> Latency | None:
-        """The latency of the times that are told, if any are."""
+        """The latency of the reported times, if there are any."""
         return self.latency if self.sizes else None
 
     @property
@@ -497,14 +503,14 @@ def optimum(
     fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
     for_trees = next((flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)), None)
     if for_trees is not None and fluid:
-        raise ParameterError(f"{for_trees} is for --algorithm forest, not for fluid; leave it out")
+        raise ParameterError(f"{for_trees} is for --algorithm forest, not for fluid; remove it")
     if part and not fluid:
-        raise ParameterError("--gap is for --algorithm fluid; leave it out")
+        raise ParameterError("--tolerance is for --algorithm fluid; remove it")
     if for_trees is not None and kind.like(*FLOWS):
-        raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; leave it out")
+        raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; remove it")
     if costs and not fluid and not kind.like(*FLOWS):
         raise ParameterError(
-            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --algorithm fluid"
+            f"--prices is for {', '.join(map(str, FLOWS))}, not for {kind}; remove it, or use --algorithm fluid"
         )
     choices = _read_choices(**trees)
     by: dict[str, Any] = {"gap": part, "mirrored": mirrored}

@@ -325,14 +325,14 @@ class Purchase(Result):
 
     KEYS = (
         *without(FABRIC_KEYS, "links"),
-        key("collective=before.collective.name", "Whose bottleneck is told."),
+        key("collective=before.collective.name", "Whose bottleneck is reported."),
         "target budget",
         key("before=known", "As it is."),
         *RATE_KEYS,
         key("bottleneck", "What binds with what is bought, in words."),
         "cost least_cost=bound",
         key("proven"),
-        key("claims", "What it is said to be the best of, and by which proof."),
+        key("claims", "What it is claimed to be the best of, and by which proof."),
         key("upgrades=bought", "What to buy."),
     )
     ROWS = "bought"
@@ -354,7 +354,7 @@ class Purchase(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is said of the cost, and with a budget of what is reached first."""
+        """Claims on the cost, and with a budget first on what is reached."""
         composed = len(self.before.collective.parts) > 1
         by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
         cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)

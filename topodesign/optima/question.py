@@ -107,7 +107,7 @@ def asked(
         raise ParameterError(f"{kind} {verb} {article} root")
     fabric = part_of(whole, only, others, without)
     if name is not None and shards is not None:
-        raise ParameterError(f"the only shard of {with_article(kind)} is its root's; leave shard sizes out")
+        raise ParameterError(f"the only shard of {with_article(kind)} is its root's; omit shard sizes")
 
     def of(there: Fabric) -> Question:
         at = kind if name is None else kind.at(compute_node(there, name))

@@ -41,7 +41,7 @@ class UnevenPrice(Result):
         key("place=place.name", "Where."),
         key("nodes=len(place.compute)", "How many there are."),
         "sent_bytes=number(sent) fullest seconds_exact=seconds",
-        key("seconds=float(seconds)", "Seconds by bandwidth, with latencies left out."),
+        key("seconds=float(seconds)", "Seconds by bandwidth, without latencies."),
         key("bound_s=float(bound)", "Seconds that no routing goes below."),
         key("even_s=float(even_seconds)", "Seconds if all pairs had the mean; null where its flow is too large."),
         key("kept_s=float(kept_seconds)", "Seconds over paths that are best for even traffic; null there."),
@@ -94,7 +94,7 @@ class UnevenPrice(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is said of the seconds among routings."""
+        """Claims on the seconds among routings."""
         missed = "shifted to cheaper paths for so long"
         return (Claim.to_bound(Of.TIME, self.seconds, Among.FLOWS, self.bound, missed=missed),)
 
@@ -112,7 +112,7 @@ class UnevenPrice(Result):
         if self.kept_seconds is not None and self.even_seconds is not None and self.regret is not None:
             kept = f"this traffic, paths for even traffic ({float(self.regret):.4g} times)"
             rows += [(kept, format_time(self.kept_seconds)), ("even traffic", format_time(self.even_seconds))]
-        foot = f"the busiest node sends or receives {float(self.fullest):.4g} times the mean; latencies are left out"
+        foot = f"the busiest node sends or receives {float(self.fullest):.4g} times the mean; latencies are omitted"
         return Table(self.heading(), ("", "by bandwidth"), tuple(rows), words=frozenset(("",)), footnote=foot)
 
 
@@ -139,7 +139,7 @@ def price_uneven(
     piece
         Bytes of a piece: of a token on its way to an expert.
     bandwidth
-        Of a node over all its links, 100 Gbps if nothing is said; fabrics have their own.
+        Of a node over all its links, 100 Gbps by default; fabrics have their own.
     tokens, seed
         Of a distribution: how many each node draws (4096), and how (0).
     exact
@@ -170,7 +170,7 @@ def price_uneven(
     known = as_place(place)
     fabric = as_fabric(known, None if bandwidth is None or isinstance(known, Fabric) else bandwidth)
     if bandwidth is not None and known is fabric:
-        raise ParameterError(f"{fabric.name} has bandwidths of its own; leave the bandwidth out")
+        raise ParameterError(f"{fabric.name} has bandwidths of its own; omit the bandwidth")
     own = as_demand(matrix, fabric, tokens=tokens, seed=seed)
     size, demand = as_size(piece) * own.unit, own.amounts
     flow = traffic_on(fabric, demand, most=MOST_COLUMNS if exact else FEW_COLUMNS)

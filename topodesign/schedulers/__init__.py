@@ -22,7 +22,7 @@ SCHEDULERS = {
     "in-network": "trees through switches that copy and add (NVLS, SHARP)",
     "one-shot": "an allreduce in which all send all they have, for little data; auto takes it for a small --size",
     "two-level": "an allreduce that boxes add up inside, with one exchange between them, for little data; auto takes "
-    "it where a --size is said",
+    "it if --size is given",
     "fluid": "paths of an exact flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
     "the best steady flow",
     "boxes": "schedules of the graph of boxes lifted to what is in them, timed sends for --size",

@@ -230,7 +230,7 @@ def exchange_plan(request: Request) -> Plan:
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists those that ask this
 
     if request.alpha is not None:
-        raise ParameterError("an all-to-all of boxes is made for any latency; leave --alpha out")
+        raise ParameterError("--alpha cannot be combined with an all-to-all of boxes, made for any latency; remove it")
     fabric, small = request.fabric, _lifted(request.fabric)
     for chunks in (request.chunks, _CHUNKS):
         try:

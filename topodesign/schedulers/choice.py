@@ -64,7 +64,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     parts = [ask((after if place else request).asking(part), chosen) for place, part in enumerate(steps)]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"
-        hint = "" if method == "auto" else "; leave --algorithm out for one that has"
+        hint = "" if method == "auto" else "; omit --algorithm to use one that has"
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
     first = [min(plans, key=_rank) for plans in parts]
     best = _in_turn(first)
@@ -81,7 +81,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
 
 def _check_root(request: Request) -> None:
     if (request.root is None and request.collective.roots is None) == request.collective.rooted:
-        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
+        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "remove --root")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
 
 
@@ -156,7 +156,7 @@ def _rounds(request: Request, methods: Methods) -> list[Method]:
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:
-    """Return the methods that are asked: the one named, or those of one kind that can do all that is said."""
+    """Return the methods that are asked: the one named, or those of one kind that support the whole request."""
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
     if not does:
@@ -233,7 +233,7 @@ def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
     if any(one.movement == method.movement for one in users):
         return f"{flag} is not for --algorithm {method.name}, but for {', '.join(one.name for one in users)}"
     if method.fabrics or not users:
-        return f"{flag} is not for {method.movement}; leave it out"
+        return f"{flag} is not for {method.movement}; remove it"
     return f"{flag} is for {users[0].movement}; use --algorithm {users[0].name}"
 
 

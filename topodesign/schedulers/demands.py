@@ -30,7 +30,7 @@ FAR = 2**61  # more than any time and any sum of distances
 MOST_CHOICES = 60_000  # largest product of chunks and links of what is searched
 Proof = Literal["bound", "search", "none"]
 """Why nothing is better: a bound says so; the search has gone through the rest; or that is not known."""
-SECONDS = 60  # time for a search, if nothing else is said
+SECONDS = 60  # default time for a search
 ONE_MOVEMENT = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
 """The collectives of one movement, which copies or, backwards, adds up."""
 MOST_CUT = 8  # most nodes of a topology all of whose cuts are looked at
@@ -284,9 +284,13 @@ def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
     topology = where.topology if isinstance(where, Fabric) else where
     if request.group not in {"", ()}:
         if request.without or request.unwind is not None:
-            raise ParameterError("groups are of all nodes and switches; leave --fail and --unwind out")
+            raise ParameterError(
+                "--group cannot be combined with --fail or --set unwind=: groups are of all nodes and switches"
+            )
         if request.others == "forward" and not forwarding:
-            raise ParameterError("groups send over links of their own; leave --forward out")
+            raise ParameterError(
+                "--forward cannot be combined with --group: groups send over links of their own; remove one"
+            )
         if len(set(map(len, request.among.groups or ()))) > 1:
             raise ParameterError("groups of different sizes have blocks of different sizes; say --traffic for each")
         return Asked(where, topology, request.among)
@@ -313,7 +317,7 @@ def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
 
 
 def demands_of(collective: Collective, topology: Topology) -> tuple[Demand, ...]:
-    """Return the demands of a collective of one movement, which copies; blocks that nobody else wants are left out."""
+    """Return the demands of a collective of one movement, which copies, without blocks that no other node wants."""
     return _demands_and_chunks(collective, topology, 1)[0]
 
 

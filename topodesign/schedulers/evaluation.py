@@ -244,7 +244,7 @@ def evaluate(
         Look at every node even if the topology's construction proves that some are enough.
     effort, gap
         How far to go for the price of all-to-all, as :func:`topodesign.all_to_all`. By default it is exact or within a
-        proven gap where that takes a second or two at most, and elsewhere bounds are told.
+        proven gap where that takes a second or two at most, and elsewhere bounds are reported.
     deferred
         Whether to look for deferred schedules, too; None for where SPFF leaves something to gain and that takes some
         two seconds at most, as it does up to some 800 nodes of degree 4, and more where there is symmetry. How much is
@@ -259,10 +259,10 @@ def evaluate(
     UnitError
         If a quantity cannot be read.
     DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price`; if ``deferred`` is said, also as
+        As :func:`topodesign.pricing.closed_form.price`; if ``deferred`` is given, also as
         :func:`topodesign.price_deferred`.
     TooLargeError
-        If ``deferred`` is said of a topology that is too large for it.
+        If ``deferred`` is given for a topology that is too large for it.
 
     Examples
     --------

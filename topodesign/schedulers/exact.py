@@ -1,8 +1,8 @@
 """The best schedule of a small topology, with a proof: fastest for times of links, or fewest steps and then rounds.
 
-Where something is said of the time that links take or of nodes that are late, and on fabrics with switches, it makes
-timed sends, the fastest of whole chunks (:mod:`~topodesign.schedulers.exact_time`); else, of all schedules of the
-fewest steps, one of the fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter
+If times of links or late nodes are specified, and on fabrics with switches, it makes timed sends, the fastest of whole
+chunks (:mod:`~topodesign.schedulers.exact_time`); otherwise, of all schedules of the fewest steps, one of the fewest
+rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter
 and then an allgather, each proven to be the best of its kind; that no allreduce is better is not proven by that.
 
 More steps cost latency, more chunks cost sends, and more rounds for each chunk cost bandwidth: the (C, S, R) of SCCL
@@ -68,7 +68,7 @@ def search_counts(
     steps, most_chunks
         Numbers of steps, and of equal parts of a block at most.
     request
-        Says how long to search, by how many threads, from which seed, and who is told of the progress.
+        Time limit, number of threads and seed of the search, and the function to call with its progress.
 
     Returns
     -------

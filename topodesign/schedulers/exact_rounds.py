@@ -268,7 +268,7 @@ class _Search:
         return assemble(collective, self.way.nodes, self.chunks, self.steps, [part])
 
     def _paths(self, number: int, flow: dict[tuple[int, int], int]) -> Iterator[tuple[int, int, int]]:
-        """Yield chunk, link and step of what chunks of a block do whose numbers flow; a round trip is left out."""
+        """Yield chunk, link and step of what chunks of a block do whose numbers flow, without round trips."""
         src, dst = self.way.src.tolist(), self.way.dst.tolist()
         held: dict[int, list[int]] = {self.demands[number].source: list(range(self.chunks))}
         paths: list[list[tuple[int, int]]] = [[] for _ in range(self.chunks)]

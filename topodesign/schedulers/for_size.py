@@ -38,7 +38,7 @@ _MOST_NODES = {
 _MOST_OTHERWISE = 64
 _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _PARTS = 8  # of a block in timed sends, which are made of whole blocks, too, where nodes differ in ports
-_LEFT = frozenset({"only", "without", "root"})  # what may be said beside, as all of these understand it
+_LEFT = frozenset({"only", "without", "root"})  # what may be given as well, as all of these support it
 _TOLD = 6  # times that a note has
 
 
@@ -63,7 +63,7 @@ def time_of(plan: Plan, request: Request, messages: Latency | None = None) -> Fr
 
 
 def chooses_by_size(request: Request) -> bool:
-    """Return whether a size or the latencies of a fabric are said, and nothing that only some methods understand."""
+    """Return whether a size or the latencies of a fabric are given, and nothing that only some methods support."""
     if not (request.sized or request.alpha == OWN_LATENCIES) or request.collective.group is not None:
         return False
     return not set(request.given()) - _LEFT - ({"alpha", "bandwidth"} if request.plain else {"alpha"})
@@ -133,7 +133,7 @@ def make_for_size(
 def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], methods: Mapping[str, Method]) -> Plan:
     """Return the plan with the least time; its notes have the times, and which methods were not tried.
 
-    ``make`` makes the plan of a method, and of ``auto`` the best one where no size is said.
+    ``make`` makes the plan of a method, and of ``auto`` the best one if no size is given.
     """
     plans = {"auto": make(request.but(alpha=None, bandwidth=None, sized=False), "auto")}
     skipped = []

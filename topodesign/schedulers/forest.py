@@ -21,7 +21,7 @@ def _make(request: Request) -> list[Plan]:
     root = fabric_root(request)
     shard = None if request.shards is None else as_shards(fabric, request.shards)
     if root is not None and shard is not None:
-        raise ParameterError(f"the only shard of {with_article(collective)} is its root's; leave --shards out")
+        raise ParameterError(f"the only shard of {with_article(collective)} is its root's; remove --shards")
     notes = []
     fixed = " and ".join(f"--{name.replace('_', '-')}" for name in request.given() if name in {"fixed_k", "shards"})
     if len(collective.parts) > 1 and not fixed:

@@ -50,7 +50,7 @@ class Request:
     * ``collective``: what, of one movement unless the method says that it makes it otherwise.
     * ``auto_chunks``: whether the number of units per shard is looked for with which the plan is fastest; ``chunks`` is
       None then.
-    * ``sized``: whether the size was said, so that ``auto`` makes an allreduce for it.
+    * ``sized``: whether the size was given, so that ``auto`` makes an allreduce for it.
     * ``progress``: called with the share of the work that is done, or None.
     """
 
@@ -67,7 +67,7 @@ class Request:
         def __getattr__(self, name: str) -> Any: ...
 
     def __post_init__(self) -> None:
-        """Keep what may be said in one text or several as several, and which kind of chunks is meant."""
+        """Keep values that may be one text or several as several, and which kind of chunks is meant."""
         if self.chunks == "auto":
             object.__setattr__(self, "chunks", None)
             object.__setattr__(self, "auto_chunks", True)
@@ -149,9 +149,11 @@ class Request:
         if self.unwind is None:
             return self.where
         if not isinstance(self.where, Fabric):
-            raise ParameterError("--unwind is for fabrics with switches; leave it out")
+            raise ParameterError("--set unwind= is for fabrics with switches; remove it")
         if self.link_table is not None:
-            raise ParameterError("a link table has no rows for unwound switches; leave it out")
+            raise ParameterError(
+                "--link-table cannot be combined with --set unwind=: it has no rows for unwound switches; remove one"
+            )
         degree = None if self.unwind in {"all", "ring"} else self.unwind
         if degree is not None and not degree.isdecimal():
             raise ParameterError(f"--unwind is a number of links, all, or ring, not {self.unwind!r:.30}")
@@ -167,7 +169,7 @@ class Request:
 
     @cached_property
     def ready_times(self) -> tuple[Fraction, ...]:
-        """Seconds from the start until each vertex of ``where`` is ready; zeros if nothing is said."""
+        """Seconds from the start until each vertex of ``where`` is ready; zeros by default."""
         if self.ready is None:
             where = self.where
             return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
@@ -189,7 +191,7 @@ class Request:
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
             if not self.plain and rate is not None:
-                raise ParameterError(f"{where.name} has bandwidths of its own; leave out --bandwidth")
+                raise ParameterError(f"{where.name} has bandwidths of its own; remove --bandwidth")
             rate = 8 * where.unit * max(1, topology.degree)
         links, own = self.links_there(where), self.alpha == OWN_LATENCIES
         if own and isinstance(where, Fabric):
@@ -295,8 +297,8 @@ class Method:
     * ``fabrics``: whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
     * ``soon``: whether it answers what is asked soon enough for ``auto``; None if it always does.
     * ``in_groups``: what it makes in several groups at once, if it takes groups; None for all that it makes.
-    * ``timed``: the same for timed sends, if it makes them, too: where something is said of times that makes them,
-      there are switches, or groups of a fabric.
+    * ``timed``: the same for timed sends, if it makes them, too: where an option about times asks for them, there are
+      switches, or groups of a fabric.
     * ``listing``: what lists all that it has to choose from, if it can.
     """
 

@@ -93,7 +93,7 @@ class TimeOptions(TypedDict, total=False):
     size: Annotated[
         Quantity,
         Option(
-            "Data size that --link-table and timed sends are for; where it is said, auto makes an allreduce for it.",
+            "Data size that --link-table and timed sends are for; if given, auto makes an allreduce for it.",
             Amount(as_size),
             default="1MiB",
             metavar="SIZE",

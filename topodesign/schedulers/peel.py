@@ -4,7 +4,7 @@ What has one source and one destination is stored and passed on, a link a step. 
 (:mod:`topodesign.schedulers.flow_in_time`), taken apart into ways, is the best plan, of as many units as its fractions
 need. Where few chunks are wanted, or the program is too large, blocks are spread over paths instead
 (:mod:`topodesign.schedulers.balanced_paths`), which may begin with the ways of the flow, the ends of their parts
-rounded, and what that loses is said. A gather is a scatter of the transpose, backwards.
+rounded, and the loss by that is reported. A gather is a scatter of the transpose, backwards.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def price_plans(
     DisconnectedError, TopologyError
         As :func:`topodesign.pricing.closed_form.price`.
     TooLargeError
-        If ``deferred`` is said of a topology that is too large for it.
+        If ``deferred`` is given for a topology that is too large for it.
     """
     spff = price_both(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
     least = Fraction(topology.nodes - 1, topology.nodes)

@@ -89,7 +89,7 @@ class Replanned(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is said of the bandwidth."""
+        """Claims on the bandwidth."""
         missed = f"{self.plan.kind} that survive were kept" if self.kept else "by the cuts around nodes"
         return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
 

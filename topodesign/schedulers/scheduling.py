@@ -142,13 +142,13 @@ def list_schedules(
         ``exact``: all chunks, steps and rounds of a small place, with a proof of each. ``pipeline``: trees that carry a
         broadcast, reduce, allgather or reduce-scatter in chunks, one behind the other.
     sizes
-        Sizes of the data for which times are told; ``size`` if None.
+        Sizes of the data for which times are reported; ``size`` if None.
     progress
         Called with the share of the choices that are settled.
     **options
         Root, groups, latency and bandwidth, as :func:`topodesign.schedule` takes them. ``chunks`` and ``steps`` are
         limits: of ``exact`` 6, and two more than the fewest; of ``pipeline`` 256 chunks. ``time_limit`` is for all
-        searches together: what they have not settled then is said.
+        searches together: the list reports what they have not settled by then.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def list_schedules(
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     if isinstance(request.found, Fabric):
         if request.bandwidth is not None:
-            raise ParameterError(f"{request.found.name} has bandwidths of its own; leave out --bandwidth")
+            raise ParameterError(f"{request.found.name} has bandwidths of its own; remove --bandwidth")
         rate = 8 * request.found.unit * request.found.topology.degree
     asked_sizes = (request.size,) if sizes is None else sizes_of(sizes)
     return known.listing.make(request).timed(request.step_alpha, rate, asked_sizes)

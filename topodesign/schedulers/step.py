@@ -166,7 +166,7 @@ class StepTime(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What is said of the seconds among layouts."""
+        """Claims on the seconds among layouts."""
         return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, f"{self.priced} were priced"),)
 
     def heading(self) -> str:
@@ -226,7 +226,7 @@ def price_step(
     alpha, gap, hop
         Latency of a message, time between two at one port, and in a switch.
     bandwidth
-        Of a node over all its links, 100 Gbps if nothing is said; fabrics have their own.
+        Of a node over all its links, 100 Gbps by default; fabrics have their own.
     placement
         The node of each rank, if it is settled: names in the order of the ranks, or a .csv file.
     layouts
@@ -258,7 +258,7 @@ def price_step(
     work = as_workload(alpha, "1MiB", "100Gbps" if bandwidth is None else bandwidth, gap=gap, hop=hop)
     wires = Wires.of(place, work.latency, work.bandwidth)
     if bandwidth is not None and wires.place is wires.fabric:
-        raise ParameterError(f"{wires.fabric.name} has bandwidths of its own; leave the bandwidth out")
+        raise ParameterError(f"{wires.fabric.name} has bandwidths of its own; omit the bandwidth")
     return price_on(
         mix, wires, placement=placement, layouts=as_integer("layouts", layouts, 1, 10**4), progress=progress
     )

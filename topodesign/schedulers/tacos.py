@@ -34,7 +34,9 @@ SEARCH = frozenset({"seed", "tries", "symmetric", "time_limit", "jobs"})
 def _make(request: Request) -> list[Plan]:
     place = request.unwound
     if request.traffic is not None and request.unwind is not None:
-        raise ParameterError("traffic goes through switches as they are; leave --unwind out")
+        raise ParameterError(
+            "--traffic cannot be combined with --set unwind=: traffic goes through switches as they are; remove one"
+        )
     if request.auto_chunks:
         return [_fastest(request, place)]
     return [_planned(request, place, as_integer("chunks", request.chunks or 1, 1, MOST_CHUNKS))]
@@ -82,13 +84,13 @@ def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
 
 
 _RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "auto_chunks"}) | SEARCH
-"""What may be said where rings are looked at, too."""
+"""Options that may be given where rings are looked at, too."""
 
 
 def _keeping_turns(request: Request, quick: Timed) -> Timed:
     """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
 
-    In ``quick``, what was found, partial sums cannot be told apart.
+    In ``quick``, what was found, partial sums cannot be distinguished.
     """
     parts: list[Timed] = []
     for part in request.collective.parts:

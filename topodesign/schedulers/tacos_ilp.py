@@ -49,7 +49,7 @@ from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.solve.program import Entries, Program
 
 MOST_STEPS = 64
-"""Steps until the end of the plan to beat, if the length of one is not said and exact times would need more."""
+"""Steps until the end of the plan to beat, if the length of one is not given and exact times would need more."""
 MOST_SENDS = 200_000  # largest product of chunks, links and steps of a program
 
 Outcome = Literal["bound", "solver", "limit", "window", "greedy"]

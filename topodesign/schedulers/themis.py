@@ -8,7 +8,7 @@ longest way left, whichever is faster in all.
 
 Rashidi, Won, Srinivasan, Sridharan and Krishna, Themis: A Network Bandwidth-Aware Collective Scheduling Policy for
 Distributed Training of DL Models (2022). This is the rule as its abstract and others tell it, not held against figures
-of that paper. Its threshold, below which chunks keep the fixed order, is left out: where dimensions have equally much
+of that paper. Its threshold, below which chunks keep the fixed order, is omitted: where dimensions have equally much
 to carry the fixed order is taken.
 """
 

@@ -49,7 +49,9 @@ class _Tenant(NamedTuple):
 def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan:
     """Return the plan of all streams that a request asks for, with so many units of every block."""
     if request.group not in {"", ()} or request.only or request.root is not None:
-        raise ParameterError("traffic says groups, roots and sizes itself; leave --group, --members and --root out")
+        raise ParameterError(
+            "--traffic cannot be combined with --group, --members or --root: it specifies groups, roots and sizes"
+        )
     tenants = _tenants(request, place, units)
     alone = []
     for one in tenants:

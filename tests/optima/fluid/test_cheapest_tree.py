@@ -1,4 +1,4 @@
-"""Cheapest trees and paths: over links that there are, to all nodes, and at the price that is said."""
+"""Cheapest trees and paths: over links that exist, to all nodes, and at the price that is reported."""
 
 from __future__ import annotations
 

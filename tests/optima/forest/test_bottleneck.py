@@ -230,7 +230,7 @@ def test_large_capacities_are_exact_or_refused() -> None:
 
 
 def test_what_is_remembered_is_of_the_topology_that_is_asked_for() -> None:
-    """Equal topologies share an answer, but each is told of itself, spec and all."""
+    """Equal topologies share an answer, but each answer names its own topology, spec and all."""
     first, other = build("torus(3,3)"), build("torus(3,3)").transpose()
     assert first == other
     assert first.spec != other.spec

@@ -1,4 +1,4 @@
-"""What is said of trees on a fabric is what they have."""
+"""The description of trees on a fabric agrees with the trees."""
 
 from __future__ import annotations
 

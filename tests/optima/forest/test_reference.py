@@ -87,7 +87,7 @@ def rate_of_flows(nodes: int, links: Links, sizes: Sizes) -> float:
 
 
 def check_trees(schedule: Trees, links: Links, sizes: Sizes, inverse: Fraction) -> None:
-    """Every tree spans over real routes, no link carries more than it can, and the rate is as said."""
+    """Every tree spans over real routes, no link carries more than it can, and the rate is as specified."""
     capacity = {(u, v): c for u, v, c in links}
     load: dict[tuple[int, int], int] = {}
     weight = dict.fromkeys(sizes, 0)

@@ -70,7 +70,7 @@ def test_links_with_a_limit_in_common_are_as_one_link_that_all_go_over(seed: int
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9))
 @settings(max_examples=30)
 def test_blocks_of_so_many_pieces_take_as_long_as_of_one(seed: int, pieces: int) -> None:
-    """Time is told for the data of a node, whatever they are; what a node keeps does not move and does not count."""
+    """Time is reported for the data of a node, whatever they are; what a node keeps neither moves nor counts."""
     paths = drawn(seed)
     members = len(paths.collective.members(paths.topology.nodes, paths.topology.switches))
     amounts = np.where(np.eye(members, dtype=bool), 7, pieces).ravel().tolist()

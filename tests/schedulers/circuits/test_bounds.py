@@ -68,7 +68,7 @@ def test_the_bound_is_the_least_over_the_numbers_of_topologies() -> None:
 
 
 def matchings(nodes: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """All matchings of an odd number of nodes that leave one out."""
+    """All matchings of an odd number of nodes that omit one."""
     for out in nodes:
         rest = [one for one in nodes if one != out]
         yield from pairings(rest)

@@ -89,7 +89,7 @@ def grow(prices: Prices, root: int, room: tuple[Prices, Prices], parent: Ints, u
 
 @tiered(_work)
 def cuts_hold(prices: Prices, root: int, up: Ints, weight: Prices, room: Prices) -> bool:
-    """Return whether cuts as :func:`grow` has them leave the root out, and no arc is cheaper than those that it enters.
+    """Return whether cuts as :func:`grow` has them exclude the root, and no arc is cheaper than those that it enters.
 
     ``room`` is for a number for each set.
     """

@@ -2,8 +2,8 @@
 
 Data branch where they can be copied and pass through the other vertices, once for every branch beyond them. So a tree
 is an arborescence over those that can copy, each arc of it a cheapest path through vertices that take no part. Where
-all that can copy take part, Edmonds' algorithm finds the cheapest. Host memory and other relays may be left out of a
-tree, so there it is asked for every set of relays that may make a difference.
+all that can copy take part, Edmonds' algorithm finds the cheapest. A tree may omit host memory and other
+relays, so there it is asked for every set of relays that may make a difference.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Ways:
         return between
 
     def proven(self) -> bool:
-        """Whether no arc would shorten a path: so no path is cheaper than is said."""
+        """Whether no arc would shorten a path: so no path is cheaper than its distance here."""
         longer = self._passed(self.distance)[:, self.network.src] + self.weights
         return bool(np.all(np.minimum(longer, self.far) >= self.distance[:, self.network.dst]))
 

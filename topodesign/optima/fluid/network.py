@@ -121,7 +121,7 @@ class Network:
 
 
 def network_of(fabric: Fabric, costs: Mapping[str, int] | None = None) -> Network:
-    """Return the network of a fabric on which data go out; costs are whole, by class of links, 0 where none is said."""
+    """Return the network of a fabric on which data go out; costs are whole, by class of links, 0 if none is given."""
     topology = fabric.topology
     rates = [limit.bandwidth / fabric.unit for limit in fabric.shared]
     scale = math.lcm(1, *(rate.denominator for rate in rates))

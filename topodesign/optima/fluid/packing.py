@@ -42,7 +42,7 @@ class Packing(NamedTuple):
 
     @property
     def claim(self) -> Claim:
-        """What is said of the time."""
+        """Claim on the time."""
         among = Among.over_trees(capable=len(self.trees.relays) > 0, members=self.trees.collective.group is not None)
         return Claim.to_bound(Of.TIME, self.time, among, self.bound)
 

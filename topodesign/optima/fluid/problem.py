@@ -64,7 +64,7 @@ class Problem:
 
 
 def with_names(error: InfeasibleError, fabric: Fabric) -> InfeasibleError:
-    """Return what is said of vertices by number with their names."""
+    """Return the error with the names of vertices in place of their numbers."""
     words = [f"'{fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")]
     return InfeasibleError(" ".join(words).replace("vertex ", ""))
 
@@ -81,7 +81,7 @@ def problem_of(
         known = ", ".join(map(str, (*TREE_COLLECTIVES, *PATH_COLLECTIVES)))
         raise InfeasibleError(f"no fluid program of {collective} is known; there are those of {known}")
     if not mirrored and len(fabric.compute) > MOST_APART:
-        raise ParameterError(f"node by node it is solved for {MOST_APART} nodes at most; leave --standard out")
+        raise ParameterError(f"--set symmetry=no solves node by node, for {MOST_APART} nodes at most; remove it")
     root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
@@ -267,7 +267,7 @@ def solve_fluid(
     """Find the best steady schedule of a collective where parts copy, add, store or only forward.
 
     With costs it is the cheapest of what is fastest. The answer may miss what is proven by ``gap``, a part of the time
-    and of the cost. The listener is told of every round.
+    and of the cost. The listener is called after every round.
     """
     costs = question.costs
     problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored)

@@ -1,8 +1,8 @@
 """The best throughput that a fabric allows, and the cut that allows no more (ForestColl, sections 4 and 5.2).
 
-Every compute node v has a shard of size w(v), one if not told otherwise, which is to reach all the others. If a set S
-of vertices leaves some compute node out, the shards inside it must leave over its links, so that the time per unit of
-shard is at least
+Every compute node v has a shard of size w(v), one by default, which is to reach all the others. If a set S of vertices
+excludes some compute node, the shards inside it must leave over its links, so that the time per unit of shard is at
+least
 
     1/x* = max over such S of w(S) / (capacity of the links out of S)
 

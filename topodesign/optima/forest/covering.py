@@ -1,7 +1,7 @@
 """The cheapest links to add so that all cuts are wide enough: an integer program over cuts, solved with a proof.
 
 A collective over trees is as fast as its narrowest cut allows (:mod:`topodesign.optima.forest.bottleneck`), so what has
-to be bought is a covering problem: of every set S of vertices that leaves a compute node out,
+to be bought is a covering problem: of every set S of vertices that excludes a compute node,
 
     min sum of cost(i) z(i)   with   sum of step(i) z(i) over items on links out of S  >=  what S lacks,   z whole.
 

@@ -1,4 +1,4 @@
-"""What is said of trees on a fabric, and what switches that copy or add save on them: in-network multicast.
+"""The description of trees on a fabric, and what switches that copy or add save on them: in-network multicast.
 
 ForestColl, section 5.6. All edges of a tree carry the same data, so a switch that multicasts needs them once, and
 serves those that other nodes of the tree would have reached; an in-tree is an out-tree run backwards, with switches
@@ -75,7 +75,7 @@ def _saved(before: IntArray, after: IntArray) -> Fraction:
 
 
 def prune(schedule: Trees, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
-    """Leave out the traffic that switches which copy (multicast) and add (aggregation) make needless (ForestColl, 5.6).
+    """Omit the traffic that switches which copy (multicast) and add (aggregation) make needless (ForestColl, 5.6).
 
     The edges are taken from the root outwards; an edge starts at the last switch on its route that has the data by
     then. Routes of equal data are put side by side, so that trees whose weight is split over several routes save too.

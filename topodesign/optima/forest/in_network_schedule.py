@@ -58,7 +58,7 @@ def in_network_schedule(
 
 
 def _claim(trees: Trees, most: Fraction) -> Claim:
-    """Return what is said of trees of a collective of one phase."""
+    """Return the claim on trees of a collective of one phase."""
     missed = "only trees were tried that are all through the same switches, and as fast as those through none"
     return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
 

@@ -40,7 +40,7 @@ _LOOKS, _HOPELESS = 2, 1.5
 """After so many rounds with new prices, the fullest orbit must not be fuller than this for the search to go on."""
 _WEIGHTS = (0.0, 1 / 16, 1 / 4, 1.0, 4.0)
 """Of the height of a start against the price of a way, in the average of prices."""
-_MOST_WAYS = 48  # ways to a switch that are told apart
+_MOST_WAYS = 48  # ways to a switch that are distinguished
 _MOST_HOPS = 4  # switches one behind the other on a way
 _MOST_COLUMNS = 12_000  # of the linear program; one of more takes many seconds
 _BRANCHES = 200

@@ -85,7 +85,7 @@ def remaining(collective: Collective, known: IntArray) -> Collective:
 
 
 class _Rest(NamedTuple):
-    """What is left, as :func:`repaired` is told."""
+    """The remaining fabric, as it is passed to :func:`repaired`."""
 
     topology: Topology
     order: IntArray

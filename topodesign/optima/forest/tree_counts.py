@@ -4,7 +4,7 @@ With k trees per node, each for 1/k of a shard, a link of capacity b carries flo
 of shard. The least U for which the trees exist is found as the optimum is, by Newton's iteration on cuts: a cut that is
 too small says by itself which U it needs.
 
-On fabrics with one-way links, rounding down may leave more capacity into a switch than out of it, and trees need the
+On fabrics with one-way links, after rounding down a switch may have more capacity in than out, and trees need the
 same on both sides (:mod:`topodesign.optima.forest.balance`). What has to go is chosen by an integer program over the
 cuts that turned out to matter; its answer is checked exactly. U is raised until there is one, at the latest to where
 nothing is rounded.
@@ -155,7 +155,7 @@ def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[
 def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
     """Return balanced capacities of at most so much that are enough for the given cuts, or None if none were found.
 
-    The unknowns are what is left out, small numbers that floats hold well, and as little as possible.
+    The unknowns are what is removed, small numbers that floats hold well, and as little as possible.
     """
     balance = switch_balance(topology)
     rows = np.array([crossing(topology, side) for side in sides], dtype=np.int64).reshape(-1, len(most))

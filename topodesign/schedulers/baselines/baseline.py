@@ -145,7 +145,7 @@ def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[
     """Return trees with the ways of their edges: one way for every pair of ranks, balanced over links.
 
     Where a way passes a compute node, this gets the data too: if it has them not yet it is joined to the tree there,
-    and its own edge is left out.
+    and its own edge is omitted.
     """
     widths: Counter[tuple[int, int]] = Counter()
     for shape in shapes:

@@ -140,7 +140,7 @@ def swing(grid: Grid) -> Parts:
     """Swing: even nodes r with r + reach, odd ones with r - reach; 2D parts, plain and mirrored for every first side.
 
     On sides of equal powers of two it is exactly as :data:`FORMULAS` says. Other even sides are covered in ceil(log2)
-    steps, some blocks delivered twice, which is left out here.
+    steps, some blocks delivered twice; here the second delivery is omitted.
     """
     _check_even(grid, "swing")
     return tuple(_swinging(grid, first, sign) for first in range(len(grid.sides)) for sign in (1, -1))
@@ -167,7 +167,7 @@ def doubling(grid: Grid) -> Parts:
 def ternary(grid: Grid) -> Parts:
     """Peers at 3^k in both directions at once; D parts that begin with each side.
 
-    Where a side is no power of three the last peers overlap, and what comes twice is left out.
+    If a side is not a power of three, the last peers overlap, and blocks that would come twice are sent once.
     """
 
     def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:

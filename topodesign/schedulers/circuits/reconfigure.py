@@ -113,7 +113,7 @@ class Reconfiguration(Result):
     KEYS: ClassVar[Keys] = (
         "nodes degree",
         key("collective=collective.name", "What is done."),
-        key("groups?", "The members of each group; left out where all nodes are one."),
+        key("groups?", "The members of each group; omitted if all nodes are one."),
         key("cabling", "Whether a circuit leads one way or back as well.", kind=CABLINGS),
         key("dark", "Which ports send nothing while circuits change.", kind=DARK),
         key("alpha_s=float(work.alpha)", "Latency of a step, in seconds."),

@@ -88,8 +88,8 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     symmetry = None if request.symmetric is False else symmetry_of(wires, collective)
     if request.symmetric and symmetry is None:
         raise ParameterError(
-            f"--symmetric is for allgather, reduce-scatter, allreduce and all-to-all of all nodes, at once, over links "
-            f"that a known group takes to one another; leave it out of this {collective}"
+            "--set symmetric=yes is for allgather, reduce-scatter, allreduce and all-to-all of all nodes, at once, "
+            f"over links that a known group takes to one another; remove it for this {collective}"
         )
     large = wires.topology.nodes**2 * units > _SMALL
     if symmetry is None or not (request.symmetric or large):

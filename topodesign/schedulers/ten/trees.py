@@ -1,7 +1,7 @@
 """An allreduce along trees: what is added up early is copied while the rest is still added up.
 
-A reduce-scatter and an allgather one behind the other leave the links into a node idle in the first half, and those out
-of it in the second; where nodes have unequal links, as at the edge of a mesh, that costs up to half of the time. Here
+If an allgather follows a reduce-scatter, the links into a node are idle in the first half, and those out of it in the
+second; where nodes have unequal links, as at the edge of a mesh, that costs up to half of the time. Here
 every part of a block goes up a tree to its node and down another, trees share the links evenly, and of the sends that
 wait for a link those go first that have the longest way behind them, parts that are begun before parts that are not.
 Sends are of whole parts, which may be several chunks and then take their latency once.
