@@ -30,7 +30,7 @@ CASES = (
     (1_000_000, 4),
 )
 GROWTH = 4
-"""Degree that growth is told of."""
+"""Degree for which growth is reported."""
 
 
 def answer(nodes: int, degree: int, duplex: bool) -> None:

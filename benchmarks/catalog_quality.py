@@ -3,7 +3,7 @@
     python benchmarks/catalog_quality.py -d 4 -n 5..2000
     python benchmarks/catalog_quality.py -d 2 -d 8 -d 16 -n 5..2000 --every 10 --bidirectional
 
-What it knows is said in ``topodesign/catalog/records.py``. For every N all points of its frontier must be matched or
+``topodesign/catalog/records.py`` specifies what it knows. For every N all points of its frontier must be matched or
 beaten; the exit status is 1 where one is not.
 """
 

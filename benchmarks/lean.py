@@ -5,7 +5,7 @@
 A row for every topology, collective and placement: the most chunks that a rank copies, and its scratch, over the data M
 of the collective; operations and threadblocks of the rank with the most. Programs are checked before they count.
 ``--worse`` prints only rows with a larger figure than before, which are marked everywhere. Of a reduce-scatter out of
-place the least scratch is told where it is over half of M: what partial sums need that are there in one step. What
+place the least scratch is printed if it is over half of M: what partial sums need that are there in one step. What
 others publish is in published.py.
 """
 

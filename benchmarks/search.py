@@ -32,7 +32,7 @@ DRAWS = 2000
 
 @compiled
 def by_bitsets(head: Ints, drawn: Ints, turns: Turns, depth: int, orbits: int) -> int:
-    """Return how many nodes all lifts with the drawn voltages leave out, a row of voltages for each."""
+    """Return how many nodes all lifts with the drawn voltages exclude, a row of voltages for each."""
     degree, nodes = len(head) // orbits, orbits * len(turns.coset)
     field = field_of(turns, orbits)
     total = 0

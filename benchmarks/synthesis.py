@@ -1,7 +1,7 @@
 """Measure synthesis on time-expanded networks: how fast it is, and how good beside bounds, rings and direct messages.
 
-Run it with ``python benchmarks/synthesis.py [PART]...``, the parts being those of ``PARTS`` below; all but ``large`` if
-nothing is said, which synthesizes an allgather among 4096 nodes. Seconds are of CPU, the compiled loops being warm.
+Run it with ``python benchmarks/synthesis.py [PART]...``, the parts being those of ``PARTS`` below; by default all but
+``large``, which synthesizes an allgather among 4096 nodes. Seconds are of CPU, the compiled loops being warm.
 Networks are those of the TACOS paper; its figures, where they can be reproduced, are printed beside ours.
 """
 

@@ -1,7 +1,7 @@
 """Time collectives of the backend ``topodesign`` beside gloo's own, by size, in the same processes.
 
-Start it with ``torchrun --nproc-per-node 4 benchmarks/torch_run.py [SPEC [SIZE ...]]``; the wiring, a ring of both ways
-if nothing is said, has as many nodes as there are processes. A row has the least times of 40 calls that take turns,
+Start it with ``torchrun --nproc-per-node 4 benchmarks/torch_run.py [SPEC [SIZE ...]]``; the wiring, by default a ring
+of both ways, has as many nodes as there are processes. A row has the least times of 40 calls that take turns,
 and ours over gloo's. On one machine all ways are its memory and cores, so that what is compared is work of processors.
 """
 

@@ -14,7 +14,7 @@ reach it, by name, and says where it does::
         assert ...
         reached("read")
 
-What a sample has to satisfy to be one at all is said by ``assume`` instead: Hypothesis then draws another and gives up
+What a sample has to satisfy to be one at all is given to ``assume`` instead: Hypothesis then draws another and gives up
 loudly where hardly any fits.
 """
 

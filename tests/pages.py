@@ -7,7 +7,7 @@ What a page may hold, beside prose:
   succeed, and no more;
 * a block fenced as ``python``: a session with ``>>>`` and what is printed, or plain code, with one set of names a page;
 * a block after ``<!-- file: NAME -->``: a file of that name, for the commands after it;
-* a block after ``<!-- thorough: why -->``: as others, but quick runs of the tests leave it out, and a page has others
+* a block after ``<!-- thorough: why -->``: as others, but quick runs of the tests omit it, and a page has others
   like it that they run;
 * a block after ``<!-- not run: why -->``, and one fenced as anything else, is looked at by nobody.
 
@@ -69,7 +69,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page: where it is, what it is, and what is said of it."""
+    """A block of a page: where it is, what it is, and what is known about it."""
 
     first: int
     """The place of its first line among those of the page."""

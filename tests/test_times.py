@@ -31,7 +31,7 @@ class Shown:
 
 
 def tables(page: str) -> Iterator[Shown]:
-    """The tables of a page, each row with the words under each title; row numbers stand for what is said below."""
+    """The tables of a page, each row with the words under each title; row numbers stand for the texts below."""
     for block in blocks(page.splitlines()):
         if block.language != "console" or block.directive == "not run":
             continue

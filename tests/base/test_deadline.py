@@ -50,7 +50,7 @@ def test_what_is_raised_in_its_place_is_the_end_of_the_time() -> None:
     def fail() -> None:
         with undisturbed():
             spin(0.05)
-            raise TypeError("that")  # before anybody was told
+            raise TypeError("that")  # before anybody was notified
 
     with pytest.raises(TypeError, match="that"), deadline(0.02):
         fail()

@@ -1,4 +1,4 @@
-"""Kinds of files: whatever we write is known by its content, and a wrong one is told by name by every reader."""
+"""Kinds of files: whatever we write is known by its content, and every reader names a wrong one."""
 
 from __future__ import annotations
 

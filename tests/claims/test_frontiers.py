@@ -1,4 +1,4 @@
-"""What is said of rows of the catalog and of those that were compared, against all rows and all that is compared.
+"""Claims about rows of the catalog and about those that were compared, against all rows and all that is compared.
 
 The oracle reads rows as they are in the files and knows no frontier: it goes through all of a size, at many sizes of
 data, by the formula of docs/time.md.

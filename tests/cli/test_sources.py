@@ -1,4 +1,4 @@
-"""What files are, and that names of nodes which go no further are told of, once."""
+"""What files are, and that names of nodes which go no further are reported once."""
 
 from __future__ import annotations
 

@@ -158,11 +158,11 @@ def test_options_that_do_not_belong_are_refused(
             "over trees",
         ),
         (["schedule", "dgx_a100(1)", "--collective", "reduce", "--root", "gpu9", *output], "named"),
-        (["simulate", str(boxes), "--mode", "lock-step"], "--mode is not for trees"),
+        (["simulate", str(boxes), "--mode", "lock-step"], "--mode cannot be used with tree schedules"),
         (["simulate", str(boxes), "--bandwidth", "1Gbps"], "bandwidths of its own"),
-        (["compile", str(boxes), "--fixed-k", "1", "-o", str(tmp_path / "y.xml")], "decides --fixed-k"),
-        (["compile", "torus(3,3)", "--parts", "2", "-o", str(tmp_path / "y.xml")], "--parts is for trees"),
-        (["compile", str(boxes), "--chunks", "1", "-o", str(tmp_path / "y.xml")], "decides --chunks"),
+        (["compile", str(boxes), "--fixed-k", "1", "-o", str(tmp_path / "y.xml")], "decides --set trees"),
+        (["compile", "torus(3,3)", "--parts", "2", "-o", str(tmp_path / "y.xml")], "requires a tree schedule"),
+        (["compile", str(boxes), "--chunks", "1", "-o", str(tmp_path / "y.xml")], "decides --set chunks"),
     ]
     for args, words in cases:
         assert words in refused(capsys, *args)

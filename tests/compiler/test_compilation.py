@@ -101,7 +101,7 @@ def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
     assert made.checked(7).report == CheckReport("ok", program=f"{len(lines)} lines", runtime="paper", interleavings=7)
     with pytest.raises(ParameterError, match="unknown runtime 'msccl' of listing; known are paper, blackboard"):
         sample("listing", runtime="msccl")
-    with pytest.raises(ParameterError, match="listing has no max-size; leave that out"):
+    with pytest.raises(ParameterError, match="listing has no max-size; omit it"):
         sample("listing", max_size="1MiB")
     with pytest.raises(ParameterError, match="listing has no protocol 'LL128'; known are Simple, LL"):
         sample("listing", protocol="LL128")

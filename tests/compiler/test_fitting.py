@@ -1,4 +1,4 @@
-"""Fewer trees where the best ones exceed a limit: which are asked for, and what is said."""
+"""Fewer trees where the best ones exceed a limit: which are asked for, and the message."""
 
 from __future__ import annotations
 

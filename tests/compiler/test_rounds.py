@@ -314,7 +314,7 @@ def check_lean(program: Program) -> None:
         for block in body.threadblocks:
             for one in block.instructions:
                 if one.kind.sends and one.kind.receives:
-                    return  # a chain, in which the pieces are not told apart here
+                    return  # a chain, in which the pieces are not distinguished here
                 if one.kind.sends:
                     ends[rank, block.send, block.channel][0].append((one.step, one))
                 elif one.kind.receives and block.receive is not None:
@@ -818,7 +818,7 @@ def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
                 twice["dst"][-1] = other  # what it has given away goes to another, too
                 with pytest.raises(ScheduleError):
                     program_of_rounds(topology, with_columns(schedule, twice))
-        else:  # receiving the same twice does no harm: the second is left out
+        else:  # receiving the same twice does no harm: the second is omitted
             assert program_of_rounds(topology, doubled) == program_of_rounds(topology, schedule)
 
 

@@ -186,7 +186,7 @@ ALLREDUCE = ("allreduce", "Simple", False)
         (lambda ops: ops[3].update(channel_type="memory"), "illegal", "channel_type switch"),
         (lambda ops: ops[3]["src_buff"][0].pop("switch_channel_id"), "", "names no buffer"),
         (lambda ops: ops[3]["src_buff"][0].update(switch_channel_id=2), "", "must be from 0 to 1"),
-        (lambda ops: ops[3]["src_buff"].append(dict(ops[3]["src_buff"][0])), "illegal", "leaves the others out"),
+        (lambda ops: ops[3]["src_buff"].append(dict(ops[3]["src_buff"][0])), "illegal", "uses only the first"),
         (lambda ops: ops[3]["dst_buff"][0].update(size=2), "illegal", "as much as its source has"),
         (lambda ops: ops[3].update(name="gstore"), "illegal", "a buffer of its own rank"),
         (lambda ops: ops[3]["dst_buff"][0].update(index=8), "out-of-bounds", "goes beyond the 8 chunks"),

@@ -1,4 +1,4 @@
-"""What runtimes join beside a program is said where the wiring has no links for it, and only there."""
+"""What runtimes join beside a program is reported where the wiring has no links for it, and only there."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def trial_of(made: Sequence[Transfers], size: int, dtype: str = "float32", itera
 @given(st.integers(0, 2**32), st.sampled_from(COLLECTIVES), st.sampled_from(["drop", "turn", "again", "late"]))
 @settings(max_examples=80)
 def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> None:
-    """What is left out, sent elsewhere, twice or too late shows in the results, unless the verifier finds nothing."""
+    """What is omitted, sent elsewhere, twice or too late shows in the results, unless the verifier finds nothing."""
     random = np.random.default_rng(seed)
     topology, rounds = valid(random, name)
     row = int(random.integers(len(rounds)))

@@ -162,8 +162,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
         (["plan.npz", "--sweep", "1KiB"], "no range of sizes such as 1KiB..64MiB"),
         (["plan.npz", "--sweep", "2KiB..1KiB"], "should go upwards"),
         (["plan.npz", "--sweep", "1B..1PB", "--factor", "2"], "would need about"),
-        (["plan.npz", "--sweep", "1KiB..2KiB", "--size", "1KiB"], "leave --size out"),
-        (["plan.npz", "--factor", "2"], "--factor is of --sweep"),
+        (["plan.npz", "--sweep", "1KiB..2KiB", "--size", "1KiB"], "--size cannot be combined with --sweep"),
+        (["plan.npz", "--factor", "2"], "--factor requires --sweep"),
         (["plan.npz", "--collective", "allreduce"], "is a schedule already, which decides --collective"),
         (["plan.npz", "--size", "many"], "size"),
     ):

@@ -277,7 +277,7 @@ def training() -> dict[str, Any]:
 
 @look
 def refusals() -> dict[str, str]:
-    """What is wrong is said on all ranks."""
+    """All ranks report what is wrong."""
     found = {}
     for name, options in (("options", 3), ("folder", plans.PlanOptions("nowhere"))):
         try:

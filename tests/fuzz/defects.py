@@ -124,7 +124,7 @@ def mutation(reader: Reader, path: Path, sample: bytes, random: Random, rounds: 
 
 
 def mutated(data: bytes, random: Random) -> bytes:
-    """Cut off, turn bits, put in what is unexpected, or repeat or leave out a part."""
+    """Cut off, turn bits, put in what is unexpected, or repeat or omit a part."""
     for _ in range(random.randint(1, 3)):
         a, b = sorted(random.randrange(len(data) + 1) for _ in range(2))
         how = random.randrange(5)

@@ -34,7 +34,7 @@ WORDS = (
     *("plan", "check", "export", "change", "show", "list", "verify", "1..3", "9..1", "--fail", "0-1", "--only", "*"),
 )
 LONG = {"pareto", "catalog"}
-"""Commands that search: the lines of the quick run leave them out."""
+"""Commands that search: the lines of the quick run omit them."""
 
 
 def made(folder: Path) -> None:

@@ -49,7 +49,7 @@ COMMANDS = (
 )
 """Run in this order in one folder."""
 SLOW = ("catalog build", "catalog verify", "pareto -n 33", "wire impact", "schedule torus(3,3) --collective all-to-all")
-"""How commands begin that the quick run leaves out."""
+"""How commands begin that the quick run omits."""
 
 
 def main() -> None:

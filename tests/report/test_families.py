@@ -1,4 +1,4 @@
-"""What is said of every spec: nobody is left out, formulas are held against what is built, pictures against links."""
+"""Reports on every spec: none is omitted, formulas are checked against what is built, pictures against links."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_columns_that_are_left_out_are_said_to_be(wide: list[Result], width: int
         assert bool(said) == bool(missing)
         assert said.startswith(f"{len(missing)} column") or not missing
         assert all(title in said for title in missing)
-        if missing:  # as wide as it says, nothing is missing
+        if missing:  # the width that it names has room for all columns
             told = int(said.partition("COLUMNS=")[2].partition(")")[0])
             assert "no room" not in printed(result, told, terminal=True)
             assert "no room" in printed(result, told - 1, terminal=True)

@@ -1,4 +1,4 @@
-"""Ranks that cannot be connected: which pairs NCCL joins, and what logs of real issues say and are told to do."""
+"""Ranks that cannot be connected: which pairs NCCL joins, and what logs of real issues say, with the remedies."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_lines_of_plans_alone_are_not_told_of_xml() -> None:
 
 
 def test_lines_of_tuning_are_calls() -> None:
-    """They say what ran a call, and may be all that is said of it: rank 0 says them, other lines need COLL."""
+    """They show what ran a call, and may be its only lines: rank 0 prints them, other lines need COLL."""
     tuned = info("805306368 Bytes -> Algo 1 proto 2 time 9.1")
     found = of(logs.NOISE + 3 * tuned, None)
     assert [(one.size, one.by, one.count) for one in found.calls] == [(805306368, "built-in", 3)]
@@ -124,7 +124,7 @@ def test_lines_of_tuning_are_calls() -> None:
 
 
 def test_processes_do_not_mix() -> None:
-    """What ran a call is said by the process that made it."""
+    """The process that made a call reports what ran it."""
     start = plus("Starting execution with plan: ours, collective: allreduce", subsystem="EXEC", pid=98)
     first = logs.PLUS_CALL + logs.PLUS_CALL.replace("MSCCLPP 99", "MSCCLPP 98") + start
     found = of(logs.PLUS + first)
@@ -222,7 +222,7 @@ def test_a_file_that_is_refused() -> None:
     assert found.files == ("/a/ar.xml",)
     assert [one.means for one in found.symptoms] == [
         "a threadblock has 257 steps or more, and 256 are allowed",
-        "/a/ar.xml is left out",
+        "/a/ar.xml is ignored",
     ]
 
 

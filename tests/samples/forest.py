@@ -69,7 +69,7 @@ def _walk(rng: np.random.Generator, nodes: int) -> IntArray:
 
 
 def cuts(topology: Topology, sizes: IntArray) -> tuple[IntArray, np.ndarray]:
-    """For every set of vertices that leaves a compute node out: what must leave it, and which links lead out."""
+    """For every set of vertices that lacks a compute node: what must leave it, and the links outwards."""
     sides = (np.arange(2**topology.nodes)[:, None] >> np.arange(topology.nodes) & 1).astype(bool)
     compute = np.array([node for node in range(topology.nodes) if node not in topology.switches])
     sides = sides[~sides[:, compute].all(axis=1)]

@@ -41,7 +41,7 @@ def call(
     op: int = 0,
     ranks: int = 12,
 ) -> str:
-    """What is said of a call."""
+    """Return the line of a log about a call."""
     return (
         f"{name}: opCount 1f sendbuff {send:#x} recvbuff {recv:#x} count {count} datatype {datatype} op {op} root 0 "
         f"comm 0x55d0c0 [nranks={ranks}] stream 0x55d0d0"

@@ -32,6 +32,6 @@ def with_node(traces: list[Trace], rank: int, at: int, node: Node | None) -> lis
 
 
 def saying(node: Node, **attributes: Any) -> Node:
-    """The node with other attributes; None leaves one out."""
+    """The node with other attributes; None removes one."""
     changed = {**node.attributes, **attributes}
     return replace(node, attributes={name: value for name, value in changed.items() if value is not None})

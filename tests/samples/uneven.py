@@ -33,7 +33,7 @@ def uneven_networks(most_nodes: int = 6) -> st.SearchStrategy[tuple[Topology, Li
 
 
 def mesh(*sides: int, without: tuple[int, ...] = ()) -> Topology:
-    """A grid without wrapping round, links both ways; what has failed is left out, and the rest numbered anew."""
+    """A grid without wrapping round, links both ways; what has failed is omitted, and the rest numbered anew."""
     place = np.arange(int(np.prod(sides))).reshape(sides)
     pairs = []
     for axis in range(len(sides)):

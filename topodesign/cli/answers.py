@@ -32,11 +32,11 @@ _FORMS = "topodesign.forms"  # key in the ``meta`` of a context: the forms that 
 FILE = "topodesign.file"  # the same for the file that takes the answer
 _RULES = "topodesign.read"  # the same for what attributes of networks mean
 _DIRECTORY = "topodesign.directory"  # and for the directory of commands that take one
-_ENDINGS = {".json": "json", ".csv": "csv"}  # what the ending of a file asks for where nothing else is said
+_ENDINGS = {".json": "json", ".csv": "csv"}  # the default form of a file by its ending
 _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))  # endings of files of text
 _FLAT = 13  # options that a help text lists without sections
 _ALL = "topodesign.all"  # key in the ``meta`` of a context: whether help shows everything
-_MOST_NAME = 24  # columns that names of options take at most beside what is said of them
+_MOST_NAME = 24  # columns that names of options take at most beside their descriptions
 OUTPUT = "Output"  # the last section of help texts
 
 
@@ -307,7 +307,7 @@ def _settle_form(context: click.Context, target: Path | None) -> None:
     if wanted is None and ending not in _TEXT:
         raise click.UsageError(f"An answer is text, .json or .csv; {target} would be something else.")
     if wanted is not None and asked and asked != [wanted]:
-        raise click.UsageError(f"--{asked[0]} does not belong into {target}; leave it out, or give another ending.")
+        raise click.UsageError(f"--{asked[0]} cannot be combined with {target}; remove it, or use another ending.")
     if wanted is not None:
         context.meta[_FORMS] = [wanted]
 
@@ -389,7 +389,7 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 def flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return a document as one row: names of what is in objects with dots, lists of plain values with blanks between.
 
-    Lists of objects and texts of several lines have no place in a row and are left out.
+    Lists of objects and texts of several lines have no place in a row and are omitted.
 
     Examples
     --------

@@ -98,8 +98,8 @@ def command(
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
-    does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
-    is said. --shards, --fail, --set trees and pipeline apply to tree schedules.
+    does before it is written. Where the best trees of a fabric are too many for the runtime, it uses fewer and
+    prints a note. --shards, --fail, --set trees and pipeline apply to tree schedules.
 
     --target chakra writes a directory: a trace for each rank, a workload that calls the collective once, the other
     files of the simulator, and the time that it should say. It is for calls of one --size.
@@ -182,7 +182,7 @@ def _write_roots(source: str, collective: Collective, target: str, settings: dic
     if names_schedule(source):
         raise ParameterError(f"{source} is a schedule of one root; --all-roots is for a topology or a fabric")
     if not collective.rooted:
-        raise ParameterError(f"{collective} has no root; leave --all-roots out")
+        raise ParameterError(f"{collective} has no root; remove --all-roots")
     from topodesign.compiler.several import compile_roots  # noqa: PLC0415  NumPy, which help does without
 
     def plan_of(root: int, k: int | None) -> Plan:
@@ -210,7 +210,7 @@ def _write_library(
     if others:
         raise click.UsageError(f"{flagged(sorted(others))} cannot be combined with --for; remove it")
     if "none" in targets and len(targets) > 1:
-        raise click.UsageError("--target none leaves out what another --target asks for; give one of them")
+        raise click.UsageError("--target none cannot be combined with another --target; remove one")
     check_new(output)
     asked: dict[str, Any] = {name: options[name] for name in _ASKED}
     asked |= {} if options["alpha"] is None else {"alpha": options["alpha"]}
@@ -345,7 +345,7 @@ _TREES = frozenset({"trees", "orbittrees"})
 
 def _check_parts(plan: Plan, parts: int) -> None:
     if parts > 1 and plan.kind not in _TREES:
-        raise ParameterError("--parts is for trees; leave it out")
+        raise ParameterError("--set pipeline requires a tree schedule; remove it")
 
 
 def _print(made: Compiled, output: Path) -> None:

@@ -26,7 +26,7 @@ _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "workload": ("What a training step sends, a file", str, "workload_moe.yaml"),
     "cabling": ("Cabling", click.Choice(("simplex", "duplex")), "simplex"),
 }
-"""What ``init`` asks on a terminal, what can be answered, and what counts if nothing is said."""
+"""What ``init`` asks on a terminal, what can be answered, and the defaults."""
 _INSTEAD = {
     "nodes": ("room", "boxes"),
     "degree": ("room", "boxes"),

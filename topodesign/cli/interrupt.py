@@ -28,7 +28,7 @@ _heard: set[int] = set()
 
 
 class Ended(BaseException):
-    """The program was told to end.
+    """A signal ended the program.
 
     * ``status``: its exit status: 128 and the number of the signal.
     """

@@ -363,7 +363,7 @@ class SpecText(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the names that a word may become, each with what it is, and whatever files begin so.
 
-        Past the opening bracket there are numbers, of which nothing can be said.
+        Past the opening bracket there are numbers, which cannot be completed.
         """
         del ctx, param
         if "(" in incomplete:

@@ -94,8 +94,8 @@ class _Command(DrawingCommand):
 @flag("--per-port", "The --bandwidth is that of a port.", hidden=True)
 @option(
     "--inventory plant FILE",
-    "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. N is "
-    "all hosts and d all lanes if nothing is said.",
+    "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. By "
+    "default N is all hosts and d all lanes.",
     type=PATH,
 )
 @option(
@@ -272,8 +272,11 @@ def _answer_boxes(nodes: Any, degree: Any, asked: dict[str, Any], options: dict[
     """Print wirings of boxes."""
     unknown = {"alpha", "bandwidth", "search", "runners_up", "per_port", "plant", "grow_from", "catalog", "no_catalog"}
     if given & unknown:
+        current = {"search": "time_limit", "no_catalog": "catalog"}
+        refused = sorted({current.get(name, name) for name in given & unknown})
         raise click.UsageError(
-            f"--boxes has latencies and bandwidths of its own; leave {flagged(sorted(given & unknown))} out."
+            f"{flagged(refused)} cannot be combined with --boxes, which sets latencies and bandwidths; "
+            "remove these or --boxes."
         )
     if nodes is None:
         raise click.UsageError("--boxes takes the number of boxes; give -n.")

@@ -13,7 +13,7 @@ import click
 from topodesign.base.progress import Share
 
 _UNTIL_BAR = 0.5  # seconds that something may take before a terminal shows how far it is
-_UNTIL_ESTIMATE = 2.0  # seconds after which an estimate is said elsewhere
+_UNTIL_ESTIMATE = 2.0  # seconds after which an estimate is printed elsewhere
 _WORTH_SAYING = 30.0  # seconds that must be left for that
 
 
@@ -22,7 +22,7 @@ def progress_bar(text: str, *, once_told: bool = False) -> Iterator[Callable[[fl
     """Show how far work has come, on standard error; yields a function that takes the share done.
 
     On a terminal it is a bar with an estimate, from half a second on; as long as no share is known it moves to and fro.
-    With ``once_told`` there is none before a share is told: what may be looked up is not always work. Elsewhere it is
+    With ``once_told`` there is none before a share is known: what may be looked up is not always work. Elsewhere it is
     one line with an estimate, where the work takes long.
     """
     if not sys.stderr.isatty():

@@ -102,9 +102,9 @@ def command(
     given = given_options(context)
     run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified", "between")}
     if sweep is not None and "sizes" in given:
-        raise ParameterError("--sweep says which sizes; leave --size out")
+        raise ParameterError("--size cannot be combined with --sweep, which sets the sizes; remove one")
     if sweep is None and "factor" in given:
-        raise ParameterError("--factor is of --sweep; leave it out")
+        raise ParameterError("--factor requires --sweep; add --sweep or remove --factor")
     how = cast("Transport", (started_by() or "threads") if transport == "auto" else transport)
 
     def plan() -> Plan:

@@ -81,7 +81,9 @@ def command(
     check_ending(output, "schedule")
     for name in ("collective", "size"):
         if traffic and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise ParameterError(f"--traffic says what is done, and with how much data; leave --{name} out")
+            raise ParameterError(
+                f"--{name} cannot be combined with --traffic, which sets the collectives and their data; remove one"
+            )
     if size:
         options["size"] = size[0]
     with progress_bar("scheduling") as progress:

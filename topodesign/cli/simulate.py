@@ -79,7 +79,7 @@ def command(
     if own:
         for flag in ("--mode", "--link-table", "--training", "--bucket"):
             if flag.removeprefix("--").replace("link-table", "links") in given:
-                raise ParameterError(f"{flag} is not for trees; leave it out")
+                raise ParameterError(f"{flag} cannot be used with tree schedules; remove it")
     if not report.ok:
         click.echo(str(report), err=True)
         return 1
@@ -163,4 +163,6 @@ def _check_training(training: Path | None, bucket: str | None, options: dict[str
     asked[f"--mode {options['mode']}"] = options["mode"] != "lock-step"
     for flag, value in asked.items():
         if value:
-            raise ParameterError(f"--training is for links that are alike, in lock-step; leave {flag} out")
+            raise ParameterError(
+                f"{flag} cannot be combined with --training, which requires equal links in lock-step; remove one"
+            )

@@ -50,7 +50,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str
     sort = kind_of(file)
     is_set = sort is FileKind.PLAN_SET
     if wiring is not None and not is_set:
-        raise ParameterError("--network is for a set of plans; leave it out")
+        raise ParameterError("--network requires a set of plans; remove it")
     if is_set:
         with progress_bar("checking") as progress:
             wired = None if wiring is None else wired_place(wiring)

@@ -134,7 +134,7 @@ class Library(Result):
     alpha: Fraction
     bandwidth: Fraction
     entries: tuple[LibraryRow, ...]  # what runs what
-    notes: tuple[str, ...]  # what was left out, and why
+    notes: tuple[str, ...]  # what was omitted, and why
     use: tuple[Use, ...]  # how runtimes load it, and how to see that it was used
     plans: tuple[ForSizes, ...]
     extra: Mapping[str, str] = field(default_factory=dict)
@@ -239,7 +239,7 @@ def compile_library(
     work
         A training step: a model or a list of collectives, or the file of one, or layers (.csv), as
         :func:`topodesign.price_step` takes them. Or names of collectives, each for all sizes, and ``all`` for all of
-        them. What no method makes is left out, and a note says so.
+        them. What no method makes is omitted, and a note says so.
     targets
         Runtimes that get programs, of ``BACKENDS``: of every collective without a root, since none looks at it. All
         are checked. For a workload they are for calls as frameworks make them, in place or not, of its sizes; else out

@@ -92,7 +92,7 @@ class CallOptions(TypedDict, total=False):
         Option(
             "A call that the program is for, such as 64MiB of the collective's whole data; may be repeated. A runtime "
             "uses a program for multiples of its chunks alone: with --size there are as many chunks as divide all of "
-            "these calls with the least loss, and it is said how much that costs. Of --target chakra the one call that "
+            "these calls with the least loss, and the cost of that is printed. Of --target chakra the one call that "
             "traces are for, 1MiB without it.",
             _Sizes(),
             default=(),
@@ -194,7 +194,7 @@ class LibraryOptions(GroupOptions, total=False):
         str | Path | None,
         Option(
             "Measured times (collective,method,size,time), which choose in place of the model where they are: of "
-            "collectives among all nodes, from the root that is said. The method built-in is what the runtime does "
+            "collectives among all nodes, from the given root. The method built-in is what the runtime does "
             "without a program.",
             PathOf("file"),
             metavar="CSV",

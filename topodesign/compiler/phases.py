@@ -131,7 +131,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     backend, kind, settled = settle(plan, target, options)
     serves = settled.size and "min_size" in backend.takes
     if serves or settled.min_size or settled.max_size is not None:
-        raise ParameterError("programs by phase are called one by one, of any size; leave all sizes out")
+        raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
     topology, rounds = rounds_to_compile(kind, settled.parts)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)

@@ -30,7 +30,7 @@ def print_table(table: Table, console: Console) -> None:
     """Print a table: what is the best of its column is green, and what is there to compare with is dim.
 
     Where there is too little room for all columns the figures stay whole: the texts of the last one stand below, by
-    number, unless they are short; of the spare columns those are left out, and said to be, that have no room even then.
+    number, unless they are short; spare columns without room even then are omitted, which a line reports.
     What is too wide without them comes in several tables. A name without blanks, such as a spec, is one line if it
     fits, so that it can be copied, else it is broken at its commas.
     """

@@ -29,7 +29,7 @@ from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.report import sizes_in_words
 
 _LARGEST_PROGRAM = 2**27
-_WIDTH = 4  # bytes of an element of which nothing is said
+_WIDTH = 4  # bytes of an element, by default
 _ALIGNMENT = 16  # bytes, of a plan of MSCCL++ that does not say any
 
 DTYPES = MappingProxyType(
@@ -107,7 +107,7 @@ def parse_call(text: str) -> Call:
         elif width is None:
             width = width_of(word)
         else:
-            raise ParameterError(f"{word!r:.40} of {text!r:.60} is said twice or not known; a call has one type")
+            raise ParameterError(f"{word!r:.40} of {text!r:.60} is repeated or unknown; a call has one type")
     return Call(collective, int(size), None, inplace, width)
 
 
@@ -117,7 +117,7 @@ class About(Declared):
 
     name: str  # what it calls itself
     collective: str  # what it does, in small letters without hyphens
-    ranks: int | None  # for how many; null where it is not said
+    ranks: int | None  # for how many; null if not specified
     chunks: int | None  # a call has a multiple of so many elements; null where bytes alone count
     inplace: bool  # whether it serves calls in place
     outofplace: bool  # whether it serves calls out of place

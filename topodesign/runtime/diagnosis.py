@@ -27,10 +27,10 @@ class Call(Declared):
     """Calls of one kind in a log."""
 
     collective: str  # as the log calls it, in small letters
-    size: int | None  # bytes of the whole data; null where they are not said
-    ranks: int | None  # of the communicator; null where it is not said
-    inplace: bool | None  # whether input and output share memory; null where it is not said
-    width: int | None  # bytes of an element; null where its type is not said
+    size: int | None  # bytes of the whole data; null if the log does not show them
+    ranks: int | None  # of the communicator; null if the log does not show it
+    inplace: bool | None  # whether input and output share memory; null if the log does not show it
+    width: int | None  # bytes of an element; null if the log does not show its type
     by: str  # `program`, `another program`, `built-in`, or nothing where the log does not say what ran it
     count: int  # how many calls, of all processes
     why: str = ""  # why the program cannot have run them; nothing where it could
@@ -42,11 +42,11 @@ class Call(Declared):
 class Symptom(Declared):
     """Something that a log says."""
 
-    line: int  # where it is first said
+    line: int  # where it is first reported
     means: str  # what it means
     remedy: str  # what to do
     source: str  # where the line was read: repository, commit, file and line
-    count: int  # how often it is said
+    count: int  # how often it is reported
 
     KEYS = "line means remedy source count"
 
@@ -55,11 +55,11 @@ class Symptom(Declared):
 class Cause(Declared):
     """Why a run is not as it should be: what is known to be, or the first warning that is not known."""
 
-    line: int  # where it is said
+    line: int  # where it is reported
     text: str  # what it means or, of a warning that is not known, its words
     known: bool  # whether its meaning is known
     remedy: str  # what to do; nothing where that is not known
-    rank: str  # who says it: a rank, else a host and a process; nothing where neither is said
+    rank: str  # what reports it: a rank, else a host and a process; empty if the log shows neither
     before: str  # what the same process said before
 
     KEYS = "line text known remedy rank before"

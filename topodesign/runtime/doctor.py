@@ -87,7 +87,7 @@ def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of a log, none longer than ``LONGEST_LINE``; what follows of a longer one is left out."""
+    """Yield the lines of a log, none longer than ``LONGEST_LINE``; the rest of a longer one is dropped."""
     begun = False
     while piece := stream.readline(LONGEST_LINE):
         whole = piece.endswith(b"\n")
@@ -175,7 +175,7 @@ class _Reading:
     def cause(self) -> Cause | None:
         """What keeps the run from being as it should: what is known, unless a warning that is not came before.
 
-        What a run says in the end, such as that a peer is gone, follows from what was said before; that two ports
+        What a run reports in the end, such as that a peer is gone, follows from earlier lines; that two ports
         cannot be connected, or that a file is refused, is a reason by itself.
         """
         first = self.known.get("connection") or self.known.get("refused")
@@ -183,7 +183,7 @@ class _Reading:
         return first or min(told, key=lambda one: one.line, default=self.known.get("trouble"))
 
     def close(self) -> None:
-        """Count the calls of which nothing more is said."""
+        """Count the calls on which no more lines follow."""
         for process in list(self.pending):
             self._settle(process, "")
 
@@ -257,7 +257,7 @@ class _Reading:
             self._count(_kind_of_call(groups), by)
 
     def _is_call(self, groups: dict[str, str], process: str) -> bool:
-        """Whether a line that says what is used for some bytes is all that is said of a call.
+        """Whether a line that shows what is used for some bytes is the only one on a call.
 
         It is not where the process says its calls in lines of their own, and where a build with tracing says it again.
         """
@@ -330,7 +330,7 @@ def _kind_of_call(groups: dict[str, str]) -> Kind:
 
 
 def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | None) -> bool | None:
-    """Return whether input and output share memory as runtimes define it; None where it is not said."""
+    """Return whether input and output share memory as runtimes define it; None if the log does not show it."""
     try:
         send, receive = int(groups.get("send", ""), 16), int(groups.get("recv", ""), 16)
     except ValueError:
@@ -373,7 +373,7 @@ def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call
         return
     for name in ("NCCL_MSCCL_ENABLE", "RCCL_MSCCL_ENABLE"):
         if told.get(name) == "0":
-            yield f"{name} is 0: no program is ever used; leave it out"
+            yield f"{name} is 0: no program is ever used; remove it"
     algorithms = told.get("NCCL_ALGO")
     if runtime == "msccl" and (algorithms is None or "MSCCL" not in algorithms.upper()):
         said = "the log does not say that NCCL_ALGO is set" if algorithms is None else f"NCCL_ALGO is {algorithms}"

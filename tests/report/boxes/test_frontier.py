@@ -127,7 +127,7 @@ def test_a_workload_ranks_by_the_time_of_a_step(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["--alpha", "1us"], "leave --alpha out"),
+        (["--alpha", "1us"], "--alpha cannot be combined with --boxes"),
         (["-d", "9"], "has 8 ports, not 9"),
     ],
 )

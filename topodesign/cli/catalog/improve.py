@@ -67,8 +67,8 @@ def command(
 
     Searches quotients (voltage lifts whose base changes too), neighbours and links one by one, and finds deferred
     schedules, which cost less than SPFF on most topologies. Nothing that is in the catalog gets worse. The files are
-    written every minute, so a run that is stopped goes on where it was. What each kind of
-    search took and gained is told in the end.
+    written every minute, so a run that is stopped goes on where it was. The last lines show the time and
+    the gain of each kind of search.
 
     Example: topodesign catalog improve -n 25 -d 2 -o better --time-limit 20s
     """

@@ -23,7 +23,7 @@ _QUESTIONS: dict[str, tuple[str, Any, Any]] = {
     "kind": ("Of which kind", click.Choice(("patch panel", "ocs")), "patch panel"),
     "mode": ("Their ports", click.Choice(("simplex", "duplex")), "simplex"),
 }
-"""What is asked on a terminal, what can be answered, and what counts if nothing is said."""
+"""What is asked on a terminal, what can be answered, and the defaults."""
 
 _OF_HOSTS = ("hosts", "ports", "connector")
 _OF_PANELS = ("panels", "panel_ports", "kind", "mode")
@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Write an inventory to begin with: a YAML file with comments, to be corrected by hand.
 
-    What is not said is asked on a terminal.
+    On a terminal it asks for what is not specified.
 
     Example: topodesign wire init --hosts 12 --speed 4x25Gbps -o room.yaml
     """

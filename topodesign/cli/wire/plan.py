@@ -101,7 +101,10 @@ def _check(topology: str, *, place: bool, **options: Any) -> None:
     if topology == _BEST:
         given = [f"--{name}" for name in ("speed", "idle") if options[name]] + ["--place"] * place
         if given:
-            raise click.UsageError(f"'best' takes all lanes of the fastest ports; leave {', '.join(given)} out.")
+            words = ", ".join(given)
+            raise click.UsageError(
+                f"{words} cannot be combined with 'best', which uses all lanes of the fastest ports; remove one."
+            )
         return
     given = [f"--{name}" for name in ("nodes", "degree", "collective") if options[name] is not None]
     if given:

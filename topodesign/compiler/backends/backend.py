@@ -47,8 +47,8 @@ class Checked(Protocol):
 class Options:
     """What a program is compiled for: all of :class:`~topodesign.compiler.options.CompileOptions`, and where it runs.
 
-    An option that a back end does not name in ``takes`` is refused unless it has its default, so that nothing that was
-    asked for is left out in silence. The place is for targets to which it matters which links there are and of what
+    An option that a back end does not name in ``takes`` is refused unless it has its default, so that no option is
+    ignored in silence. The place is for targets to which it matters which links there are and of what
     kind.
     """
 
@@ -85,7 +85,7 @@ class Backend(ABC):
 
     def common(self, collective: Collective, ranks: int, options: Options) -> int:  # noqa: ARG002
         """Return the largest number of chunks of all data that divides the calls of ``options.size``."""
-        raise ParameterError(f"{self.name} has no size; leave that out")
+        raise ParameterError(f"{self.name} has no size; omit it")
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
         """Return the program of a plan, for targets that run something else than instructions; None for others."""
@@ -124,5 +124,5 @@ class Backend(ABC):
         for name, option in declared(CompileOptions).items():
             given = getattr(options, name) != option.read(name, option.default)
             if given and name not in EVERYONES | self.takes:
-                raise ParameterError(f"{self.name} has no {name.replace('_', '-')}; leave that out")
+                raise ParameterError(f"{self.name} has no {name.replace('_', '-')}; omit it")
         self.refuse(plan, options)

@@ -89,7 +89,7 @@ class Chakra(Backend):
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: ARG002
         """Refuse channels, which messages do not have."""
         if options.channels > 1:
-            raise ParameterError("chakra has no channels: a message of a trace is one message; leave them out")
+            raise ParameterError("chakra has no channels: a message of a trace is one message; omit them")
         if len(options.size) > 1:
             raise ParameterError("traces are of one call; give one size")
 
@@ -294,7 +294,7 @@ def _classes() -> tuple[Any, Any]:
             plain = {"type": getattr(kinds, f"TYPE_{kind.upper()}", None)}
             label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
             made.field.add(name=word, number=int(number), label=label, **(inner if kind in _SCHEMA else plain))
-    # A oneof keeps a value of zero in the file, which a plain field would leave out.
+    # A oneof keeps a value of zero in the file, which a plain field would omit.
     attribute = file.message_type[1]
     attribute.oneof_decl.add(name="value")
     for one in attribute.field:

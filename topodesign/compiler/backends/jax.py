@@ -37,7 +37,7 @@ class Jax(Backend):
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: ARG002
         """Refuse channels, which arrays do not have."""
         if options.channels > 1:
-            raise ParameterError("jax has no channels: XLA decides how a permutation is sent; leave them out")
+            raise ParameterError("jax has no channels: XLA decides how a permutation is sent; omit them")
 
     def lower(self, plan: Plan, options: Options) -> Program:
         """Return the permutations of the plan."""

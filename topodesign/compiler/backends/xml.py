@@ -37,7 +37,7 @@ def to_xml(
 ) -> str:
     """Write a program as XML in the exact form that the runtime reads, after checking its limits.
 
-    Where no largest call is said, it is for all, or for those of :func:`default_largest`.
+    If no largest call is given, it is for all, or for those of :func:`default_largest`.
     """
     if not _NAME.fullmatch(name) or len(name) > profile.value_length:
         raise ParameterError(

@@ -54,7 +54,7 @@ def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     Notes
     -----
     Parts of a block that go one way are laid next to each other: any order of the units does. What goes elsewhere than
-    to its destination is left out. ``partly``: units that nobody sends need not arrive; they come last.
+    to its destination is omitted. ``partly``: units that nobody sends need not arrive; they come last.
     """
     collective, nodes, units = schedule.collective, schedule.nodes, schedule.units
     blocks = collective.blocks(collective.members(nodes), nodes)

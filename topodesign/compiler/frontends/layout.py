@@ -64,7 +64,7 @@ def layout(schedule: Rounds, split: int) -> Layout:
 
     Notes
     -----
-    What a receiver of an allgather already has is left out. Where a node gets all of a shard in one step, from others
+    What a receiver of an allgather already has is not sent. Where a node gets all of a shard in one step, from others
     that have all of it, any of its units may come from any of them; so each sends one interval, and which of them has
     the first and which the last is chosen such that most messages go on into the next shard
     (:mod:`topodesign.compiler.frontends.intervals`). Elsewhere a local search orders the pieces.

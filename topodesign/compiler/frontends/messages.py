@@ -7,7 +7,7 @@ does not hear from. So a step ends no later than in lock-step, whatever the netw
 Timed sends: each is one message. It waits for what brought its data, and, where the plan has a link carry one message
 at a time, for the send before it on its link.
 
-Trees and paths are unrolled into rounds, and switches are left out: ranks are the nodes that compute, in their order.
+Trees and paths are unrolled into rounds, and switches are omitted: ranks are the nodes that compute, in their order.
 """
 
 from __future__ import annotations

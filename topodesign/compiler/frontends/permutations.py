@@ -5,7 +5,7 @@ is at the same rows of all ranks, whatever the plan; what is sent is so where th
 Steps that add are those of a plan backwards in time: there what is sent is at the same rows, and what was copied once
 is added once. A step of a plan that has sends of unequal size costs rows of zeros, for all of a permutation are equal.
 
-Trees and paths are unrolled into rounds, and switches are left out: ranks are the nodes that compute, in their order.
+Trees and paths are unrolled into rounds, and switches are omitted: ranks are the nodes that compute, in their order.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ def _kept(plan: Layout, nodes: int) -> tuple[Ints, np.ndarray]:
 
 
 def _starts(given: int, copied: Ints, when: Ints) -> list[_Copy]:
-    """Return what a rank copies in each step, where it is told of each chunk where to, or -1, and when."""
+    """Return what a rank copies in each step, given for each chunk where to, or -1, and when."""
     chunks = np.flatnonzero(copied >= 0)
     steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
     return [(at, (given + some).tolist(), copied[some].tolist()) for at, some in steps]

@@ -129,7 +129,7 @@ def dependencies(
     """Return for every operation what it waits for: where its waits begin, and of each threadblock and place there.
 
     Two operations that touch the same cell, one of them writing, keep their order. What the order inside a threadblock
-    or another wait implies is left out. So is what the data implies in an allreduce: the result that a rank stores
+    or another wait implies is omitted. So is what the data implies in an allreduce: the result that a rank stores
     after ``reduce_steps`` contains the partial sum that it read and sent before. ``sizes`` are of cells and of the
     threadblocks of a rank.
     """

@@ -18,7 +18,7 @@ from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
 from topodesign.compiler.ir import Buffer, Kind, Threadblocks
 from topodesign.compiler.limits import Limits
 
-_ROUNDS = 3  # of leaving threadblocks alone that turn out too long
+_ROUNDS = 3  # in which threadblocks that become too long are no longer merged
 
 
 def assemble(

@@ -150,7 +150,7 @@ class Drawing(Result):
 
     * ``kind``: which plot. ``orbits`` have a picture for each of ``orbit_names``.
     * ``x``, ``y``: where they are, from -1 to 1.
-    * ``orbits``: for every link the number of its orbit in ``orbit_names``; nothing where orbits are not told apart.
+    * ``orbits``: for every link the number of its orbit in ``orbit_names``; empty if orbits are not distinguished.
     """
 
     kind: str

@@ -15,7 +15,7 @@ from topodesign.report.charts.structure import drawn, outline, structure_drawing
 from topodesign.topology.positions import positions_of
 from topodesign.topology.topology import Topology
 
-MOST_ORBITS = 12  # orbits of links that are told apart
+MOST_ORBITS = 12  # orbits of links that are distinguished
 _MOST_LINES = 160  # lines that are read at once
 _GRID = 3  # lines a node up to which a grid is
 

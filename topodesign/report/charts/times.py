@@ -15,7 +15,7 @@ from topodesign.pricing.workload import winners
 from topodesign.report.charts.chart import Chart, Series, Style
 
 SIZES = tuple(Fraction(2**power) for power in range(10, 31))  # from 1 KiB to 1 GiB
-_MOST_COLOURED = 6  # contenders that are told apart by colour
+_MOST_COLOURED = 6  # contenders that are distinguished by colour
 
 
 def times_chart(found: Pareto | SideBySide) -> Chart:

@@ -1,4 +1,4 @@
-"""A contender: something that people would wire, with the allreduce that would run on it and all that is to be told."""
+"""A contender: something that people would wire, with the allreduce that would run on it and all its measures."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Contender(Declared):
     all_to_all: Factor  # all-to-all
     bisection: Interval  # the narrowest half: capacity to the other half, as a part of what its nodes have in all
     counts: Counts  # cables, ports, switches, and failures survived
-    cost: Fraction | None  # price, where it was said what things cost; else None
+    cost: Fraction | None  # price, if prices were given; otherwise None
     step: StepTime | None = None  # a training step, where one was given; else None
 
     KEYS = (

@@ -18,7 +18,7 @@ _MOST_SPECTRAL = 2048  # nodes of which a wide cut is looked for
 _VIEWS, _IMPROVED = 8, 3
 """Nodes that a vibration is looked at from, and how many of the halves that this gives have nodes exchanged."""
 _SAME, _DIGITS = 1e-9, 9
-"""Share of the largest frequency by which two are taken for the same, and digits to which places are told apart."""
+"""Share of the largest frequency by which two are taken for the same, and digits to which places are distinguished."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,7 @@ def compare_methods(
     asked = as_collective(collective)
     root = asked.root if root is None else root
     if (root is None) == asked.rooted:
-        raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; leave it out'}")
+        raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; omit it'}")
     where, said = as_place(place), read(OwnTimingOptions, work, "compare_methods")
     sizes, rate = said["sizes"], None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
     whole = as_fabric(where, rate)

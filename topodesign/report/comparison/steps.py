@@ -133,7 +133,7 @@ def compare_steps(
     alpha, gap, hop
         Latency of a message, time between two at one port, and in a switch.
     bandwidth
-        Of a node over all its links, 100 Gbps if nothing is said, of everyday names too; other fabrics have their own.
+        Of a node over all its links, of everyday names too. Default 100 Gbps; other fabrics have their own.
     progress
         Called with the share of the networks that are done.
 
@@ -185,7 +185,7 @@ def compare_steps(
             many = len(one.nodes)
         tell(progress, done / len(on))
     if bandwidth is not None and found and not any(told):
-        raise ParameterError("these networks have bandwidths of their own; leave the bandwidth out")
+        raise ParameterError("these networks have bandwidths of their own; omit the bandwidth")
     if not found:
         raise InfeasibleError("\n".join(f"{one.name}: {one.why}" for one in missing))
     return StepComparison(mix, tuple(found), tuple(missing))

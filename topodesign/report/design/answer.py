@@ -101,7 +101,7 @@ class Decision(TextResult):
         far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
         more = f"{counted(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
         lines = (f"{name} is not in the table: {why}" for name, why in self.missing)
-        late = f"the time limit left out: {listed(list(self.cut))}" if self.cut else ""
+        late = f"omitted because of the time limit: {listed(list(self.cut))}" if self.cut else ""
         return (*lines, *([more] if self.beaten else []), *([late] if late else []))
 
     def heading(self) -> str:

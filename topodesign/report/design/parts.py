@@ -58,7 +58,7 @@ class Part(Declared):
 class Offer(Declared):
     """A contender: what could be wired or bought, with all that is compared.
 
-    * ``price``, ``watts``: None where nothing was said to cost or draw any.
+    * ``price``, ``watts``: None if no costs or no power figures were given.
     * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
       one of these.
     """

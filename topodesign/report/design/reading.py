@@ -1,4 +1,4 @@
-"""Reads requests: files with line numbers, or the same fields as arguments; what is wrong is told in one line."""
+"""Reads requests: files with line numbers, or the same fields as arguments; errors have one line."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _box(fields: Fields) -> Box:
     fields.needs("box", "what each box is, such as dgx_h100")
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
-            fields.wrong(name, "boxes have bandwidths and latencies of their own; leave it out")
+            fields.wrong(name, "boxes have bandwidths and latencies of their own; omit it")
     named = names_file(str(fields.given["box"].value))
     box = as_box(fields.path("box")) if named else fields.read("box", as_box)
     fields.whole("boxes")
@@ -301,7 +301,7 @@ def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
         if not 0 <= amounts[what] <= _MOST_PRICE:
             wrong_at(value, f"{name}: {what}: expected a number from 0 to {_MOST_PRICE}")
     if not any(amounts.values()):
-        fields.wrong(name, "all are zero; give one, or leave the field out")
+        fields.wrong(name, "all are zero; give one, or omit the field")
     return amounts
 
 

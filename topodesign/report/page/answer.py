@@ -86,7 +86,7 @@ def _frontier(found: Pareto) -> Chart:
 
 
 def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Summary, tuple[Section, ...]]:
-    """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
+    """Return all sections on one topology of the frontier: built and priced again, unless it is huge."""
     name, short = str(entry.spec), shortened(entry.short)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:

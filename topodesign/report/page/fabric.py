@@ -77,7 +77,7 @@ def fabric_document(found: Optimum, work: Workload, name: str) -> Document:
 
 
 class _Told(NamedTuple):
-    """What is told of one kind of optimum alone."""
+    """The report on one kind of optimum alone."""
 
     verdict: str
     figures: tuple[Figure, ...]

@@ -79,7 +79,7 @@ class Compact(Declared):
 
     KEYS = (
         "kind=drawing.kind title=drawing.title note=drawing.note legend=drawing.legend",
-        key("orbits=drawing.orbit_names", "What orbits of links are called; empty where they are not told apart."),
+        key("orbits=drawing.orbit_names", "What orbits of links are called; empty if they are not distinguished."),
         key("orbit_of=drawing.orbits", "For every link the number of its orbit; empty likewise."),
         key(
             "nodes",
@@ -118,7 +118,7 @@ class Drawn(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Block(Declared):
-    """Data that are told apart."""
+    """Data that are distinguished."""
 
     name: str  # whose data it is
     start: list[int] | None  # who has it at the start; null for all members
@@ -149,7 +149,7 @@ class Played(Declared):
     title: str  # what is played
     drawing: Compact  # where
     members: IntArray  # nodes that take part
-    blocks: tuple[Block, ...]  # data that are told apart
+    blocks: tuple[Block, ...]  # data that are distinguished
     adds: bool  # whether contributions are added up
     units: int  # equal parts of a block
     cuts: IntArray  # units at which a block is cut into parts that move together
@@ -227,7 +227,7 @@ class Choice(Declared):
     """One of several things that the page can be about."""
 
     name: str  # what it is called
-    sections: tuple[Section, ...]  # what is told of it alone
+    sections: tuple[Section, ...]  # those on it alone
 
     KEYS = "name sections"
 
@@ -241,7 +241,7 @@ class Document(Declared):
     setting: str  # what times are for
     verdict: str  # the answer in a sentence or two
     summary: Summary  # what is read first
-    sections: tuple[Section, ...]  # what is told of all choices together
+    sections: tuple[Section, ...]  # those on all choices together
     choices: tuple[Choice, ...]  # what there is to choose from; one where the report is on one thing
     chosen: int  # number of the choice that is shown first
     result: dict[str, Any]

@@ -219,7 +219,7 @@ def _times(found: Evaluation, objective: Objective) -> Chart:
 def topology_sections(
     graph: Topology, short: str, work: Workload, priced: Priced, made: Made, *, drawn: bool
 ) -> tuple[Section, ...]:
-    """Return all that is told of one topology, which is called by a short name; commands have its spec.
+    """Return all sections on one topology, which is called by a short name; commands have its spec.
 
     ``drawn`` is whether the summary of the page has its picture.
     """

@@ -54,7 +54,7 @@ _SWITCH = {
 _LINK = {
     **_ENDS,
     "bandwidth": text("With its unit."),
-    "duplex?": flag("Whether there is one back as well; false if not said."),
+    "duplex?": flag("Whether there is one back as well; false by default."),
     "class?": text("What upgrades and prices call it."),
 }
 _SHARED = {
@@ -70,7 +70,7 @@ _FABRIC = {
     "links": array(record(_LINK), "Links; repeated ones add up."),
     "latency?": mapping(text("With its unit."), "Time that a message takes over a link, by class."),
     "prices?": mapping(_PRICE, "Price of links, by class."),
-    "unequal?": flag("Whether nodes and switches may have more bandwidth in than out; false if not said."),
+    "unequal?": flag("Whether nodes and switches may have more bandwidth in than out; false by default."),
     "shared?": array(record(_SHARED), "What several links may carry together."),
 }
 
@@ -281,7 +281,7 @@ SHAPES: dict[str, Shape | str] = {
 """The shape of what a command prints, or the place of the class that declares it."""
 
 VERSIONS: dict[str, int] = {}
-"""Versions of documents, which stand for what keys mean; 1 where nothing is said.
+"""Versions of documents, which stand for what keys mean; 1 by default.
 
 New keys leave a version as it is; where one goes or means something else, it grows.
 """

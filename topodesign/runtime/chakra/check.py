@@ -48,7 +48,7 @@ class TraceReport(Report):
     nodes: int = 0
     bytes: int = 0  # of all messages together
     data: bool = False  # whether what messages carry was checked, which the traces have to say
-    network: Network | None = None  # what the times are for; None where nothing was said
+    network: Network | None = None  # what the times are for; None if not specified
     times: Times | None = None  # when the last rank is done
 
     KEYS = "ok verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
@@ -58,7 +58,7 @@ class TraceReport(Report):
         if self.messages:
             yield f"{self.messages} messages, {self.bytes} bytes, {self.nodes} nodes"
         if self.ok and self.messages:
-            right = "right data" if self.data else "the data are not said"
+            right = "right data" if self.data else "the traces do not specify the data"
             yield f"no deadlock, {right}; {self.interleavings} random orders agree"
         if self.times is not None and self.network is not None:
             said = f"{self.network.shape}, {self.network.bandwidth:.6g} GiB/s, {self.network.latency:.6g} ns"
@@ -71,8 +71,8 @@ def check_traces(path: str | Path, *, interleavings: int = 20, seed: int = 0) ->
     Parameters
     ----------
     path
-        A directory with traces, or one of the traces of all ranks, ``PREFIX.RANK.et``. Times are told if
-        ``network.yml`` is beside them, and compared with ``expected.json`` if that is.
+        A directory with traces, or one of the traces of all ranks, ``PREFIX.RANK.et``. Times are reported
+        if ``network.yml`` is beside them, and compared with ``expected.json`` if that is.
     interleavings
         Random orders of events to replay.
     seed

@@ -1,7 +1,7 @@
 """What JAX makes of a module, in StableHLO, and a replay of that on all ranks at once.
 
 JAX lowers for an abstract mesh, for which no device has to be there. Instructions are walked in MLIR, not in its text,
-which abbreviates. Only those that such modules become are known; of others the name is said.
+which abbreviates. Only those that such modules become are known; others are reported by name.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _gather(one: Any, kind: Any) -> Act:  # noqa: ARG001
 
 
 def _scatter(one: Any, kind: Any) -> Act:  # noqa: ARG001
-    """Rows of a table that are put in or added by their numbers; those that there are not are left out."""
+    """Rows of a table that are put in or added by their numbers; those that there are not are ignored."""
     import jaxlib.mlir.dialects.stablehlo as hlo  # noqa: PLC0415  of JAX
 
     how = hlo.ScatterDimensionNumbers(one.attributes["scatter_dimension_numbers"])

@@ -80,7 +80,7 @@ class Flat:
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
         """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
 
-        Or if it cannot be told by this: see :func:`topodesign.runtime.msccl.execute.analyse` for the parameters.
+        Or if this cannot decide it: see :func:`topodesign.runtime.msccl.execute.analyse` for the parameters.
         """
         words = -(-self.layout.ranks // 64)
         if (self.cells + self.stream) * (words + 1) * 8 > _MEMORY:

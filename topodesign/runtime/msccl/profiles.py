@@ -150,7 +150,7 @@ class RuntimeProfile:
     def collectives(self) -> Mapping[str, Collective]:
         """Values of ``coll`` that the parser knows, and what they are.
 
-        Which they are is said by the collectives themselves. With a wrong one the file is silently ignored.
+        The collectives themselves specify them. With a wrong one the file is silently ignored.
         """
         dialect = self.dialect or self.name
         return {label: one for one in COLLECTIVES.values() if (label := one.label(dialect)) is not None}

@@ -29,7 +29,7 @@ _MOST_DIGITS = 9  # within 32 bits whatever they are
 def read_steps(text: Bytes, start: int, line: int, rows: Ints) -> tuple[int, int, int]:  # noqa: PLR0911
     """Read as many plain steps as there are into rows; return position and line after them, and how many.
 
-    A plain step is one as all tools write it: the names in their order, values within bounds, nothing to be said.
+    A plain step is one as all tools write it: the names in their order, values within bounds, nothing to report.
     """
     size, found, position = len(text), 0, start
     digits = np.zeros(10, dtype=np.int64)

@@ -182,7 +182,7 @@ class Flat:
             self.memory.flags[rank][:] = cells.flags[low:high]
 
     def proven(self) -> bool:
-        """Return whether all is right in every order of execution; False, too, if that cannot be told here."""
+        """Return whether all is right in every order of execution; False, too, if that cannot be decided here."""
         if self.odd:
             return False
         cells = self.cells()

@@ -174,7 +174,7 @@ def ran(columns: Columns, runs: Runs, cells: Cells, state: Masks, pieces: int, p
                 calls[columns.proxy[c] + 1] += runs.launches
     for x in range(proxies):
         calls[x + 1] += calls[x]
-    queue = np.zeros(calls[proxies], dtype=np.int64)  # controls that proxies are told of, and in which launch
+    queue = np.zeros(calls[proxies], dtype=np.int64)  # controls that proxies receive, and in which launch
     told = calls[:-1].copy()
     done = calls[:-1].copy()
     level = columns.free.copy()

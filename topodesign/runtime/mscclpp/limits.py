@@ -199,7 +199,7 @@ def _of_switch(op: Operation) -> Iterator[str]:
     if op.channel_type != "switch":
         yield f"{name} needs channel_type switch"
     if len(op.sources) > 1 or len(op.targets) > 1:
-        yield f"{name} takes the first of its sources and targets and leaves the others out"
+        yield f"{name} uses only the first of its sources and targets"
     if op.targets[0].switch < 0 or (op.sources[0].switch < 0) == (name == "glres"):
         other = "a switch channel" if name == "glres" else "a buffer of its own rank"
         yield f"{name} stores to a switch channel what it takes from {other}"

@@ -363,7 +363,7 @@ class Memory:
         return f"chunk {chunk} of all ranks" if self.ranks > 1 else f"chunk {chunk}"
 
     def _describe(self, rank: int, here: slice, launch: int, chunk: int) -> str:
-        """Return what is at a place of the result, if that is easily said."""
+        """Return what is at a place of the result, if that is easy to describe."""
         if not self.known[rank][here].all():
             return "nothing"
         value = int(self.values[rank][here][0])

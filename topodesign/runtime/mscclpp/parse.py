@@ -68,7 +68,7 @@ class Operation:
     name: str  # what it does
     sources: tuple[Operand, ...] = ()  # ``src_buff`` and ``dst_buff``
     targets: tuple[Operand, ...] = ()
-    channel_type: str = ""  # type, empty if none is said, and places in the threadblock's list of channels of this type
+    channel_type: str = ""  # type, empty if not given, and places in the threadblock's list of channels of this type
     channels: tuple[int, ...] = ()
     semaphores: tuple[int, ...] = ()  # semaphores of the rank
     barrier: int = 0  # number of a barrier, and of the threadblocks that meet at it

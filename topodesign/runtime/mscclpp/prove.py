@@ -2,7 +2,7 @@
 
 **What must happen before what.** Two accesses to a cell, at least one of them a write, race unless one *happens
 before* the other: by the phases of a threadblock; by a signal and the wait that it ends; by a semaphore of the rank; by
-a barrier of threadblocks; by the order of a port channel, whose proxy does what it is told in turn; by a flush; by the
+a barrier of threadblocks; by the order of a port channel, whose proxy executes its triggers in turn; by a flush; by the
 end of a launch and the start of the next on the same rank, where the caller uses the buffers in between. Nothing else
 orders ranks: a rank starts the next launch whatever others do.
 

@@ -73,7 +73,7 @@ class Control:
     """What one thread does.
 
     * ``kind``: ``signal`` or ``wait`` on a channel, ``release`` or ``acquire`` of a semaphore, or ``trigger``: what a
-      port channel's proxy is told to do.
+      port channel's proxy has to do.
     * ``work``, ``signals``, ``flushes``: of a trigger: what it moves, whether a signal follows, and whether the thread
       waits until all is done.
     """
