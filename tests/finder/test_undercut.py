@@ -39,9 +39,9 @@ def test_rows_at_the_bound_are_not_built() -> None:
 
 
 def test_the_command(program: Run) -> None:
-    status, out, _ = program("catalog", "verify", "--plans", "-n", "10..12", "-d", 3)
+    status, out, _ = program("catalog", "verify", "--plans", "-n", "10..12", "-d", 3, "--jobs", 1)
     assert (status, "compared with plans: no fault(s)" in out) == (0, True)
     assert program("catalog", "verify", "--plans", "--audit", "-d", 3)[0] == 2
-    assert find_undercut_rows(degrees=[3], nodes=range(10, 13)).planned
+    assert find_undercut_rows(degrees=[3], nodes=range(10, 13), workers=1).planned
     with pytest.raises(ParameterError):
         find_undercut_rows(sample=0)
