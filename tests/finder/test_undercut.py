@@ -38,6 +38,7 @@ def test_rows_at_the_bound_are_not_built() -> None:
     assert compare_with_plans(row, {}).wrong is None
 
 
+@pytest.mark.budget(4)
 def test_the_command(program: Run) -> None:
     status, out, _ = program("catalog", "verify", "--plans", "-n", "10..12", "-d", 3, "--jobs", 1)
     assert (status, "compared with plans: no fault(s)" in out) == (0, True)

@@ -242,7 +242,7 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"steps": -1}, "'steps'"),
     ({"reduce_steps": 10**6}, "reduce_steps"),
     ({"rows": 10**12}, "'rows'"),
-    ({"rows": 1}, "step.npy is (said|not)"),
+    ({"rows": 1}, "step.npy (declares|is not)"),
     ({"rows": 2**26}, "step.npy is not an array of 67108864"),
     ({"links": 0}, "link_src.npy"),
     ({"switches": None}, "'switches'"),

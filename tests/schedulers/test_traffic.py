@@ -113,8 +113,8 @@ def test_late_nodes_and_failed_links() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"traffic": "0,1=allgather", "group": "0,1"}, "says groups"),
-        ({"traffic": "0,1=allgather", "only": "0,1"}, "says groups"),
+        ({"traffic": "0,1=allgather", "group": "0,1"}, "specifies groups"),
+        ({"traffic": "0,1=allgather", "only": "0,1"}, "specifies groups"),
         ({"traffic": "0,1=allgather", "method": "spff"}, "--traffic"),
         ({"traffic": "0,1=broadcast"}, "needs a root"),
         ({"traffic": "0,1=broadcast:2"}, "none of its members"),
