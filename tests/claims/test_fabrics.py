@@ -236,13 +236,18 @@ def random_groups(draw: random.Random, nodes: Iterable[int]) -> list[list[int]]:
     return groups if draw.random() < 0.7 else groups[:1] if cut > 1 else groups[1:]
 
 
+def most_ports(fabric: Fabric) -> int:
+    """Ports of the node with most of them, spare ones too where there are no switches."""
+    if not fabric.topology.switches:
+        return fabric.topology.degree
+    return max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
+
+
 def check_groups(seed: int) -> None:
     """Prices of groups that share links, of one group, and of all nodes."""
     draw, fabric = random.Random(seed), random_fabric(seed)  # noqa: S311
     groups = random_groups(draw, fabric.compute)
-    ports = max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
-    if not fabric.topology.switches:
-        ports = fabric.topology.degree
+    ports = most_ports(fabric)
     for name in (*TREES, *FLOWS):
         kind = as_collective(name)
         roots = [draw.choice(group) for group in groups] if kind.rooted else None

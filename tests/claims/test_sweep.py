@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from tests.claims.test_fabrics import FLOWS, TREES, random_fabric, random_groups, time_of
+from tests.claims.test_fabrics import FLOWS, TREES, most_ports, random_fabric, random_groups, time_of
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import as_collective
@@ -59,9 +59,7 @@ def sweep_whole(fabric: Fabric, draw: random.Random, found: Counter[str]) -> Non
 def sweep_groups(fabric: Fabric, draw: random.Random, found: Counter[str]) -> None:
     """Plans of one or two groups at once, and their price where it is proven."""
     groups = random_groups(draw, fabric.compute)
-    ports = max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
-    if not fabric.topology.switches:
-        ports = fabric.topology.degree
+    ports = most_ports(fabric)
     for name in (*TREES, *FLOWS):
         kind = as_collective(name)
         roots = [draw.choice(group) for group in groups] if kind.rooted else None

@@ -17,7 +17,7 @@ from topodesign.catalog.rows import Row
 from topodesign.catalog.verify import Fault, Verification, Wanted, collect, verify
 from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both
-from topodesign.schedulers.price import price_plans, quick_work
+from topodesign.schedulers.price import deferred_in_catalog, price_plans, quick_work
 from topodesign.topology.topology import Topology
 
 _Size = tuple[int, int]  # ports and nodes
@@ -89,7 +89,7 @@ def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:
     prices = price_plans(topology)
     for methods, (there, back) in prices.ways:
         yield " and ".join(methods), there.averaged(back)
-    most = quick_work(topology)
-    if why_not(topology, prices.cost.steps, most) is None:
+    most = quick_work(topology)  # what the catalog knows was not made again for the prices
+    if deferred_in_catalog(topology) is not None and why_not(topology, prices.cost.steps, most) is None:
         there, back = deferred_both(topology, most=most)
         yield "deferred", there.averaged(back)
