@@ -1,4 +1,4 @@
-"""Operations on flows, whatever their timing model: reverse in time, put one after another, rename; and rounds."""
+"""Operations on flows: reverse in time and put one after another (in steps), rename; and rounds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def gather(flow: Flow) -> Rounds:
 
 
 def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
-    """Return a flow backwards in time over the links turned round: the dual collective, at the same cost.
+    """Return a flow in steps backwards in time over reversed links: the dual collective, at the same cost.
 
     Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum that it
     does not have any more.
@@ -103,15 +103,12 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
     ----------
     Efficient Direct-Connect Topologies, Definition 8 and Theorem 1.
     """
-    last = flow.steps if flow.model == "steps" else int(flow.end.max(initial=0))
-    block = flow.block
+    if flow.model != "steps":
+        raise ScheduleError("only flows in steps are reversed")
+    last, block = flow.steps, flow.block
     if flow.collective.pairwise:  # what went from s to t now goes from t to s
         source, target = np.divmod(block, flow.nodes)
         block = (target * flow.nodes + source).astype(block.dtype)
-    clock = flow.clock
-    if clock is not None:
-        turned = np.lexsort((flow.topology.src, flow.topology.dst))
-        clock = clock._replace(latency=clock.latency[turned], per_unit=clock.per_unit[turned])
     return replace(
         flow,
         collective=flow.collective.dual,
@@ -124,7 +121,6 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
         part=(len(flow.movements) - 1 - flow.part).astype(flow.part.dtype),
         routes=None if flow.routes is None else _reverse_routes(flow.routes, last),
         circuits=None if flow.circuits is None else _reverse_circuits(flow.circuits, flow.steps),
-        clock=clock,
     )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tests.samples.folds import refolded
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run
+from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow_ops import unfold
+from topodesign.plans.flow_ops import reverse, unfold
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
@@ -95,6 +96,12 @@ def test_of_other_symmetries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cost_claim(cost_of(topology, whole)) == kind_of(Plan(topology, both, {})).measures()
     with pytest.raises(InfeasibleError, match="different symmetries"):
         kind_of(plans[0]).then(plans[2])
+
+
+def test_only_flows_in_steps_are_reversed() -> None:
+    [timed] = flows_of(schedule("torus(3,3)", "allgather", method="tacos"))
+    with pytest.raises(ScheduleError, match="only flows in steps"):
+        reverse(timed)
 
 
 def test_what_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
