@@ -134,6 +134,5 @@ from topodesign.wiring.plant.answer import Carried as Carried
 from topodesign.wiring.plant.carry import carry as carry
 from topodesign.wiring.plant.phases import CarriedPhases as CarriedPhases
 from topodesign.wiring.plant.phases import carry_phases as carry_phases
-from topodesign.wiring.switches.steps import export_stages as export_stages
 
 __all__: list[str]  # noqa: PYI035  as many as lines above

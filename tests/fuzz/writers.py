@@ -57,7 +57,6 @@ from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
 from topodesign.wiring.plant.phases import carry_phases
-from topodesign.wiring.switches.steps import export_stages
 
 _Item = TypeVar("_Item")
 
@@ -84,7 +83,6 @@ WIRINGS = Both(lambda: [WIRING, plan_of(build("circulant(6,1,3)"))])
 CIRCUITS = Both(lambda: [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")])
 DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)])
 BOUGHT = Both(lambda: [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
-REWIRED = Both(lambda: [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)])
 TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
 PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
@@ -252,10 +250,6 @@ def _changed(path: Path, version: int) -> None:
     write_change(CHANGES[version], path)
 
 
-def _stages(path: Path, version: int) -> None:
-    export_stages(REWIRED[version], "scpi", path)
-
-
 def _entries(path: Path) -> int:
     with Journal(path, Effort()) as journal:
         return len(journal.results)
@@ -325,7 +319,6 @@ WRITERS = (
         "traffic.csv",
         lambda path, version: price_uneven("torus(2,2)", "zipf:1", tokens=8, seed=version).save(path),
     ),
-    Writer("wiring/switches/steps", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",

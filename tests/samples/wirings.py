@@ -7,10 +7,11 @@ from fractions import Fraction
 
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.exports.export import FORMATS
+from topodesign.wiring.exports.formats.switch_files import to_switches
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelKind, PanelPort, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.switches.drivers import DRIVERS
 
 
 def bare(
@@ -60,6 +61,4 @@ def behind_trunks(plan: WiringPlan, pods: bool) -> WiringPlan:
 
 def switch_files(name: str, plan: WiringPlan) -> dict[str, str]:
     """The files for circuit switches that an export of a plan has, by their names."""
-    made = FORMATS[name].write(plan)
-    assert isinstance(made, dict)
-    return made
+    return to_switches(plan, driver=DRIVERS[name])[0]

@@ -328,7 +328,7 @@ def test_the_directory(tmp_path: Path) -> None:
     assert len((target / "ranks").read_text().splitlines()) == 5
     with pytest.raises(FileFormatError, match="is there already"):
         export_wiring(FIVE, "bringup", target)
-    with pytest.raises(ParameterError, match="patches takes no --mtu; bringup does"):
+    with pytest.raises(ParameterError, match="patches takes no --mtu; remove it, or export bringup"):
         export_wiring(FIVE, "patches", tmp_path / "p.csv", mtu=1500)
     named = plan_of(build("circulant(5,1,2)"), "duplex", hosts=("ring", "c", "d", "e", "f"))
     with pytest.raises(ParameterError, match="cannot be called 'ring' here"):

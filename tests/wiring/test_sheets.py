@@ -260,7 +260,7 @@ def test_codes_can_be_read_and_lead_to_the_rows_of_the_package(rows: WiringPlan)
 def test_an_address_that_no_small_code_holds(rows: WiringPlan, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a code this small takes at most 120"):
         sheets(rows, "https://example.org/" + "x" * 120)
-    with pytest.raises(ParameterError, match="patches has no codes"):
+    with pytest.raises(ParameterError, match="patches takes no --url"):
         export_wiring(rows, "patches", tmp_path / "p.csv", url="https://example.org")
 
 

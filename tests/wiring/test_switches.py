@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.samples.wirings import wired
-from topodesign import build, check_wiring, export_stages, export_wiring, read_inventory, rewire, wire
+from topodesign import build, check_wiring, export_wiring, read_inventory, rewire, wire, write_change
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.main import program
 from topodesign.wiring.plan.files import save_wiring
@@ -81,8 +81,9 @@ def test_the_commands_of_all_stages_lead_from_one_wiring_to_the_other(file_forma
     before = wired(build("circulant(8,1,2)"), 4, 2, kind="ocs")
     change = rewire(before, "circulant(8,1,3)", throughput=False)
     assert len(change.stages) > 1
-    names = export_stages(change, file_format, tmp_path / "out")
-    assert sorted(names) == sorted(file.name for file in (tmp_path / "out").iterdir())
+    written = write_change(change, tmp_path / "out", file_format=file_format)
+    names = written[3:]
+    assert sorted(written) == sorted(file.name for file in (tmp_path / "out").iterdir())
     switches = switches_of(before)
     run_files(tmp_path / "out", names, switches)
     for name, pairs in circuits_by_switch(change.after, change.after.connects).items():
@@ -93,7 +94,7 @@ def test_a_change_that_stopped_half_way_is_carried_on_from_the_answers(tmp_path:
     before = wired(build("circulant(8,1,2)"), 4, 2, kind="ocs")
     change = rewire(before, "circulant(8,1,3)", throughput=False)
     switches = switches_of(before)
-    names = export_stages(change, "scpi", tmp_path / "out")
+    names = write_change(change, tmp_path / "out", file_format="scpi")[3:]
     run_files(tmp_path / "out", names[: len(names) // 2], switches)
     for name, switch in switches.items():
         (tmp_path / "seen").mkdir(exist_ok=True)
@@ -101,7 +102,7 @@ def test_a_change_that_stopped_half_way_is_carried_on_from_the_answers(tmp_path:
     there = check_wiring(before, ocs=tmp_path / "seen").built
     rest = rewire(there, change.after, keep_hosts=True, throughput=False)
     assert 0 < rest.moves < change.moves
-    run_files(tmp_path / "rest", export_stages(rest, "scpi", tmp_path / "rest"), switches)
+    run_files(tmp_path / "rest", write_change(rest, tmp_path / "rest", file_format="scpi")[3:], switches)
     for name, pairs in circuits_by_switch(change.after, change.after.connects).items():
         assert switches[name].circuits == pairs
 
@@ -191,7 +192,7 @@ def test_changes_of_a_switch_with_two_sides_are_commands_that_it_takes(tmp_path:
     plan = sided(tmp_path, "circulant(9,1,2)", "letters", 2)
     change = rewire(plan, "circulant(9,1,3)", keep_hosts=True, downtime=True, throughput=False)
     switches = {name: Switch(9, circuits) for name, circuits in places(plan).items()}
-    run_files(tmp_path / "out", export_stages(change, "sonic", tmp_path / "out"), switches)
+    run_files(tmp_path / "out", write_change(change, tmp_path / "out", file_format="sonic")[3:], switches)
     assert {name: switch.circuits for name, switch in switches.items()} == places(change.after)
 
 

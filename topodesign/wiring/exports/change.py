@@ -56,19 +56,20 @@ def write_change(
     path
         The directory.
     file_format
-        ``sonic`` or ``scpi``: format of the commands. None for no commands.
+        ``sonic`` or ``scpi``: format of the commands, in files such as ``stage1-ocs1.sh``: what goes from switch
+        ``ocs1`` in stage 1, and then what comes. None for no commands.
     spelling
-        Of SONiC's commands, as for :func:`topodesign.export_stages`.
+        Of SONiC's commands: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
 
     Returns
     -------
     tuple of str
-        Names of the files.
+        Names of the files; those of commands are last, in the order in which they are to be run.
 
     Raises
     ------
     ParameterError
-        If that is no change, or there are no commands in that format.
+        If that is no change, or nothing changes in a circuit switch, or its ports are not labelled by numbers.
     FileFormatError
         If it cannot be written, or the directory is not empty.
 

@@ -12,20 +12,20 @@ from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, names_directory, write_directory, write_whole
 from topodesign.base.doors import EXPORTS, declared_in
 from topodesign.base.errors import ParameterError
-from topodesign.base.options import flagged, read, takes
+from topodesign.base.options import read, takes
 from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports import formats
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
-from topodesign.wiring.switches.switch import PLAIN, SwitchStyle
 
 _FIRST = ("patches", "netbox", "switch_files", "graphs", "labels", "racks", "panels", "package", "bringup")
 FORMATS: dict[str, Format] = {
     name: known for some in declared_in(formats.__name__, "FORMATS", _FIRST) for name, known in some.items()
 }
 """The formats by name."""
+_PLAIN = {"only": False, "batch": False, "labels": False, "spelling": "ocs", "url": ""}
 
 
 @takes(BringupOptions)
@@ -91,29 +91,25 @@ def export_wiring(
     wiring, target = as_wiring(plan), as_path(path)
     if not isinstance(plan, WiringPlan):
         check_not_input(target, as_path(plan))
-    ending = "" if names_directory(target) else target.suffix.lower()
     known = EXPORTS[as_choice("format", file_format, EXPORTS)]
-    said: tuple[str, ...] = ()
-    plain = read(BringupOptions, {}, "export_wiring")
-    given = [name for name, value in read(BringupOptions, options, "export_wiring").items() if value != plain[name]]
-    if given and known.settled is None:
-        raise ParameterError(f"{file_format} takes no {flagged(given[:1])}; bringup does")
-    style = SwitchStyle(only, batch, labels, as_choice("spelling", spelling, SPELLINGS))
-    if style != PLAIN:
-        if known.commands is None:
-            raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
-        content = known.commands(wiring, style)
-    elif url:
-        write = known.linked.get(ending, known.linked.get(""))
-        if write is None:
-            raise ParameterError(f"{file_format} has no codes that lead to a work package; labels have")
-        content = write(wiring, as_text("url", url))
-    elif known.settled is not None:
-        content, said = known.settled(wiring, **options)
-    else:
-        content = known.others.get(ending, known.write)(wiring)
+    plain = read(BringupOptions, {}, "export_wiring") | _PLAIN
+    settings = read(BringupOptions, options, "export_wiring") | {
+        "only": only,
+        "batch": batch,
+        "labels": labels,
+        "spelling": as_choice("spelling", spelling, SPELLINGS),
+        "url": url and as_text("url", url),
+    }
+    for name in settings:
+        if name not in known.takes and settings[name] != plain[name]:
+            others = " and ".join(other for other, one in FORMATS.items() if name in one.takes)
+            raise ParameterError(f"{file_format} takes no --{name.replace('_', '-')}; remove it, or export {others}")
+    settings["ending"] = "" if names_directory(target) else target.suffix.lower()
+    made = known.write(wiring, **{name: settings[name] for name in known.takes})
+    notes: tuple[str, ...]
+    content, notes = made if isinstance(made, tuple) else (made, ())
     if isinstance(content, dict):
         write_directory(target, content)
     else:
         write_whole(target, content)
-    return said if known.notes is None else known.notes(wiring)
+    return notes

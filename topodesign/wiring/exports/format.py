@@ -1,12 +1,9 @@
-"""What an export format says of itself."""
+"""Description of an export format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
-
-from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.switches.switch import SwitchStyle
 
 Content: TypeAlias = str | bytes | dict[str, Any]
 """Of a file; or of the files of a directory by their names, each text, bytes or what writes it at a path."""
@@ -15,17 +12,18 @@ Content: TypeAlias = str | bytes | dict[str, Any]
 class Format(NamedTuple):
     """A format.
 
-    ``commands``: makes the content instead where a style of commands is asked for; None if it has no commands.
-    ``linked``: make the content instead where it shall lead to the address of a work package, by the ending of the
-    path. ``notes``: says in words what of the plan is not in it; None if there is never anything to say. ``others``:
-    make the content instead where the path has one of these endings. ``settled``: makes the content and the notes
-    instead with :class:`BringupOptions`; None if it takes none.
+    Attributes
+    ----------
+    summary
+        What it is, for the help text.
+    write
+        Makes the content of a plan and of the settings that the format takes, by name; with notes of what is not in
+        it, a pair ``(content, notes)``.
+    takes
+        Settings that it understands: ``ending`` of the path (empty if it is a directory), or parameters of
+        :func:`topodesign.export_wiring`.
     """
 
-    summary: str  # what it is, for the help text
-    write: Callable[[WiringPlan], Content]  # makes its content of a plan
-    commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
-    others: Mapping[str, Callable[[WiringPlan], Content]] = {}
-    linked: Mapping[str, Callable[[WiringPlan, str], Content]] = {}
-    notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
-    settled: Callable[..., tuple[Content, tuple[str, ...]]] | None = None
+    summary: str
+    write: Callable[..., Content | tuple[Content, tuple[str, ...]]]
+    takes: tuple[str, ...] = ()

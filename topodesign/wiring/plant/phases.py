@@ -97,7 +97,7 @@ class CarriedPhases(Reconfiguration):
 
         ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
         of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire check`` takes it. Format and spelling are
-        as :func:`topodesign.export_stages` takes them. Returns the names of the files of commands, in the order in
+        as :func:`topodesign.write_change` takes them. Returns the names of the files of commands, in the order in
         which they are to be run.
         """
         driver = driver_of(file_format, spelling)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
-from topodesign.base.arguments import as_choice, as_path
-from topodesign.base.atomic import write_directory
+from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.change.rewire import Rewiring
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -26,48 +24,6 @@ def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> di
 
 
 STAGE_FORMATS = tuple(DRIVERS)
-
-
-def export_stages(
-    change: Rewiring, file_format: str, path: str | Path, *, spelling: Spelling = "ocs"
-) -> tuple[str, ...]:
-    """Write the commands of a change of circuit switches: for every stage and switch, what goes and then what comes.
-
-    Parameters
-    ----------
-    change
-        What ``rewire`` returns.
-    file_format
-        ``sonic`` or ``scpi``.
-    path
-        A new directory; ``stage1-ocs1.sh`` in it has what is to be done in switch ``ocs1`` first.
-    spelling
-        Of SONiC's commands: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
-
-    Returns
-    -------
-    tuple of str
-        The names of the files, in the order in which they are to be run.
-
-    Raises
-    ------
-    ParameterError
-        If nothing changes in a circuit switch, or its ports are not labelled by numbers.
-    FileFormatError
-        If it cannot be written, or there is a directory with something in it.
-
-    Examples
-    --------
-    >>> from topodesign import plain_inventory, rewire, wire
-    >>> change = rewire(wire("circulant(6,1,2)", plain_inventory(6, 4)), "circulant(6,1,3)")
-    >>> export_stages(change, "scpi", "stages")
-    Traceback (most recent call last):
-    topodesign.base.errors.ParameterError: no circuit switch changes; patch panels are changed by hand
-    """
-    target = as_path(path)
-    files = stage_files(change, file_format, spelling)
-    write_directory(target, files)
-    return tuple(files)
 
 
 def stage_files(change: Rewiring, file_format: str, spelling: Spelling) -> dict[str, str]:

@@ -22,15 +22,12 @@ _LABEL = re.compile("([^0-9]*)([1-9][0-9]{0,8})")
 
 
 class SwitchStyle(NamedTuple):
-    """How commands for switches are written."""
+    """How commands for switches are written; as a rule one for each circuit, which leaves the others there."""
 
     only: bool = False  # remove what else is there
     batch: bool = False  # one command for all circuits of a switch, with lists and ranges
     labels: bool = False  # give ports the name of the lane that is cabled there
     spelling: Spelling = "ocs"  # of SONiC's commands
-
-
-PLAIN = SwitchStyle()  # A command for each circuit, which leaves the others there
 
 
 class Driver(ABC):
@@ -43,10 +40,8 @@ class Driver(ABC):
     """Of its files that say what circuits a switch has."""
     answers: ClassVar[tuple[str, ...]]
     """Endings of all files that are read: its own, and answers as they were saved."""
-
-    @abstractmethod
-    def check_style(self, style: SwitchStyle) -> None:
-        """Raise ParameterError if commands cannot be written so."""
+    takes: ClassVar[tuple[str, ...]]
+    """Parts of a :class:`SwitchStyle` that it understands."""
 
     @abstractmethod
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:

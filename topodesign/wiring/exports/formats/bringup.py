@@ -13,13 +13,14 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
 from topodesign.wiring.bringup import link_test
 from topodesign.wiring.bringup.bringup import Bringup, Point, bare, bringup
 from topodesign.wiring.bringup.host_files import host_list, hosts_table, write_host
+from topodesign.wiring.bringup.options import BringupOptions
 from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -32,7 +33,7 @@ _MAC = re.compile(r"en[0-9]{1,3}").fullmatch  # what macOS calls them
 _TRAY = re.compile(r"(?P<kind>[A-Za-z][A-Za-z0-9_]*?)[-.:](?P<tray>[0-9]{1,4})[-.:](?P<port>[0-9]{1,4})")
 
 
-def to_bringup(plan: WiringPlan, **options: Any) -> tuple[Content, tuple[str, ...]]:
+def to_bringup(plan: WiringPlan, **options: Unpack[BringupOptions]) -> tuple[Content, tuple[str, ...]]:
     """Return the files and what writes the directories of hosts, and notes."""
     found = bringup(plan, **options)
     notes = list(found.notes)
@@ -167,7 +168,7 @@ def _tray(point: Point) -> tuple[str, str]:
 FORMATS = {
     "bringup": Format(
         "addresses, routes and variables of every host, and a test of the cables",
-        lambda plan: to_bringup(plan)[0],
-        settled=to_bringup,
+        to_bringup,
+        takes=tuple(BringupOptions.__annotations__),
     )
 }

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from topodesign.base.errors import MissingLibraryError, ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
-from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.plan.plan import WiringPlan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
@@ -68,18 +68,20 @@ def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
     return [[_label(place, plug, url) for place, plug in enumerate(sheet)] for sheet in full]
 
 
-def to_svg(plan: WiringPlan, url: str = "") -> dict[str, str]:
-    """Return a file for each sheet, ``sheet-001.svg`` and so on."""
-    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan, url), start=1)}
+def to_labels(plan: WiringPlan, ending: str = "", url: str = "") -> Content:
+    """Return a file for each sheet, ``sheet-001.svg`` and so on; one PDF if the ending is ``.pdf``."""
+    pages = sheets(plan, url)
+    if ending == ".pdf":
+        return _pdf(pages)
+    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(pages, start=1)}
 
 
-def to_pdf(plan: WiringPlan, url: str = "") -> bytes:
+def _pdf(pages: list[list[Label]]) -> bytes:
     """Return a PDF with a page for each sheet; needs reportlab."""
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:
         raise MissingLibraryError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
-    pages = sheets(plan, url)
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
     canvas.setTitle("Cable labels")
@@ -185,8 +187,7 @@ def _check_latin(text: str) -> None:
 FORMATS = {
     "labels": Format(
         "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)",
-        to_svg,
-        others={".pdf": to_pdf},
-        linked={"": to_svg, ".pdf": to_pdf},
+        to_labels,
+        takes=("ending", "url"),
     )
 }

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from topodesign.wiring.exports.cables import COLOURS, colour_of
-from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.netbox import model
@@ -24,13 +24,18 @@ from topodesign.wiring.netbox.tables import cable_table, import_files
 from topodesign.wiring.plan.plan import WiringPlan
 
 
-def to_netbox(plan: WiringPlan) -> dict[str, str]:
-    """Return the import files by their names, which sort in the order of the imports."""
+def to_netbox(plan: WiringPlan, ending: str = "") -> Content:
+    """Return the import files by their names, which sort in the order of the imports.
+
+    If the ending is ``.csv``, the table of the cables alone, for a NetBox that has the devices.
+    """
+    if ending == ".csv":
+        return to_netbox_cables(plan)
     return import_files(replace(model.as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
 
 
 def to_netbox_cables(plan: WiringPlan) -> str:
-    """Return the CSV of the cables alone, for a NetBox that has the devices."""
+    """Return the CSV of the cables alone."""
     room = plan.inventory
     places = {name: model.site_of(room.place(name).site) for name in (*room.host, *room.panel)}
     return cable_table(netbox_cables(plan), places)
@@ -64,9 +69,5 @@ def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
 
 
 FORMATS = {
-    "netbox": Format(
-        "files that fill NetBox, in order (or its cables alone, CSV)",
-        to_netbox,
-        others={".csv": to_netbox_cables},
-    )
+    "netbox": Format("files that fill NetBox, in order (or its cables alone, CSV)", to_netbox, takes=("ending",))
 }

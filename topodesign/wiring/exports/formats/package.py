@@ -21,7 +21,7 @@ from pathlib import Path
 from topodesign.base.errors import ParameterError
 from topodesign.topology.positions import positions_of
 from topodesign.wiring.exports.cables import COLOURS
-from topodesign.wiring.exports.format import Format
+from topodesign.wiring.exports.format import Content, Format
 from topodesign.wiring.exports.formats import racks as sheets
 from topodesign.wiring.exports.formats.panels import figure_of, panel_views
 from topodesign.wiring.exports.pages import cell, contents, page, table
@@ -46,8 +46,10 @@ document.getElementById("find").addEventListener("input", function () {
 </script>"""
 
 
-def to_package(plan: WiringPlan) -> str:
-    """Return the page, unless it would be too large for browsers."""
+def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
+    """Return the page, unless it would be too large for browsers; pages of a directory if there is no ending."""
+    if not ending:
+        return to_pages(plan)
     if len(plan.fixed) > MOST_LANES:
         raise ParameterError(
             f"one page with {len(plan.fixed)} lanes is more than browsers draw well; a path without an ending becomes "
@@ -236,7 +238,7 @@ FORMATS = {
     "package": Format(
         "all of it to print or for a phone: one page (.html), or a directory with a page for each rack",
         to_package,
-        others={"": to_pages},
+        takes=("ending",),
     )
 }
 

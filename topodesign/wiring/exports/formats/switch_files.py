@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from topodesign.wiring.exports.format import Format
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
-from topodesign.wiring.switches.switch import PLAIN, Driver, SwitchStyle, switches_of
+from topodesign.wiring.switches.switch import Driver, SwitchStyle, switches_of
 
 
-def to_switches(plan: WiringPlan, style: SwitchStyle = PLAIN, *, driver: Driver) -> dict[str, str]:
-    """Return the files of every circuit switch of a plan."""
-    driver.check_style(style)
+def to_switches(plan: WiringPlan, *, driver: Driver, **style: Any) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the files of every circuit switch of a plan, and in words which switches get no circuit."""
     files: dict[str, str] = {}
+    notes: list[str] = []
     for panel, pairs in switches_of(plan):
-        files |= {panel.name + ending: text for ending, text in driver.files(plan, panel, pairs, style).items()}
-    return files
-
-
-def _idle(plan: WiringPlan) -> tuple[str, ...]:
-    """Return, in words, which circuit switches get no circuit."""
-    return tuple(
-        f"switch '{panel.name}' gets no circuit: what is written for it is empty"
-        for panel, made in switches_of(plan)
-        if not made
-    )
+        made = driver.files(plan, panel, pairs, SwitchStyle(**style))
+        files |= {panel.name + ending: text for ending, text in made.items()}
+        notes += [] if pairs else [f"switch '{panel.name}' gets no circuit: what is written for it is empty"]
+    return files, tuple(notes)
 
 
 FORMATS = {
-    name: Format(
-        driver.summary,
-        partial(to_switches, driver=driver),
-        commands=partial(to_switches, driver=driver),
-        notes=_idle,
-    )
-    for name, driver in DRIVERS.items()
+    name: Format(driver.summary, partial(to_switches, driver=driver), driver.takes) for name, driver in DRIVERS.items()
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.errors import FileFormatError
 from topodesign.wiring.inventory.devices import Panel
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.kinds import Spelling
@@ -41,11 +41,7 @@ class Scpi(Driver):
     summary = "commands for circuit switches as Polatis makes them"
     ending = ".scpi"
     answers = (".scpi", ".tl1")
-
-    def check_style(self, style: SwitchStyle) -> None:
-        """Refuse what only SONiC has."""
-        if style.labels or style.spelling != "ocs":
-            raise ParameterError("labels and another spelling are for format sonic; scpi has neither")
+    takes = ("only", "batch")
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:  # noqa: ARG002
         """Return the commands, one a circuit: ``:OXC:SWITch:CONNect:ADD (@1),(@18)``."""

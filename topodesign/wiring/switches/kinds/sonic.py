@@ -51,13 +51,7 @@ class Sonic(Driver):
     summary = "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands"
     ending = ".json"
     answers = (".json", ".txt")
-
-    def check_style(self, style: SwitchStyle) -> None:
-        """Refuse lists where they are not known."""
-        if style.batch and style.spelling == "yang":
-            raise ParameterError(
-                "--batch cannot be combined with --spelling yang, which takes one circuit at a time; remove one"
-            )
+    takes = SwitchStyle._fields
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:
         """Return a table for CONFIG_DB, and the same as commands.
@@ -66,6 +60,10 @@ class Sonic(Driver):
         takes, and which leaves there what else is; a command ``config ocs cross-connect add 1A-2B update`` moves ports
         that are in use.
         """
+        if style.batch and style.spelling == "yang":
+            raise ParameterError(
+                "--batch cannot be combined with --spelling yang, which takes one circuit at a time; remove one"
+            )
         table: dict[str, dict[str, dict[str, str]]] = {
             TABLE: {pair_name((a, b)): {"a_side": f"{a}A", "b_side": f"{b}B"} for a, b in pairs}
         }
