@@ -1,1 +1,4 @@
-"""Base: errors, units, exact costs, the spec language, whole files and strict tables. Imports no other folder."""
+"""Base: errors, units, exact costs, specs, whole files, strict tables.
+
+Imports no other folder of the package.
+"""

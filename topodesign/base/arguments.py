@@ -1,4 +1,4 @@
-"""Arguments of public functions, looked at before anything is done with them."""
+"""Checks of the arguments of public functions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def as_several(name: str, value: object) -> list[object]:
 
 
 def as_ascending(name: str, value: object) -> list[int]:
-    """Return integers that ascend: one, a range with any step, or several, NumPy's too.
+    """Return ascending integers from one number, a range or several numbers.
 
     Examples
     --------

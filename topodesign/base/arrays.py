@@ -1,4 +1,4 @@
-"""Arrays of frozen values: what a value holds, nobody else can change."""
+"""Arrays of frozen values, which no caller can change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def owned(array: Array) -> Array:
-    """Return the array if it can no longer be changed, else a copy that cannot; the caller's array stays as it is.
+    """Return the array if it is read-only, else a read-only copy.
+
+    The array of the caller stays as it is.
 
     An array counts as unchangeable if it and all arrays that it is a view of are read-only. So what was made for the
     value alone goes through :func:`sealed` first and is not copied. (Nothing is known about writable views that were
@@ -26,7 +28,10 @@ def owned(array: Array) -> Array:
 
 
 def sealed(array: Array) -> Array:
-    """Return the array itself, read-only from here on; for arrays just made, of which nobody has a writable view."""
+    """Make a new array read-only and return it.
+
+    For arrays of which no writable view exists.
+    """
     array.setflags(write=False)
     return array
 
@@ -42,7 +47,7 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def stable_order(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the order that sorts numbers from 0 up, equal ones as they were.
+    """Return the stable order that sorts non-negative numbers.
 
     As ``numpy.argsort`` with ``kind="stable"``, which is several times faster at 16 bits than at more: so, digit by
     digit of 16 bits.
@@ -57,13 +62,16 @@ def stable_order(values: NDArray[np.integer]) -> NDArray[np.int64]:
 def ranges(
     first: NDArray[np.int64] | int, count: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ranges of so many numbers, each from its first on, one after the other: whose each is, and which it is."""
+    """Concatenate ranges of given first values and lengths.
+
+    Returns the range that each number belongs to, and the number.
+    """
     of = np.repeat(np.arange(len(count)), count)
     return of, np.arange(len(of)) + (first - (np.cumsum(count) - count))[of]
 
 
 def earlier(key: NDArray[np.integer], amount: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what the rows before each that have the same key, from 0, amount to."""
+    """Return, for each row, the sum of earlier rows with the same key."""
     order = np.argsort(key, kind="stable")
     total = np.cumsum(amount[order]) - amount[order]
     first = np.diff(key[order], prepend=-1) != 0

@@ -1,4 +1,4 @@
-"""The one way out: output files and directories that appear whole or not at all.
+"""Output files and directories that appear whole or not at all.
 
 Only a regular file is ever replaced. What is not one keeps being what it is: a pipe that somebody reads and a character
 device such as ``/dev/null`` are written to, and everything else is refused. Through a symbolic link what it points to
@@ -28,7 +28,9 @@ _finishing = threading.Lock()
 
 
 def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
-    """Write a file under a temporary name beside it, then rename it; or write to a pipe or device that is there.
+    """Write a file to a temporary name, then rename it.
+
+    Existing pipes and devices are written to directly.
 
     An old file keeps its permissions. What a program prints to (``/dev/stdout``) is written to as it is open, also if
     it is a file.
@@ -60,7 +62,9 @@ def check_not_input(path: Path, source: Path) -> None:
 
 
 def clear_unfinished() -> None:
-    """Remove the temporary files and directories of outputs that are being written, for a program that ends at once.
+    """Remove temporary files and directories of unfinished outputs.
+
+    For a program that ends at once.
 
     Nothing gets its name any more from then on, so that no directory does of which a part is removed already.
     """
@@ -71,7 +75,7 @@ def clear_unfinished() -> None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Return what is at a path, following links; None if there is nothing."""
+    """Return the status of a path, following links, or None if it is missing."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -79,7 +83,10 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _printed_to(status: os.stat_result) -> int | None:
-    """Return the handle if this is what standard output or error goes to: what is printed must not be lost, either."""
+    """Return the handle if it is standard output or error.
+
+    Printed text must not be lost, either.
+    """
     for handle, stream in ((1, sys.stdout), (2, sys.stderr)):
         with contextlib.suppress(OSError):
             if os.path.samestat(status, os.fstat(handle)):
@@ -126,7 +133,10 @@ def _replace(path: Path, content: str | bytes | Callable[[IO[bytes]], None], mod
 
 
 def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
-    """Write to what is not replaced; nothing of it if making the content fails."""
+    """Write content to a target that cannot be replaced.
+
+    Nothing is written if making the content fails.
+    """
     kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISREG)
     if not any(is_kind(status.st_mode) for is_kind in kinds):
         raise FileFormatError(f"{path}: not a file")
@@ -157,7 +167,7 @@ def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]
 
 
 def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path], object]]) -> None:
-    """Write a directory of files under a temporary name beside it, then rename it."""
+    """Write a directory to a temporary name, then rename it."""
     names = {name: file_name(name) for name in files}
     if len({name.lower() for name in names.values()}) < len(names):
         raise ParameterError(f"two files in {path} would have the same name; rename what they are named after")
@@ -181,7 +191,9 @@ def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path
 
 
 def names_directory(path: Path) -> bool:
-    """Whether a path is meant to be a directory: it is one, or has no ending that looks like that of a file.
+    """Return whether a path names a directory.
+
+    It does if it is one, or has no ending that looks like that of a file.
 
     >>> [names_directory(Path(name)) for name in ("plans", "plans.v2", "plans.html", "1.5-rc")]
     [True, True, False, True]
@@ -190,6 +202,9 @@ def names_directory(path: Path) -> bool:
 
 
 def file_name(name: str) -> str:
-    """Return the name with an underscore for everything but letters, digits, dots, hyphens and underscores."""
+    """Replace characters of a name that are unsafe in file names.
+
+    Letters, digits, dots, hyphens and underscores stay; others become underscores.
+    """
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)
     return f"_{safe[1:]}" if safe.startswith(".") else safe

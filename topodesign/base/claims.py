@@ -25,17 +25,23 @@ NOT_PROVEN_NONE = "not proven: there may be one"  # of what was looked for in va
 
 
 def fastest_of(among: Among) -> str:
-    """Return the superlative of a frontier, with its scope: ``the fastest of the rows of the catalog``."""
+    """Return the superlative of a frontier with its scope.
+
+    For example ``the fastest of the rows of the catalog``.
+    """
     return f"the fastest of {among.several}"
 
 
 def first_of(count: int) -> str:
-    """Return the superlative of so many that were compared: ``the fastest of 15``."""
+    """Return the superlative of a number of compared values: ``the fastest of 15``."""
     return f"the fastest of {count}"
 
 
 def turning_words(where: str, then: str, now: str) -> str:
-    """Return that another one is the fastest elsewhere: ``above --gap 1us best is the fastest instead of fattree``."""
+    """Return the sentence that names the fastest beyond a turning point.
+
+    For example ``above --gap 1us best is the fastest instead of fattree``.
+    """
     return f"{where} {then} is the fastest instead of {now}"
 
 
@@ -119,7 +125,10 @@ class Among(Enum):
 
     @classmethod
     def over_trees(cls, *, capable: bool, members: bool = False) -> Among:
-        """Return schedules over trees, of all nodes or of some members, whose switches copy and add or only forward."""
+        """Return the scope of schedules over trees.
+
+        Of all nodes or some members; switches copy and add, or only forward.
+        """
         if members:
             return cls.CAPABLE_MEMBER_TREES if capable else cls.MEMBER_TREES
         return cls.CAPABLE_TREES if capable else cls.TREES
@@ -136,7 +145,10 @@ class Among(Enum):
 
 
 class Of(Enum):
-    """What is least or most: its best in words, what less than that would be, and how JSON calls it."""
+    """The minimised or maximised quantity of a claim.
+
+    Holds its superlative, the comparative, and its JSON name.
+    """
 
     STEPS = "fewest steps", "fewer steps", "steps"
     FACTOR = "least y", "a smaller y", "bandwidth"
@@ -165,7 +177,7 @@ class Of(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Declared):
-    """That something is the best of some, or how far from that it can be.
+    """A claim that a value is best in a scope, or at most a gap away.
 
     * ``bound``: what none of them goes below (of a rate, above); None where that is not known. Proven, it is the value
       itself.
@@ -193,7 +205,10 @@ class Claim(Declared):
     def to_bound(
         cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int, *, by: str = "", missed: str = ""
     ) -> Claim:
-        """Return the claim of a value that is proven by prices or a cut if it meets a bound, and else is not."""
+        """Return the claim of a value beside a bound.
+
+        It is proven, by prices or a cut, if the value meets the bound.
+        """
         met = value == bound
         return cls(of, value, among, Proof.DUAL if met else Proof.NONE, bound, by if met else missed)
 
@@ -204,7 +219,10 @@ class Claim(Declared):
 
     @property
     def gap(self) -> Fraction | None:
-        """By which share of the bound the value may miss the best: 0 if proven, None where no bound is known."""
+        """The gap to the bound as a share of the bound.
+
+        0 if proven; None if no bound is known.
+        """
         if self.proven:
             return Fraction(0)
         if not self.bound or not self.value:
@@ -214,7 +232,7 @@ class Claim(Declared):
 
     @property
     def verdict(self) -> str:
-        """A few words for a line that names the figure: ``proven to be the least``, or how near it is."""
+        """A short verdict beside a figure, such as ``proven to be the least``."""
         least = self.of.best.split()[0]
         if self.proven:
             return f"proven to be the {least}"
@@ -225,7 +243,7 @@ class Claim(Declared):
         return f"not proven to be the {least}: within {float(self.gap):.2%} of the bound"
 
     def __str__(self) -> str:
-        """Return the claim in a sentence without its full stop: what, among what, and by what."""
+        """Return the claim as a sentence without its full stop."""
         reason = f" ({self.by})" if self.by else ""
         if self.proven:
             return f"proven: no {self.among.one} {_has(self.of)}{reason}"
@@ -234,14 +252,14 @@ class Claim(Declared):
 
     @property
     def than(self) -> str:
-        """What a better one would have less of, with the figure: ``fewer steps than 5``."""
+        """The comparison with a better value, such as ``fewer steps than 5``."""
         value = Fraction(self.value)
         figure = str(value) if value.denominator == 1 else f"{float(value):.4f}"
         return f"{self.of.better} than {figure}{f' {self.by}' if self.by else ''}"
 
 
 def joined(claims: Sequence[Claim]) -> str:
-    """Return several proven claims among the same in one sentence without its full stop."""
+    """Join proven claims of one scope in a sentence without its full stop."""
     return f"Proven: no {claims[0].among.one} has {', nor '.join(claim.than for claim in claims)}"
 
 

@@ -1,4 +1,6 @@
-"""Inner loops in two tiers: plain Python while there is little to do, machine code from where compiling pays.
+"""Inner loops in two tiers: plain Python, then machine code.
+
+Machine code is used once there is enough work for compiling to pay.
 
 A kernel is written once, in the part of Python and NumPy that numba compiles. Importing it costs nothing. Called with
 little work it runs as it stands; when that has taken it as long as its patience, it is compiled, and from then on only
@@ -34,7 +36,10 @@ _entrances: dict[str, Entrance] = {}  # the kernels that this process has called
 
 
 class Kernel(Generic[_Arguments, _Result]):
-    """A function of numbers and arrays that runs as plain Python or as machine code; it does not call itself."""
+    """A function of numbers and arrays, run as Python or machine code.
+
+    It does not call itself.
+    """
 
     def __init__(
         self, function: Callable[_Arguments, _Result], work: Callable[..., int] | None, *, inlined: bool = False
@@ -54,7 +59,7 @@ class Kernel(Generic[_Arguments, _Result]):
         return self._machine(*args, **named)
 
     def _waits(self, seconds: float) -> bool:
-        """Whether so long in plain Python is less than what machine code takes to get."""
+        """Return whether plain Python takes less time than getting machine code."""
         return seconds < PATIENCE and (seconds < (_SHORT if _entrances else _LOADING) or not self._kept)
 
     @cached_property
@@ -77,7 +82,10 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def machine(self) -> Callable[_Arguments, _Result]:
-        """The function as machine code, which is compiled when it is first called unless it is on disk."""
+        """The function as machine code.
+
+        Compiled when first called unless it is on disk.
+        """
         _entrances[f"{self.__module__}.{self._source.__name__}"] = self._entrance
         return cast("Callable[_Arguments, _Result]", self._entrance)
 
@@ -94,7 +102,7 @@ class Kernel(Generic[_Arguments, _Result]):
 
     @cached_property
     def made_of(self) -> tuple[object, ...]:
-        """What decides over the machine code: instructions, constants, and what kernels and values they use."""
+        """The inputs of the machine code: instructions, constants, and used kernels."""
         code, known = self._source.__code__, self._source.__globals__
         used = [(name, _decisive(known[name])) for name in code.co_names if name in known]
         return self._inlined, _instructions(code), self._source.__defaults__, used
@@ -104,7 +112,7 @@ class Kernel(Generic[_Arguments, _Result]):
         return self._linked("_interpreted")
 
     def _linked(self, tier: str) -> FunctionType:
-        """Return the function with the kernels that it calls replaced by what they are in a tier."""
+        """Return the function with its kernels replaced by those of a tier."""
         source = self._source
         known = dict(source.__globals__)
         for name in source.__code__.co_names:
@@ -116,22 +124,34 @@ class Kernel(Generic[_Arguments, _Result]):
 
 
 def compiled(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
-    """Make a function a kernel that is compiled on its first call, or that only other kernels call."""
+    """Make a function a kernel that is compiled on its first call.
+
+    Also for functions that only other kernels call.
+    """
     return Kernel(function, None)
 
 
 def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
-    """Make a function a kernel whose code is written wherever others call it: for short work and many arguments."""
+    """Make a function a kernel that is inlined in its callers.
+
+    For short work with many arguments.
+    """
     return Kernel(function, None, inlined=True)
 
 
 def tiered(work: Callable[..., int]) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
-    """Make a function a kernel that runs as plain Python until it has had more work than its patience."""
+    """Make a function a kernel that starts in plain Python.
+
+    It becomes machine code after more work than its patience.
+    """
     return lambda function: Kernel(function, work)
 
 
 def machine_code() -> dict[str, tuple[bool, str | None]]:
-    """Return of each kernel that ran as machine code whether this process compiled it, and the folder that keeps it."""
+    """Return the kernels that ran as machine code, and their folder.
+
+    The value is True if this process compiled the kernel.
+    """
     return {name: (one.compiled, one.folder) for name, one in _entrances.items()}
 
 
@@ -142,7 +162,7 @@ def _instructions(code: CodeType) -> tuple[object, ...]:
 
 
 def _decisive(value: object) -> object:
-    """Return what machine code takes from a value that a kernel uses."""
+    """Return the parts of a value that machine code depends on."""
     if isinstance(value, Kernel):
         return value.made_of
     if isinstance(value, np.ndarray):
@@ -153,7 +173,7 @@ def _decisive(value: object) -> object:
 
 
 def _unboxed(result: object) -> object:
-    """Return Python's own numbers, as machine code does, where plain Python has NumPy's."""
+    """Convert NumPy scalars to Python numbers, as machine code does."""
     if isinstance(result, np.generic):
         return result.item()
     if type(result) is tuple:
@@ -163,7 +183,10 @@ def _unboxed(result: object) -> object:
 
 @compiled
 def next_random(state: Masks) -> np.uint64:
-    """Return the next number of a xorshift64* generator whose state is the array's one element."""
+    """Return the next number of a xorshift64* generator.
+
+    The state is the one element of the array.
+    """
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -174,7 +197,10 @@ def next_random(state: Masks) -> np.uint64:
 
 @compiled
 def sort(values: Ints, bits: int) -> None:
-    """Sort numbers of so many bits, none negative but for the 64th bit, in place; quicker to compile than NumPy's."""
+    """Sort integers of a number of bits in place.
+
+    None is negative except by the 64th bit; compiles faster than NumPy's sort.
+    """
     spare, start = np.empty_like(values), np.empty(17, np.int64)
     for shift in range(0, bits, 4):
         start[:] = 0
@@ -192,7 +218,7 @@ def sort(values: Ints, bits: int) -> None:
 
 @compiled
 def find(value: int | np.uint64, values: Ints | Masks) -> int:
-    """Return where a value is among sorted ones that hold it once."""
+    """Return the position of a value in a sorted array that contains it once."""
     low, high = 0, len(values) - 1
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,7 @@
-"""The price of a collective: communication steps and the exact bandwidth factor, and how far it can be trusted."""
+"""The cost of a collective: steps and exact bandwidth factor.
+
+With the basis that tells how far it can be trusted.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from topodesign.base.moore import moore_steps, why_impossible
 
 @dataclass(frozen=True, slots=True)
 class Cost(Declared):
-    """Cost of an allgather or reduce-scatter; an allreduce costs twice as much.
+    """Cost of an allgather or reduce-scatter.
+
+    An allreduce costs twice as much.
 
     Attributes
     ----------
@@ -52,7 +57,9 @@ class Cost(Declared):
         return 2 * self.runtime(alpha, size, bandwidth)
 
     def averaged(self, other: Cost) -> Cost:
-        """Return the mean with another cost of as many steps: an allreduce of both takes twice as much.
+        """Return the mean with another cost of the same number of steps.
+
+        An allreduce made of both takes twice the mean.
 
         A topology has the diameter of its transpose, so that its reduce-scatter and its allgather have as many steps.
         """
@@ -64,7 +71,7 @@ class Cost(Declared):
 
 
 class Basis(StrEnum):
-    """What a cost rests on. The values are the words of the catalog's files."""
+    """Basis of a cost, in the words of the catalog's files."""
 
     LINKS = "links"
     """It was computed from the links of the topology as it is built: that of its best SPFF schedule."""
@@ -82,7 +89,10 @@ class Basis(StrEnum):
 
     @property
     def words(self) -> str:
-        """What people and JSON documents read: that a cost is by closed form is worth a word, a schedule's is known."""
+        """The basis in words for people and JSON documents.
+
+        A closed form is worth a word; a schedule is the usual case.
+        """
         return {
             Basis.ORBITS: "one source per orbit",
             Basis.THEOREM: "closed form",
@@ -91,7 +101,10 @@ class Basis(StrEnum):
 
 
 def digits(n: int, d: int) -> int:
-    """Return k of the smallest power d^k that is at least n (d >= 2): how many digits numbers below n have."""
+    """Return the smallest k with d^k >= n, for d >= 2.
+
+    That is the number of digits of numbers below n in base d.
+    """
     count, reach = 1, d
     while reach < n:
         count, reach = count + 1, reach * d
@@ -99,7 +112,7 @@ def digits(n: int, d: int) -> int:
 
 
 def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
-    """Return the fewest steps in which a node of the given degree can reach all others.
+    """Return the Moore bound on the steps of a given degree.
 
     Parameters
     ----------
@@ -133,7 +146,9 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
 
 
 def commuting_bound(nodes: int, degree: int) -> int:
-    """Return the fewest steps to all nodes where links may be taken in any order: in Cayley graphs of abelian groups.
+    """Return the Moore bound if links commute.
+
+    It holds for Cayley graphs of abelian groups.
 
     Within x steps there are as many nodes as ways to take each of d links some times, x times at most in all.
     """
@@ -142,7 +157,7 @@ def commuting_bound(nodes: int, degree: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LeastSteps:
-    """How few steps a topology can have, as far as is proven."""
+    """The proven minimum of the steps of a topology."""
 
     steps: int  # no topology has fewer
     moore: int  # Moore's bound, of which it is one more where a theorem says that no topology reaches it
@@ -150,7 +165,7 @@ class LeastSteps:
 
 
 def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
-    """Return the fewest steps that a topology can have by Moore's bound and the theorems on those that come near it.
+    """Return the minimum steps by the Moore bound and the theorems near it.
 
     Parameters and errors are those of :func:`moore_bound`.
 
@@ -176,7 +191,7 @@ def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
 
 
 def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
-    """Return the bound that no topology beats: the steps of :func:`least_steps` and y = (N-1)/N.
+    """Return the lower bound of every topology: :func:`least_steps`, y = (N-1)/N.
 
     Where N and d are odd a node of a duplex topology has a port that stays free, as a cable takes two: all that it
     gets comes over d-1 links, which takes d/(d-1) times as long.
@@ -199,7 +214,9 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
 
 
 def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
-    """Return costs of which every topology has at least one or more: the fewest steps first, the least y last.
+    """Return costs that bound every topology from below.
+
+    The fewest steps come first, the least y last. Every topology has at least one of them or more.
 
     Mostly that is :func:`lower_bound` alone. With more ports than other nodes one step is possible, but a pair of nodes
     has at most the whole part of d / (N - 1) links, and its shards come over these alone; unless that leaves nothing
@@ -224,7 +241,7 @@ def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost
 
 
 def bound_in(steps: int, bounds: Sequence[Cost]) -> Cost:
-    """Return which of some bounds, by ascending steps, is for so many steps."""
+    """Return the bound for a number of steps, from bounds by ascending steps."""
     return next((one for one in reversed(bounds) if one.steps <= steps), bounds[0])
 
 
@@ -244,7 +261,7 @@ class Rate(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Declared):
-    """What no topology of as many nodes and ports is better than."""
+    """Lower bounds for all topologies of a size and degree."""
 
     by_steps: tuple[Cost, ...]  # what goes together: every topology has at least one of these or more. Mostly it is one
 
@@ -262,12 +279,14 @@ class Bounds(Declared):
 
 
 def spare_factor(degree: int, k: int = 1) -> Fraction:
-    """Return what k free ports beside so many in use multiply bandwidth factors by."""
+    """Return the factor that k free ports multiply bandwidth factors by."""
     return Fraction(degree + k, degree)
 
 
 def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
-    """Return whether a port stays free whatever the topology: all ports are an odd number, and a cable takes two.
+    """Return whether a port stays free in every topology.
+
+    So it is if the number of all ports is odd, because a cable takes two.
 
     A topology has a self-loop there, which uses a port and carries nothing.
 
@@ -281,7 +300,7 @@ def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
 
 
 def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
-    """Return the bandwidth factor that no all-to-all among so many nodes of a degree undercuts.
+    """Return a lower bound on the bandwidth factor of any all-to-all.
 
     A node reaches d others at distance 1 at most, d**2 at distance 2 and so on; each link more on the way of a shard
     takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node; where N
@@ -304,7 +323,10 @@ def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fractio
 
 
 def least_distances(nodes: int, first: int, onward: int) -> int:
-    """Return the least sum of the distances from a node with so many links, of which each leads on so many ways."""
+    """Return the least sum of distances from a node.
+
+    Each of its links leads on over the given number of links.
+    """
     left, layer, distance, total = nodes - 1, first, 1, 0
     while left > 0:
         if onward <= 1:  # layers of one size, all alike: sum them at once
@@ -317,7 +339,7 @@ def least_distances(nodes: int, first: int, onward: int) -> int:
 
 
 def check_size(nodes: int, degree: int) -> None:
-    """Raise ParameterError unless there are at least two nodes and one link per node."""
+    """Raise ParameterError unless there are two nodes and one link per node."""
     as_integer("the number of nodes", nodes, -(2**63))
     as_integer("the degree", degree, -(2**63))
     if nodes < 2:

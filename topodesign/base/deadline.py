@@ -1,4 +1,4 @@
-"""Deadlines: work that is given up when its time is over, wherever it is, without the program ending.
+"""Deadlines: work that ends when its time is over.
 
 Where the system has interval timers and the work is done in the main thread, a signal ends it between two instructions
 of Python, but not while a module is imported or a kernel compiled, which would be left in pieces. A solver is asked
@@ -22,7 +22,10 @@ from typing import NamedTuple
 
 
 class OutOfTime(BaseException):
-    """The time for some work is over; what set the deadline catches it."""
+    """The time for some work is over.
+
+    The caller that set the deadline catches it.
+    """
 
 
 _WHOLE = frozenset({"numba", "llvmlite", "hypothesis"})
@@ -75,7 +78,7 @@ class _Limit(NamedTuple):
 
 
 class _State:
-    """The deadlines, whether the end of one was announced, how many are undisturbed, and which frame set the last."""
+    """The deadlines, those announced, undisturbed blocks and the last frame."""
 
     limits: tuple[_Limit, ...] = ()
     told: bool = False
@@ -88,7 +91,7 @@ _state = _State()
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Give up what is done inside after so many seconds of work, or when a deadline is over that there is already.
+    """Stop the work inside after some seconds, or at an outer deadline.
 
     Examples
     --------
@@ -140,7 +143,10 @@ def check() -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let nothing be raised inside, where it would go through code that is not Python's; it is when that has ended."""
+    """Raise nothing inside a block; a deadline is raised after it.
+
+    For code that is not Python's, which an exception must not cross.
+    """
     _state.held += 1
     try:
         yield
@@ -168,7 +174,10 @@ def _heard(_number: int, frame: FrameType | None) -> None:
 
 
 def _set_alarm(limits: tuple[_Limit, ...]) -> None:
-    """Have the signal sent when one may be over at the earliest, and again and again until somebody has heard it."""
+    """Set the alarm for the earliest deadline.
+
+    It repeats until a frame has received it.
+    """
     if not limits:
         signal.setitimer(signal.ITIMER_REAL, 0)
     else:

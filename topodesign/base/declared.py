@@ -1,4 +1,7 @@
-"""The keys of a result, declared once at its class; :mod:`topodesign.base.records` says how."""
+"""The keys of a result, declared at its class.
+
+See :mod:`topodesign.base.records`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _FORM = re.compile(r"(?P<name>\w+)?(?P<mark>[?*]?)(=((?P<function>\w+)\()?(?P<pa
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a JSON document, or several of them, and where in a result the value is."""
+    """One or several keys of a JSON document, with where their value is."""
 
     name: str  # the key; of a spread what the keys begin with
     path: tuple[str, ...]  # attributes to go along, from the result; methods are called
@@ -48,7 +51,7 @@ class Key:
         return result if whole is None or result is None else whole(result)
 
     def write(self, result: Any, document: dict[str, Any], form: Callable[..., Any]) -> None:
-        """Write what a result has under the key, if any, in a form such as :func:`plain`."""
+        """Write the value of the key in a form such as :func:`plain`."""
         value = self.read(result)
         if self.spread:
             inner = {} if value is None else form(value, EACH.get(self.function))
@@ -97,7 +100,7 @@ def said(declarations: Keys, **about: str) -> tuple[Key, ...]:
 
 
 class Declared:
-    """What declares the keys of its JSON document; a mixin without state."""
+    """Mixin without state for classes that declare their JSON keys."""
 
     __slots__ = ()
 
@@ -119,7 +122,9 @@ def record_of(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
-    """Return a value as JSON holds it: fractions as ``"p/q"``, and what is declared as its document.
+    """Return a value in JSON's types.
+
+    Fractions become ``"p/q"``; declared classes become their document.
 
     ``each`` is done with every number within.
     """
@@ -131,7 +136,7 @@ def plain(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
 
 
 def exact(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
-    """Return a value as a cell of a table holds it: numbers as they are, lists of texts in one."""
+    """Return a value as a table cell: numbers as they are, lists as one text."""
     if hasattr(value, "KEYS"):
         return row_of(value)
     found = _inside(value, exact, each)
@@ -139,7 +144,10 @@ def exact(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
 
 
 def _inside(value: Any, form: Callable[..., Any], each: Callable[[Any], Any] | None) -> Any:
-    """Return a value with what is within in a form: of an enumeration its value, of other classes their texts."""
+    """Convert a value and its contents to a form.
+
+    Enumerations become their values, other classes their texts.
+    """
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, str | bool):
@@ -153,7 +161,10 @@ def _inside(value: Any, form: Callable[..., Any], each: Callable[[Any], Any] | N
 
 
 def row_of(value: Any) -> dict[str, Any]:
-    """Return a value whose class has ``ROW``, or else ``KEYS``, as a flat row with exact numbers."""
+    """Return a declared value as a flat row with exact numbers.
+
+    The keys are those of ``ROW``, or else of ``KEYS``.
+    """
     row: dict[str, Any] = {}
     kind = type(value)
     for one in keys_of(getattr(kind, "ROW", ()) or kind.KEYS):

@@ -1,4 +1,4 @@
-"""Which of several values no other equals or beats in two things at once, or in more."""
+"""Dominance: values that no other equals or beats in all objectives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ T = TypeVar("T")
 def find_unbeaten(
     values: Iterable[T], merit: Callable[[T], tuple[Any, Any]], tie: Callable[[T], Any] = lambda _: 0
 ) -> list[T]:
-    """Return the values that no other equals or beats in both parts of their merit, by the first.
+    """Return the values that no other equals or beats in both objectives.
+
+    Sorted by the first objective.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def find_unbeaten(
 
 
 def is_beaten(own: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> bool:
-    """Return whether one of several is no larger in anything, and smaller in something.
+    """Return whether another value is as small in all and smaller in one.
 
     Examples
     --------

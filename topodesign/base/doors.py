@@ -1,4 +1,4 @@
-"""Doors: where parts of one sort come in, our own and those that other installed packages bring as entry points.
+"""Doors: registries of parts from this package and from entry points.
 
 Our own are named by text and imported when they are wanted, so that a folder can ask for what lies above it; other
 packages are only looked at where a name is not ours, or all names are asked for. A part of theirs that cannot be used
@@ -36,7 +36,10 @@ def load(name: str) -> Any:
 
 
 def members(package: str, kind: type[T]) -> tuple[T, ...]:
-    """Return the values of a class that the modules of a package define, without those of its sub-packages."""
+    """Return the values of a class that modules of a package define.
+
+    Sub-packages are not searched.
+    """
     import pkgutil  # noqa: PLC0415  where all modules of a folder are asked
 
     names = (name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
@@ -46,7 +49,10 @@ def members(package: str, kind: type[T]) -> tuple[T, ...]:
 
 
 def declared_in(package: str, name: str, first: Sequence[str] = ()) -> list[Any]:
-    """Return what modules of a folder have under a name: those named first, then the others by name."""
+    """Return the values of a name in all modules of a folder.
+
+    Those named first come first, then the others by name.
+    """
     import pkgutil  # noqa: PLC0415  where all modules of a folder are asked
 
     there = sorted(name for _, name, inner in pkgutil.iter_modules(sys.modules[package].__path__) if not inner)
@@ -73,7 +79,7 @@ class Plugin(Declared):
 
 
 class Door(Mapping[str, Any]):
-    """All parts of one sort by name: ours first, then those of other packages.
+    """All parts of one sort by name: the package's own, then plugins.
 
     * ``group``: group of the entry points.
     * ``what``: what comes in, in words, in the plural.

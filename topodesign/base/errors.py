@@ -1,10 +1,13 @@
-"""Errors a user can cause; the command line turns each into one clear line and an exit code."""
+"""Errors that a user can cause.
+
+The command line prints each as one clear line, with an exit code.
+"""
 
 from __future__ import annotations
 
 
 class TopodesignError(Exception):
-    """Base of every error that is the input's fault, not the program's.
+    """Base of every error caused by the input.
 
     The command line prints the message to standard error and exits with status 2.
     """
@@ -19,11 +22,11 @@ class UnitError(TopodesignError, ValueError):
 
 
 class TooLargeError(ParameterError):
-    """A topology has more nodes or links than the library is willing to build."""
+    """A topology has more nodes or links than the library builds."""
 
 
 class TopologyError(TopodesignError, ValueError):
-    """Links, capacities or node numbers do not make a topology, or not the kind that is asked for."""
+    """Links, capacities or nodes do not make the required topology."""
 
 
 class DisconnectedError(TopologyError):
@@ -39,19 +42,27 @@ class FileFormatError(TopodesignError, ValueError):
 
 
 class CatalogError(FileFormatError):
-    """A file of the catalog is missing, truncated or edited; the message names the file and the line."""
+    """A catalog file is missing, truncated or edited.
+
+    The message names the file and the line.
+    """
 
 
 class MissingLibraryError(TopodesignError, ImportError):
-    """A library that only some results need is not installed; the message says which extra brings it."""
+    """A library of an extra is not installed.
+
+    The message names the extra.
+    """
 
 
 class InfeasibleError(TopodesignError):
-    """What is asked for does not exist (an answer of "no", exit status 1)."""
+    """The requested object does not exist (exit status 1)."""
 
 
 class SpecError(TopodesignError, ValueError):
-    """A spec cannot be read or built; knows the text and the character at fault.
+    """A spec cannot be parsed or built.
+
+    Holds the text and the position of the fault.
 
     * ``message``: what is wrong, without the text.
     * ``text``: the whole spec.
@@ -65,7 +76,7 @@ class SpecError(TopodesignError, ValueError):
         self.position = max(0, min(position, len(text)))
 
     def __str__(self) -> str:
-        """Return the message with a window of the text and a caret under the character at fault."""
+        """Return the message with a caret below the faulty character."""
         start = max(0, self.position - 60)
         window = "".join(c if c.isprintable() else " " for c in self.text[start : start + 100])
         return f"{self.message}\n  {window}\n  {' ' * (self.position - start)}^"

@@ -1,4 +1,4 @@
-"""Commands and functions that do the same under different names: both faces know both."""
+"""Commands and functions of the same capability under different names."""
 
 FUNCTIONS = {
     "catalog build": "build_catalog",

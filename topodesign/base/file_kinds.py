@@ -1,4 +1,6 @@
-"""Which of our kinds of file something is, by what it begins with, so that errors can name a wrong one.
+"""Kinds of file, recognised by how a file begins.
+
+Errors name a file of the wrong kind by it.
 
 Readers are strict and know one kind. Where one fails, :func:`expecting` looks at what the file is instead, and says so
 with how to get what is wanted: nothing is looked at where reading succeeds.
@@ -18,7 +20,10 @@ from topodesign.base.text_files import begins_as_module, naming, read_head
 
 
 class FileKind(Enum):
-    """A kind of file: what one is called, and how to get one; empty where there is no such way."""
+    """A kind of file: its name, and how to make one.
+
+    The second is empty if there is no way.
+    """
 
     PLAN = "a schedule", "'topodesign schedule' writes one"
     PLAN_SET = "a set of plans", "'topodesign compile --for' writes one"
@@ -86,7 +91,9 @@ _SOLD = frozenset(("cords", "breakouts", "cassettes", "optics"))
 
 
 def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the other
-    """Return which kind of file something is by what it begins with, whatever its name is; None if none of ours.
+    """Return the kind of a file by how it begins, or None if it is unknown.
+
+    Its name plays no part.
 
     What cannot be read is None, too.
     """
@@ -112,7 +119,7 @@ def kind_of(path: Path) -> FileKind | None:  # noqa: PLR0911  a sign after the o
 
 @contextmanager
 def expecting(path: Path, *wanted: FileKind) -> Iterator[None]:
-    """Put the name of a file before what is found wrong with it; of another kind of file say what it is instead."""
+    """Prefix errors with the file name, and name a file of another kind."""
     try:
         with naming(path):
             yield
@@ -121,14 +128,14 @@ def expecting(path: Path, *wanted: FileKind) -> Iterator[None]:
 
 
 def refuse_others(path: Path, *wanted: FileKind) -> None:
-    """Raise FileFormatError if a file is of a kind of ours that is none of these."""
+    """Raise FileFormatError if a file is of another kind of ours."""
     said = _other_kind(path, wanted)
     if said is not None:
         raise FileFormatError(said)
 
 
 def _other_kind(path: Path, wanted: tuple[FileKind, ...]) -> str | None:
-    """Say what a file is that is none of those wanted; None if it is one, or nothing that is known."""
+    """Return the name of a file's kind if it is a wrong one, else None."""
     kind = kind_of(path)
     if kind is None or kind in wanted:
         return None

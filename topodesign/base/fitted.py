@@ -1,4 +1,4 @@
-"""Text in lines that are no longer than there is room for, so that it breaks no word and no number."""
+"""Text wrapped to the width of the output without breaking words or numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LEAST = 20  # columns that lines have at least
 
 
 def columns_of(stream: IO[str]) -> int | None:
-    """Return how many columns there are where text is printed: what COLUMNS says, else what a terminal has."""
+    """Return the columns of the output: COLUMNS, or those of the terminal."""
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and len(told) < 5 and int(told):
         return int(told)
@@ -20,7 +20,9 @@ def columns_of(stream: IO[str]) -> int | None:
 
 
 def fitted(text: str, width: int) -> str:
-    """Break lines that are too long, and set in what follows, as :func:`wrapped` does.
+    """Wrap lines that are too long, with continuation lines indented.
+
+    See :func:`wrapped`.
 
     What follows stands below the second column of a line that has columns (two blanks or more apart) in its first
     half, else two blanks in from where the line begins.
@@ -46,7 +48,9 @@ def fitted(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
-    """Return a text in lines, broken at blanks; a word too long for one, such as a spec, at commas, slashes and bars.
+    """Wrap a text at blanks.
+
+    Words longer than a line, such as specs, break at commas, slashes and bars.
 
     Examples
     --------
@@ -63,7 +67,7 @@ def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
 
 
 class _Wrapper(textwrap.TextWrapper):
-    """Breaks words that have no room in a line behind commas, slashes and bars."""
+    """Wrapper that breaks long words after commas, slashes and bars."""
 
     def _split(self, text: str) -> list[str]:
         room = self.width - len(self.subsequent_indent)

@@ -1,4 +1,6 @@
-"""What a message takes beside its bytes: the one model of time for direct links, trees, timed sends and switches.
+"""The time of a message beside its bytes.
+
+One model for direct links, trees, timed sends and switches.
 
 A message from node to node takes ``alpha`` and, for each switch that it passes, ``hop``; a port that starts several
 messages in a step pays a ``gap`` between one and the next. So a step in which the busiest port starts k messages, the
@@ -40,7 +42,10 @@ class Latency(Declared):
     KEYS = "alpha_s=float(alpha) gap_s=float(gap) hop_s=float(hop)"
 
     def of_step(self, starts: int, switches: int) -> Fraction:
-        """Return the seconds of a step in which a port starts so many messages, that pass so many switches."""
+        """Return the latency of a step in seconds.
+
+        A port starts the given number of messages, which pass the given number of switches.
+        """
         return (self.alpha or Fraction(0)) + max(starts - 1, 0) * self.gap + switches * self.hop
 
 

@@ -1,4 +1,6 @@
-"""Object code of kernels, by numba, for machines without a C compiler; imports numba, which is slow.
+"""Object code of kernels by numba.
+
+For machines without a C compiler. Imports numba, which is slow.
 
 Numba is asked for object code alone: nothing that it compiles here runs before it is loaded like a file of it.
 """
@@ -44,14 +46,14 @@ _ITEMS = tuple.__basicsize__  # bytes of a tuple before its items
 
 
 class _Function(CPUDispatcher):
-    """A compiled function that is compiled once for integers, not again for each literal that it is called with."""
+    """A function compiled once for integers, not for each literal."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
 
 class _Library(JITCodeLibrary):
-    """Code that is linked into other code, but not made ready to run."""
+    """Code that is linked into other code, but cannot run by itself."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -64,7 +66,10 @@ def _other_size(source: object, target: object) -> None:
 
 @overload(_other_size)
 def _refuse_other_size(source: Any, target: Any) -> Callable[[Any, Any], None]:  # noqa: ARG001
-    """Do so in few words: numba's give both shapes, and to compile what writes numbers takes half of the time."""
+    """Raise an error of sizes in few words.
+
+    Numba's own names both shapes, and compiling the code that prints numbers takes half of the time.
+    """
 
     def refuse(source: Any, target: Any) -> None:  # noqa: ARG001
         raise ValueError("cannot assign what is of another size")
@@ -78,7 +83,10 @@ def compile_lazily(function: FunctionType, *, inlined: bool) -> Callable[..., ob
 
 
 def object_code(function: FunctionType, args: tuple[object, ...]) -> tuple[tuple[object, ...], bytes]:
-    """Compile a function for arguments of a form; return the objects that its code asks for, and the code."""
+    """Compile a function for argument types.
+
+    Returns the objects that the code asks for, and the code.
+    """
     compiled = _Function(function, targetoptions=_OPTIONS)
     context, objects = compiled.targetctx, []
 
@@ -111,7 +119,7 @@ def _holds_array(kind: Any) -> bool:
 
 @contextlib.contextmanager
 def _replaced(owner: object, **attributes: object) -> Iterator[None]:
-    """Replace what an object or a module has by these names for a while."""
+    """Replace attributes of an object or module inside a block."""
     own = {name: vars(owner)[name] for name in attributes if name in vars(owner)}
     vars(owner).update(attributes)
     try:
@@ -179,7 +187,7 @@ class _Wrapper:
         return self._at(self._kinds, 8 * (self._checked - 1))
 
     def _unpacked(self, kind: Any, given: Any) -> list[Callable[[], Any]]:
-        """Return what gives the values in a Python tuple, to be called once none is refused."""
+        """Return a builder of the values of a Python tuple."""
         self._must_be(self._at(given, _HEADER - 8), self._listed())
         self._must_be(self._at(given, _HEADER), ir.Constant(_WORD, len(kind.types)))
         return [
@@ -218,7 +226,10 @@ class _Wrapper:
         self._must_be(found, ir.Constant(_HALF, flags | kind.aligned << 8 | kind.mutable << 10))
 
     def _array(self, kind: Any, given: Any) -> Any:
-        """Return an array on the memory of NumPy's, whose parts are where all versions of NumPy have them."""
+        """Return an array on NumPy's memory.
+
+        Its parts are where all versions of NumPy have them.
+        """
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder)
         shape, strides = (
@@ -259,7 +270,10 @@ class _Wrapper:
         return named
 
     def _boxed_array(self, kind: Any, value: Any) -> Any:
-        """Return an array that keeps what it is on: memory that the kernel took, or an array that it was given."""
+        """Return an array that owns a reference to its memory.
+
+        The memory is the kernel's, or that of an array that it was given.
+        """
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder, value=value)
         place = builder.bitcast(array._getpointer(), _OBJECT)
@@ -270,7 +284,10 @@ class _Wrapper:
         return made
 
     def _object(self, wanted: object) -> Any:
-        """Return the address of a Python object, which whoever loads the code puts into the second table."""
+        """Return the address of a Python object.
+
+        The loader of the code puts it into the second table.
+        """
         self.objects.append(wanted)
         return self._at(self._objects, 8 * (len(self.objects) + 1), _OBJECT)
 

@@ -1,4 +1,4 @@
-"""Machine code of kernels: kept on disk, loaded and called without the compiler, which is there only to make it.
+"""Machine code of kernels, kept on disk and loaded without the compiler.
 
 A file holds the object code of one kernel for one form of arguments. Its name says what it was made of: the kernel and
 all that it calls, the versions of Python, NumPy and the compiler, the processor, and the form. So nothing but what was
@@ -44,7 +44,9 @@ _numbers = itertools.count()
 
 
 class Entrance:
-    """A kernel as machine code, which is loaded for each form of arguments, or compiled, when it first meets that.
+    """A kernel as machine code, loaded or compiled per argument types.
+
+    That happens on the first call with these types.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ class Entrance:
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a file of it, for some form of arguments."""
+        """Return whether a file with its machine code exists, for any types."""
         return any(file.name.startswith(start) for folder, start, _ in self._places() for file in _listed(folder))
 
     @functools.cached_property
@@ -95,13 +97,13 @@ class Entrance:
         return f"{self._name}-{_digest(self._made_of, _interfaces())}"
 
     def _places(self) -> Iterator[tuple[Path, str, Callable[[], tuple[str, str]]]]:
-        """Yield where files of it are looked for, how their names begin there, and for which processor they are."""
+        """Yield folders, name prefixes and processors of its files."""
         yield from ((folder, self._own, _processor) for folder in self._folders)
         if _runs_shipped():
             yield _SHIPPED, self._shipped, portable
 
     def _add(self, args: tuple[object, ...]) -> None:
-        """Load it for the form of these arguments, where it cannot be loaded compile it."""
+        """Load it for the types of these arguments, or compile it."""
         kinds: list[object] = []
         form = _form(args, kinds)
         for folder, start, processor in self._places():
@@ -153,7 +155,7 @@ class Entrance:
 
 
 def _form(value: object, kinds: list[object]) -> str:
-    """Return what code is compiled for: types without values; and list what it checks, value by value."""
+    """Return the types of arguments, and list the checks of values."""
     kinds.append(type(value))
     if type(value) is np.ndarray:
         order_and_number = id(value.dtype) + object.__basicsize__ + 8
@@ -181,7 +183,7 @@ def _raised(error: RuntimeError) -> BaseException:
 
 
 def _folders(source: Path) -> Iterator[Path]:
-    """Yield where machine code of a module is looked for, and kept if it can be."""
+    """Yield folders that machine code of a module is read from and kept in."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen) / "topodesign"
         return
@@ -202,14 +204,16 @@ def _digest(*parts: object) -> str:
 
 @functools.cache
 def _versions() -> str:
-    """Return a digest of what machine code is made with, without an import of the compiler."""
+    """Return a digest of the tools of compilation, without importing them."""
     made_with = [file for package in ("numba", "llvmlite") for file in _installed(package, "_version.py")]
     return _digest(sys.version, sys.platform, np.__version__, *made_with, _LOWERING.read_bytes())
 
 
 @functools.cache
 def _interfaces() -> str:
-    """Return a digest of what it works with once it is made: Python's and NumPy's objects, numba's functions in C.
+    """Return a digest of the interfaces of machine code.
+
+    Python's and NumPy's objects, numba's functions in C.
 
     Numba comes with the sources of these: where they are the same it may be of any version.
     """
@@ -219,14 +223,14 @@ def _interfaces() -> str:
 
 
 def _installed(package: str, *names: str) -> list[bytes]:
-    """Return files of a package, without an import of it; nothing where one is missing."""
+    """Return files of a package without importing it; none if it is missing."""
     spec = find_spec(package)
     files = [Path(spec.origin).parent / name for name in names] if spec and spec.origin else []
     return [file.read_bytes() for file in files] if all(map(Path.is_file, files)) else []
 
 
 def portable() -> tuple[str, str]:
-    """Return the processor that files in a wheel are made for, and its features beyond that."""
+    """Return the processor and features that wheels are compiled for."""
     return ("x86-64-v3" if platform.machine() in {"x86_64", "AMD64"} else "generic"), ""
 
 
@@ -237,7 +241,7 @@ def _makes_portable() -> bool:
 
 @functools.cache
 def _runs_shipped() -> bool:
-    """Whether there are files in the installation, and this processor runs them."""
+    """Return whether the installation has files that this processor runs."""
     if not _SHIPPED.is_dir() or portable()[0] == "generic":
         return _SHIPPED.is_dir()
     import llvmlite.binding as llvm  # noqa: PLC0415  heavy
@@ -266,7 +270,10 @@ def _engine() -> Any:
 
 @functools.cache
 def _helpers() -> dict[str, int]:
-    """Return the functions in C that numba's code calls, by name: numba's, which are there without the rest of it."""
+    """Return numba's helper functions in C by name.
+
+    They are available without the rest of numba.
+    """
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
         return {}

@@ -1,4 +1,4 @@
-"""How much memory an input may need, estimated before it is taken."""
+"""Memory that an input may need, estimated before it is allocated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT = 4 * 2**30  # bytes, where it is not set
 
 
 def memory_limit() -> int:
-    """Return how many bytes the content of one input file, or a plan over trees that is made, may need."""
+    """Return the maximum memory for one input file or made plan, in bytes."""
     text = os.environ.get(VARIABLE, "")
     if not text:
         return DEFAULT
@@ -26,7 +26,10 @@ def memory_limit() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Refuse what would need more memory than the limit; call it before allocating anything."""
+    """Raise an error if an allocation would exceed the limit.
+
+    Call it before allocating.
+    """
     limit = memory_limit()
     if needed > limit:
         raise FileFormatError(
@@ -37,7 +40,7 @@ def check_memory(needed: int, what: str) -> None:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the collector of cycles from looking over and over at many objects without any, as they grow in number."""
+    """Pause the garbage collector while many objects without cycles are made."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""How many nodes a degree and a diameter allow: Moore's bound, and the theorems by which few topologies reach it.
+"""Moore's bound and theorems on graphs that meet or nearly meet it.
 
 A digraph of degree d and diameter k has at most M = 1 + d + ... + d^k nodes, a graph whose links are all in pairs at
 most M = 1 + d (1 + (d-1) + ... + (d-1)^(k-1)). What it has less is its defect. The theorems are of digraphs of largest
@@ -33,7 +33,10 @@ def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
 
 @functools.lru_cache(1024)
 def _moore_orders(degree: int, most: int, duplex: bool) -> list[int]:
-    """Return :func:`moore_order` for 1, 2, ... steps, the last as many as ``most`` or more."""
+    """Return :func:`moore_order` for 1, 2, ... steps.
+
+    The last is the first of at least ``most``.
+    """
     orders = [degree + 1]
     while orders[-1] < most:
         orders.append(moore_order(degree, len(orders) + 1, duplex=duplex))
@@ -41,7 +44,7 @@ def _moore_orders(degree: int, most: int, duplex: bool) -> list[int]:
 
 
 def moore_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
-    """Return the fewest steps for which Moore's bound allows so many nodes.
+    """Return the fewest steps for which Moore's bound allows a number of nodes.
 
     * ``degree``: more than one.
 
@@ -56,7 +59,7 @@ def moore_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
 
 
 def free_port_order(degree: int, steps: int) -> int:
-    """Return the number of nodes that a graph has at most if some node has a port free.
+    """Return the maximum number of nodes if some node has a free port.
 
     That node has d-1 links; from each of its neighbours, as from all others, d-1 lead on.
 
@@ -69,7 +72,7 @@ def free_port_order(degree: int, steps: int) -> int:
 
 
 def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False) -> str | None:
-    """Return the theorem by which no topology of so many nodes and a degree has so few steps; None if none says so.
+    """Return the theorem that excludes a size, degree and steps, or None.
 
     References
     ----------

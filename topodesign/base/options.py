@@ -1,4 +1,4 @@
-"""Options: each is declared once, with its meaning, what reads it, its range and what holds if it is not given.
+"""Options, each declared once: meaning, reader, range and default.
 
 A group of options is a ``TypedDict`` whose fields are ``Annotated[type, Option(...)]``. A function takes one as
 ``**options: Unpack[Group]``, so that type checkers and editors know every keyword; :func:`takes` tells ``help`` and
@@ -26,7 +26,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Kind:
-    """What an option is: text, or whatever the function understands that takes it."""
+    """Type of an option: text, or any value that the function accepts."""
 
     def read(self, name: str, value: Any) -> Any:
         """Return the value that is meant, or raise ParameterError or UnitError."""
@@ -45,7 +45,7 @@ class Text(Kind):
 
 @dataclass(eq=False, repr=False)
 class Whole(Kind):
-    """A whole number in a range; or a word in its place."""
+    """A whole number in a range, or a word."""
 
     least: int = 0
     most: int | None = None
@@ -71,12 +71,15 @@ class Choice(Kind):
 
 @dataclass(eq=False, repr=False)
 class Either(Choice):
-    """One of two words, of which the command line has the second as a flag and the first as its opposite."""
+    """One of two words.
+
+    The command line has a flag for the second and its opposite for the first.
+    """
 
 
 @dataclass(eq=False, repr=False)
 class Flag(Kind):
-    """Whether something is done; ``other`` is the flag for that it is not."""
+    """A flag; ``other`` is the flag for its opposite."""
 
     other: str | None = None
 
@@ -88,13 +91,16 @@ class Flag(Kind):
 
 @dataclass(eq=False, repr=False)
 class Amount(Kind):
-    """A quantity with a unit, as a function of :mod:`topodesign.base.units` reads it; or a word in its place."""
+    """A quantity with a unit, or a word.
+
+    A function of :mod:`topodesign.base.units` reads it.
+    """
 
     parse: Callable[[Any], Any]
     word: str | None = None
 
     def read(self, name: str, value: Any) -> Any:
-        """Return the exact quantity in the unit of the package, or the word."""
+        """Return the exact quantity in the package's unit, or the word."""
         del name
         return value if self.word is not None and value == self.word else self.parse(value)
 
@@ -113,7 +119,7 @@ class Span(Kind):
 
 @dataclass(eq=False, repr=False)
 class PathOf(Kind):
-    """A file or a directory; or a table that was read already."""
+    """A file, a directory, or a table that was read already."""
 
     what: Literal["file", "directory", "any"] = "any"
 
@@ -130,7 +136,7 @@ class Option:
     flags: tuple[str, ...] = ()  # what the command line calls it, if not by its name
 
     def read(self, name: str, value: Any) -> Any:
-        """Return the value that is meant; None where that says that nothing is given."""
+        """Return the value, or None if the text means no value."""
         return None if value is None and self.default is None else self.kind.read(name, value)
 
 
@@ -165,7 +171,7 @@ def declared(group: type) -> dict[str, Option]:
 
 
 def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """Return the value of every option of a group; what is not given has its default."""
+    """Return the value of every option of a group, by default where not given."""
     known = declared(group)
     for name in given:
         if name not in known:
@@ -179,7 +185,7 @@ def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]
 
 
 def takes(group: type, **defaults: Any) -> Callable[[_Function], _Function]:
-    """Tell ``help``, :mod:`inspect` and the docstring of a function of the options that its ``**options`` are.
+    """Add the options of ``**options`` to a function's help and signature.
 
     * ``group``: the options.
     * ``defaults``: of options for which the function has another one.
@@ -211,7 +217,7 @@ def _named(kind: Any) -> str:
 
 
 def _with_options(text: str, known: Mapping[str, Option]) -> str:
-    """Return a docstring in which a line ``**options`` among the parameters is followed by each of them."""
+    """Return a docstring in which ``**options`` is followed by each of them."""
     lines = text.split("\n")
     place = next((number for number, line in enumerate(lines) if line.strip().startswith("**")), None)
     if place is None:
@@ -229,7 +235,9 @@ def _with_options(text: str, known: Mapping[str, Option]) -> str:
 
 
 def with_fields(group: type) -> Callable[[type], type]:
-    """Give a class, before it becomes a dataclass, a field for every option of a group.
+    """Give a class a field for each option of a group.
+
+    Before it becomes a dataclass.
 
     Their types are those that are read, not those that are given, and so are not known to type checkers.
     """

@@ -1,4 +1,4 @@
-"""The plugins of other packages, and those of them that had to be omitted."""
+"""Plugins of other packages, and plugins that could not be loaded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Plugins(Result):
         return f"{counted(len(self.plugins), 'plugin')}{out}; {len(self.doors)} doors"
 
     def table(self) -> Table:
-        """Return the plugins of each door below what is there without them."""
+        """Return the plugins by door, below the parts of the package."""
         rows = []
         for door in self.doors:
             rows.append((door.door, f"{len(door.own)} {door.what}", "topodesign", ""))
@@ -55,7 +55,9 @@ class Plugins(Result):
 
 
 def plugins() -> Plugins:
-    """List what other packages plug in: families, expansions, presets, methods, targets, formats, drivers of switches.
+    """List plugins of other packages.
+
+    Families, expansions, presets, methods, targets, formats and drivers of switches.
 
     Examples
     --------

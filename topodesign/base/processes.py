@@ -1,4 +1,4 @@
-"""Worker processes: threads that they wait for, and their end with the process that started them."""
+"""Worker processes: their threads, and their end with their parent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import threading
 
 
 def check_threads() -> None:
-    """Raise Python's RuntimeError where no thread can be started, before there are processes that wait for one."""
+    """Raise RuntimeError if no thread can be started.
+
+    Before any process waits for one.
+    """
     thread = threading.Thread(target=int)
     thread.start()
     thread.join()
 
 
 def end_with_parent() -> None:
-    """Make this process, of a pool, end when the one that started it is gone, however that ended.
+    """End this pool process when the one that started it is gone.
 
     An interrupt of the keyboard goes to both; what becomes of it is the parent's business.
     """

@@ -1,4 +1,4 @@
-"""Long loops cut into pieces, between which interrupts are heard and progress is reported.
+"""Long loops in pieces, with interrupts and progress between them.
 
 Python hears an interrupt between two of its own instructions, and a kernel has none. So what may take long is handed to
 kernels piece by piece, each as long as a blink.
@@ -20,7 +20,7 @@ Progress = Callable[[float], None]  # called with the share of the work that is 
 
 
 class Share(float):
-    """A share of the work that is done, with words on how it goes."""
+    """A finished share of the work, with words on its state."""
 
     words: str
 
@@ -32,20 +32,20 @@ class Share(float):
 
 
 def part(progress: Progress | None, begin: float, end: float) -> Progress | None:
-    """Return what tells the progress of a part of the work that goes from one share of it to another."""
+    """Return a reporter for one part of the work, between two shares."""
     if progress is None:
         return None
     return lambda share: progress(begin + share * (end - begin))
 
 
 def tell(progress: Progress | None, share: float) -> None:
-    """Tell the share of the work that is done, if anybody wants to know."""
+    """Report the finished share of the work, if there is a listener."""
     if progress is not None:
         progress(share)
 
 
 def each(items: Collection[T], progress: Progress | None) -> Iterator[T]:
-    """Yield what there is to do one by one, and tell before each the share that is done."""
+    """Yield items one by one and report the finished share before each."""
     for place, item in enumerate(items):
         tell(progress, place / len(items))
         yield item
@@ -59,7 +59,7 @@ def in_pieces(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Do the items 0 to ``total`` of a loop in pieces, in this thread and others beside it, if they can be started.
+    """Run a loop over 0 to ``total`` in pieces on several threads.
 
     ``work(worker, begin, end)`` does a piece; a worker does one at a time, ``first`` items at first, as many as take
     about :data:`SECONDS`. What it raises, or an interrupt, is raised here after all threads have ended.

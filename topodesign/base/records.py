@@ -1,4 +1,4 @@
-"""What a result shows of itself: one JSON document, flat rows, a data frame, and a plain table for terminals.
+"""Forms of a result: JSON document, flat rows, data frame and text table.
 
 Every value that a public function returns and that people look at is a :class:`Result`. It declares its keys once; JSON
 (``record``), its schema (``topodesign info json``), rows (``to_records``, CSV, data frames), ``repr``,
@@ -99,7 +99,10 @@ class Table:
         return any(map(str.strip, self.columns))
 
     def text(self) -> str:
-        """Return it as plain text without trailing blanks: columns two blanks apart, a rule below the titles."""
+        """Return plain text: columns two blanks apart, a rule below the titles.
+
+        No line has trailing blanks.
+        """
         widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
         rule = "  ".join("-" * width for width in widths)
 
@@ -116,7 +119,7 @@ class Table:
         return "\n".join([*filter(None, [self.heading]), *lines, *filter(None, [self.foot()])])
 
     def foot(self, width: int = MOST_WIDE) -> str:
-        """Return the line below the table in lines of so many letters at most, and no more than read well."""
+        """Return the footnote below the table, wrapped to a width."""
         lines = self.footnote.splitlines()
         return "\n".join("\n".join(wrapped(line, min(width, MOST_WIDE))) for line in lines)
 
@@ -139,7 +142,7 @@ class Table:
 
 
 class Result(Declared):
-    """A value with rows for people and programs; a mixin without state."""
+    """Mixin without state: a value with rows for people and programs."""
 
     __slots__ = ()
 
@@ -147,7 +150,10 @@ class Result(Declared):
     ROWS: ClassVar[str] = ""
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat dictionary a row, with exact values, ready for ``pandas.DataFrame``."""
+        """Return a flat dictionary of exact values per row.
+
+        Ready for ``pandas.DataFrame``.
+        """
         return [row_of(one) for one in getattr(self, self.ROWS)] if self.ROWS else [row_of(self)]
 
     def heading(self) -> str:
@@ -191,7 +197,7 @@ class Result(Declared):
 
 
 class TextResult(Result):
-    """A result whose text is more than a table; a notebook shows it as it is."""
+    """A result that prints more than a table, also in a notebook."""
 
     __slots__ = ()
 
@@ -205,7 +211,10 @@ T = TypeVar("T")
 
 
 class Several(Result, Generic[T]):
-    """A result that is a sequence of values: those of the attribute that ``MEMBERS`` names."""
+    """A result that is a sequence.
+
+    ``MEMBERS`` names the attribute that holds its values.
+    """
 
     __slots__ = ()
 
@@ -235,7 +244,10 @@ class ResultList(list[_One], Result):
 
 
 def table_of(records: list[dict[str, Any]], heading: str = "") -> Table:
-    """Return records as a table: a column for every key, in the order in which keys first appear."""
+    """Return records as a table with a column per key.
+
+    Columns are in the order in which keys first appear.
+    """
     columns = tuple(dict.fromkeys(key for record in records for key in record))
     words = frozenset(key for record in records for key, value in record.items() if isinstance(value, str | bool))
     rows = tuple(tuple(_cell(record.get(key)) for key in columns) for record in records)
@@ -243,7 +255,7 @@ def table_of(records: list[dict[str, Any]], heading: str = "") -> Table:
 
 
 def shortened(text: str) -> str:
-    """Return a text as tables show it: of a very long one, such as a spec link by link, the beginning."""
+    """Return the beginning of a very long text, for tables."""
     if len(text) <= LONGEST_CELL:
         return text
     return f"{text[: LONGEST_CELL // 2]}... ({len(text)} characters)"
@@ -263,10 +275,10 @@ Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]  # names with a time
 
 
 class SideBySide(Result, ABC):
-    """What was compared at some sizes of data, which a plot can show without knowing what it is."""
+    """A comparison over sizes of data that can be plotted."""
 
     __slots__ = ()
 
     @abstractmethod
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
-        """Return a title, the sizes in bytes, names with their seconds, a bound in seconds, and the collective."""
+        """Return title, sizes (bytes), seconds by name, bound and collective."""

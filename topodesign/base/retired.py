@@ -1,4 +1,4 @@
-"""Names that earlier versions had, with what to use instead; version 0.31 removes this module.
+"""Retired names with their successors; 0.32 removes this module.
 
 Retired commands, options, fields of requests and Python names are refused with one line that names the successor.
 """

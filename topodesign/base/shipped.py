@@ -1,4 +1,4 @@
-"""Files that come with the package: the rows of the catalog, and example files to start from.
+"""Shipped files: rows of the catalog, and examples.
 
 In a checkout they lie at its top, in ``catalog/`` and ``configs/``; a wheel has them inside the package,
 the rows packed (``hatch_build.py``).
@@ -23,14 +23,14 @@ _INDEX = "index.csv"  # the table of the examples in their folder
 
 
 def shipped_folder(name: Literal["catalog", "configs"]) -> Path:
-    """Return where the shipped files of a folder are, in an installed package as in a checkout."""
+    """Return the path of a shipped folder, also in a checkout."""
     installed = _PACKAGE / "_data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
 @dataclass(frozen=True, repr=False)
 class Example(Result):
-    """A file to start from: a fabric, an inventory, what a switch observed, a workload."""
+    """An example file: a fabric, an inventory, an export or a workload."""
 
     name: str  # name of the file, by which :func:`copy_examples` and ``topodesign examples`` know it
     about: str  # what it holds, in one line
@@ -68,7 +68,9 @@ def examples() -> ResultList[Example]:
 
 
 def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Path]:
-    """Copy example files into a directory, which is made if it is not there, and return their paths.
+    """Copy example files into a directory and return their paths.
+
+    The directory is made if it is missing.
 
     Raises
     ------

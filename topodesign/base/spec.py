@@ -1,4 +1,6 @@
-"""The spec language: the text that names a topology and rebuilds it, such as ``line(circulant(16,3,4),3)``.
+"""The spec language: text that rebuilds a topology.
+
+For example ``line(circulant(16,3,4),3)``.
 
 A spec is a name and a list of arguments, each an integer or another spec. It is read with Python's own parser and a
 strict walk over the tree, never evaluated. Whether a name exists and its arguments make sense is decided when the
@@ -49,7 +51,7 @@ class Spec:
 
 
 def name_alone(text: str) -> str:
-    """Return a name without brackets, of which whoever knows names can say more than the parser; else nothing.
+    """Return a name without brackets, which only a registry can resolve.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""JSON, read strictly: no key twice in one object, no NaN, no infinity, not deeper than the interpreter goes."""
+"""Strict JSON: no duplicate keys, NaN, infinity or excessive depth."""
 
 from __future__ import annotations
 

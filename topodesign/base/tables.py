@@ -1,4 +1,7 @@
-"""YAML and CSV with their line numbers, read strictly: text, lists and mappings, and nothing that refers elsewhere."""
+"""Strict YAML and CSV with line numbers.
+
+Text, lists and mappings, without references.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ _PER_YAML_LETTER, _PER_LINE = 32, 300  # bytes of memory that a letter of YAML a
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A value of a file: text, a list of located values or a mapping of text to such, and the line it begins on.
+    """A value of a file with the line that it begins on.
+
+    Text, a list of located values, or a mapping of texts to such.
 
     ``plain`` says of a text that it stands there without quotes.
     """
@@ -57,7 +62,10 @@ def parse_yaml(text: str) -> Located:
 
 
 def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
-    """Yield the rows below the header as mappings of columns to text; empty cells and blanks around are omitted."""
+    """Yield the rows of a CSV as mappings of columns to text.
+
+    Empty cells and surrounding blanks are omitted.
+    """
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [cell.strip() for cell in names]
@@ -81,7 +89,7 @@ def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> It
 def named_columns(
     text: str, columns: Sequence[str], name_of: Callable[[str], str] = str.strip
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and cells by column of a CSV that has these columns, in any order, and perhaps more."""
+    """Yield line and cells of a CSV that has at least these columns."""
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [name_of(cell) for cell in names]
@@ -98,7 +106,7 @@ def named_columns(
 def fixed_columns(
     text: str, columns: Sequence[str], expected: str, *, optional: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells, without blanks around them, of a CSV that has exactly these columns in this order."""
+    """Yield line and cells of a CSV with exactly these columns, in order."""
     headers = [list(columns[:count]) for count in range(len(columns) - optional, len(columns) + 1)]
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
@@ -139,7 +147,7 @@ def _is_formula(cell: str) -> bool:
 
 
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of every row of a CSV, as :func:`write_csv` was given them.
+    """Yield line and cells of every row that :func:`write_csv` wrote.
 
     Empty lines are omitted, and those that begin with # if asked to.
 
@@ -166,7 +174,10 @@ def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[s
 
 
 def separator_of(line: str) -> str:
-    """Return what separates the cells of a line: a comma, a semicolon or a tab, whichever it has most of."""
+    """Return the separator of a line: comma, semicolon or tab.
+
+    The most frequent one.
+    """
     plain = _QUOTED.sub("", line)
     return max(",;\t", key=plain.count)
 

@@ -1,4 +1,4 @@
-"""Input files: the one way in, for text and for bytes, after a look at what a file is and how large.
+"""Input files, text and bytes, read after a check of kind and size.
 
 A pipe, a device or a socket may never end, so only regular files are read. The look is at what was opened, so that
 nothing can be put in its place in between, and opening does not wait for a writer of a pipe.
@@ -61,7 +61,7 @@ def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
 
 
 def file_state(path: Path) -> FileState | None:
-    """Return what tells whether a file has changed since it was read; None if it is not there."""
+    """Return a value that changes when a file changes; None if it is missing."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -70,7 +70,10 @@ def file_state(path: Path) -> FileState | None:
 
 
 def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
-    """Return the text of a file in UTF-8, with or without a mark at its start, and with any line ends."""
+    """Return the text of a UTF-8 file, with any line ends.
+
+    A byte-order mark is dropped.
+    """
     with open_input(path, largest):  # first what is worst, then what is not known
         pass
     if endings is not None and path.suffix.lower() not in endings:
@@ -83,7 +86,7 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
 
 
 def _instead(path: Path) -> str:
-    """Say how to get a missing file that has the name of an example, or which files have a name like it."""
+    """Suggest an example or a similar name for a missing file."""
     if path.name and (shipped_folder("configs") / path.name).is_file():
         return f"; it is an example, so copy it first: topodesign examples {path.name}"
     try:
@@ -96,7 +99,7 @@ def _instead(path: Path) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Put the name of a file before what is found wrong with it."""
+    """Prefix errors with the name of the file."""
     try:
         yield
     except FileFormatError as error:
@@ -116,17 +119,20 @@ def read_head(path: Path) -> bytes:
 
 
 def begins_as_xml(path: Path) -> bool:
-    """Return whether a file begins as XML does, whatever its name is."""
+    """Return whether a file begins as XML, whatever its name."""
     return _begins(path, b"<")
 
 
 def begins_as_json(path: Path) -> bool:
-    """Return whether a file begins as an object in JSON does, whatever its name is."""
+    """Return whether a file begins as a JSON object, whatever its name."""
     return _begins(path, b"{")
 
 
 def begins_as_module(path: Path) -> bool:
-    """Return whether a file begins as a module of Python of ours does, whatever its name is."""
+    """Return whether a file begins as a Python module of ours.
+
+    Its name plays no part.
+    """
     return _begins(path, b'"""')
 
 

@@ -58,7 +58,7 @@ _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its i
 
 
 def read_number(value: object) -> Fraction:
-    """Return the exact number that text such as ``2``, ``0.5``, ``2/3`` or ``1e-3`` is, or a number itself.
+    """Return the exact number of ``2``, ``0.5``, ``2/3``, ``1e-3`` or a number.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def parse_time(text: str) -> Fraction:
 
 
 def parse_size(text: str) -> Fraction:
-    """Return the bytes of an amount of data such as ``1MiB``, ``1GB`` or ``512B``."""
+    """Return the bytes of a size such as ``1MiB``, ``1GB`` or ``512B``."""
     number, unit = _split(text, "size", "1MiB")
     match = _SIZE.fullmatch(unit)
     if match is None:
@@ -108,7 +108,10 @@ def parse_size(text: str) -> Fraction:
 
 
 def parse_bandwidth(text: str) -> Fraction:
-    """Return the bits per second of a bandwidth such as ``100Gbps``, ``12.5GB/s`` or ``4x25Gbps`` (four lanes)."""
+    """Return the bits per second of ``100Gbps``, ``12.5GB/s`` or ``4x25Gbps``.
+
+    ``4x25Gbps`` means four lanes.
+    """
     lanes = _LANES.match(text.strip()) if isinstance(text, str) else None
     count = int(lanes[1]) if lanes else 1
     number, unit = _split(text.strip()[lanes.end() :] if lanes else text, "bandwidth", "100Gbps")
@@ -120,7 +123,9 @@ def parse_bandwidth(text: str) -> Fraction:
 
 
 def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
-    """Return a time in seconds: text as :func:`parse_time` reads it, or a number of seconds.
+    """Return seconds from text or a number.
+
+    :func:`parse_time` reads text.
 
     A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000. As a ``latency`` an int or float is to
     be less than a tenth of a second: 5 is hardly meant to be five seconds, which text says, as in ``5s``.
@@ -137,22 +142,31 @@ def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
 
 
 def as_size(value: Quantity) -> Fraction:
-    """Return an amount of data in bytes: text as :func:`parse_size` reads it, or a number of bytes."""
+    """Return bytes from text or a number.
+
+    :func:`parse_size` reads text.
+    """
     return _quantity(value, parse_size, "size", "bytes", "1MiB")
 
 
 def as_bandwidth(value: Quantity) -> Fraction:
-    """Return bits per second: text as :func:`parse_bandwidth` reads it, or a number of them."""
+    """Return bits per second from text or a number.
+
+    :func:`parse_bandwidth` reads text.
+    """
     return _quantity(value, parse_bandwidth, "bandwidth", "bits per second", "100Gbps")
 
 
 def as_count(value: int, what: str, least: int | None = None) -> int:
-    """Return a whole number, NumPy's too; ``what`` it counts is for the message."""
+    """Return a whole number, NumPy's too.
+
+    ``what`` names the quantity in the message.
+    """
     return as_integer(f"the {what}", value, -(2**63) if least is None else least)
 
 
 def format_time(seconds: Fraction | float) -> str:
-    """Write a time with four digits in the unit that fits, for people: ``281.5us``, ``20.63ms``."""
+    """Format a time with four digits: ``281.5us``, ``20.63ms``."""
     value = float(seconds)
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if abs(value) >= scale:
@@ -161,13 +175,19 @@ def format_time(seconds: Fraction | float) -> str:
 
 
 def format_amount(amount: Fraction | float) -> str:
-    """Write a price, watts or another count with six digits, and large ones whole, without a power of ten."""
+    """Format a price, watts or a count with six digits.
+
+    Large ones are whole, without a power of ten.
+    """
     number = float(amount)
     return f"{number:.0f}" if abs(number) >= 1e6 else f"{number:.6g}"
 
 
 def format_size(size: Fraction | int) -> str:
-    """Write a size exactly, where a unit divides it in that: ``1MiB``, ``100MB``; parts of bytes with four digits."""
+    """Format a size exactly if a unit divides it: ``1MiB``, ``100MB``.
+
+    Fractions of bytes have four digits.
+    """
     exact = Fraction(size)
     for unit in ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"):
         scaled = exact / _PREFIX[unit[:-1]]
@@ -182,7 +202,7 @@ def format_size(size: Fraction | int) -> str:
 
 
 def rounded_size(size: Fraction | int) -> str:
-    """Write a size with three digits or so in powers of 1024, for people: ``479KiB``."""
+    """Format a size with some three digits in powers of 1024: ``479KiB``."""
     size, unit = Fraction(size), 1
     while size >= 1024 * unit and unit < 2**40:
         unit *= 1024
@@ -191,13 +211,13 @@ def rounded_size(size: Fraction | int) -> str:
 
 
 def format_rate(rate: Fraction) -> str:
-    """Write bytes per second with at most three decimals, for people: ``354.133GB/s``, ``25GB/s``, ``500MB/s``."""
+    """Format bytes per second with up to three decimals: ``354.133GB/s``."""
     unit, word = _rate_unit(rate)
     return f"{float(rate / unit):.3f}".rstrip("0").rstrip(".") + word
 
 
 def exact_rate(rate: Fraction) -> str:
-    """Write bytes per second exactly: a short decimal, else a fraction, such as ``12.5GB/s`` or ``50/3GB/s``."""
+    """Format bytes per second exactly: ``12.5GB/s`` or ``50/3GB/s``."""
     unit, word = _rate_unit(rate)
     value = rate / unit
     scaled = value * 10**6
@@ -208,7 +228,7 @@ def exact_rate(rate: Fraction) -> str:
 
 
 def format_bandwidth(bits_per_second: Fraction | int) -> str:
-    """Write a bandwidth in bits per second with the largest power of 1000 that fits: ``100Gbps``."""
+    """Format bits per second with the largest fitting unit: ``100Gbps``."""
     value = Fraction(bits_per_second)
     for unit in ("P", "T", "G", "M", "k"):
         if value >= _PREFIX[unit]:
@@ -217,18 +237,21 @@ def format_bandwidth(bits_per_second: Fraction | int) -> str:
 
 
 def format_excess(ratio: Fraction) -> str:
-    """Write how much above one a ratio is, for people: ``+12.5%``, or ``x31.0`` from eleven times on."""
+    """Format a ratio above one: ``+12.5%``, or ``x31.0`` from eleven on."""
     percent = float(ratio - 1) * 100
     return f"+{percent:.1f}%" if percent < 1000 else f"x{percent / 100 + 1:.1f}"
 
 
 def plain_number(value: Fraction) -> int | float:
-    """Return an exact quantity as a number for JSON: an integer where it is one."""
+    """Return an exact quantity as a JSON number; an integer if it is one."""
     return int(value) if value.denominator == 1 else float(value)
 
 
 def _rate_unit(rate: Fraction) -> tuple[int, str]:
-    """Return the largest power of 1000 up to 10^9 that a rate in bytes per second has, and its name."""
+    """Return the largest power of 1000 up to 10^9 in a rate, and its name.
+
+    The rate is in bytes per second.
+    """
     return next((pair for pair in _RATE_UNITS if rate >= pair[0]), _RATE_UNITS[-1])
 
 
@@ -291,7 +314,10 @@ _MEANT = {"usec": "us", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "
 
 
 def _nearest(unit: str, kind: str) -> str:
-    """Return the units that people write so, but for capital letters, which say how large they are."""
+    """Return the units that a text resembles except for capital letters.
+
+    Capitals decide how large a unit is.
+    """
     if kind == "time":
         known = list(_TIME)
     else:

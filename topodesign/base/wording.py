@@ -1,4 +1,4 @@
-"""Words in messages: lists with commas, counts with their nouns, articles, and which of the known words was meant."""
+"""Words in messages: lists, counts with nouns, articles, suggestions."""
 
 from __future__ import annotations
 
@@ -12,24 +12,30 @@ _LIKE = 0.5  # how like a known word is to one that may stand for it, from 0 to 
 
 
 def listed(words: list[str]) -> str:
-    """Join words with commas and "and"; of many show the first and count the rest."""
+    """Join words with commas and "and".
+
+    Of many, show the first and count the rest.
+    """
     if len(words) > MOST_LISTED:
         words = [*words[: MOST_LISTED - 1], f"{len(words) - MOST_LISTED + 1} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """Say how many: ``1 switch``, ``4 switches``; the plural of most words has an s."""
+    """Return a count with its noun: ``1 switch``, ``4 switches``.
+
+    The plural of most words has an s.
+    """
     return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
 def with_article(noun: object) -> str:
-    """Return a noun with its indefinite article: ``an all-to-all``, ``a reduce-scatter``."""
+    """Return a noun with its indefinite article: ``an all-to-all``."""
     return f"{'an' if str(noun)[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LIKE) -> list[str]:
-    """Return the known words that are most like one, the likest first; capital letters make no difference.
+    """Return the known words nearest to a word, ignoring capitals.
 
     Examples
     --------
@@ -45,7 +51,7 @@ def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LI
 def suggest(
     word: object, known: Iterable[str], otherwise: str | None = None, *, most: int = 3, like: float = _LIKE
 ) -> str:
-    """Return which of the known words may have been meant by one that is none of them, for the end of a message.
+    """Return a suggestion of known words, for the end of a message.
 
     Examples
     --------

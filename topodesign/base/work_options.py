@@ -1,4 +1,4 @@
-"""Options that say for what something is priced or timed: latencies, sizes of data, and the bandwidth of a node."""
+"""Options of priced work: latencies, data sizes and node bandwidth."""
 
 from collections.abc import Iterable
 from typing import Annotated, TypedDict
@@ -17,7 +17,10 @@ SIZES = Option(
 
 
 class WorkOptions(TypedDict, total=False):
-    """What collectives are priced for; text with units, or numbers of seconds, bytes and bits per second."""
+    """Latencies, sizes and bandwidth that collectives are priced for.
+
+    Text with units, or numbers of seconds, bytes and bits per second.
+    """
 
     alpha: Annotated[Quantity, Option("Latency of one communication step.", default="10us", metavar="TIME")]
     sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
@@ -38,7 +41,7 @@ OWN_ALPHA = Option(
 
 
 class OwnWorkOptions(TypedDict, total=False):
-    """The same for places that may have latencies and bandwidths of their own."""
+    """The same for fabrics with latencies and bandwidths of their own."""
 
     alpha: Annotated[Quantity, OWN_ALPHA]
     sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
@@ -67,7 +70,10 @@ class ImproveOptions(TypedDict, total=False):
 
 
 class MessageOptions(TypedDict, total=False):
-    """What messages take beside latency and bytes; they count where ports are shared and where there are switches."""
+    """Costs of messages beside latency and bytes.
+
+    They count where ports are shared and where there are switches.
+    """
 
     gap: Annotated[
         Quantity | None,

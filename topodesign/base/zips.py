@@ -1,4 +1,4 @@
-"""Members of zip archives that are the same bytes whenever and wherever they are written."""
+"""Zip members with the same bytes whenever and wherever written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNIX = 3
 
 
 def member_info(name: str) -> zipfile.ZipInfo:
-    """Return what an archive says of a file in it but for its content: a fixed date, and who may read it."""
+    """Return the zip entry of a file, with a fixed date and permissions."""
     info = zipfile.ZipInfo(name, _DATE)
     info.create_system = _UNIX  # wherever it is written
     info.external_attr = 0o644 << 16
@@ -21,7 +21,7 @@ def member_info(name: str) -> zipfile.ZipInfo:
 def write_zip(
     stream: IO[bytes], members: Iterable[tuple[str, bytes]], compression: int, level: int | None = None
 ) -> None:
-    """Write an archive of files by name, in one of the compressions of :mod:`zipfile`."""
+    """Write a zip archive of files by name, in a :mod:`zipfile` compression."""
     archive = zipfile.ZipFile(stream, "w")
     try:
         for name, data in members:

@@ -1,4 +1,7 @@
-"""The command line: parse, call, print. Every command imports what it needs when it runs, so that help is instant."""
+"""The command line: parse, call, print.
+
+Commands import what they need when they run, so that help is instant.
+"""
 
 from topodesign.cli.main import main
 

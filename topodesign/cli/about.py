@@ -1,4 +1,4 @@
-"""``topodesign doctor``, ``examples`` and ``kernels``: about what is installed and what ran."""
+"""``topodesign doctor``, ``examples`` and ``kernels``."""
 
 from __future__ import annotations
 

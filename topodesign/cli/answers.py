@@ -1,4 +1,4 @@
-"""Answers of commands: in which form, where to, and help texts in sections.
+"""Answers of commands: form, destination and sections of help.
 
 Every command is a :class:`Command`. With ``--json`` one document is printed, with ``--csv`` the same as a table, and
 ``-o FILE`` takes what would be printed; where a command has ``--json`` the other two are added. Commands that write
@@ -41,7 +41,7 @@ OUTPUT = "Output"  # the last section of help texts
 
 
 class FittedHelp(click.HelpFormatter):
-    """Help texts in which long lists of words that an option takes are broken, too."""
+    """Help formatter that also wraps long lists of choices."""
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = _MOST_NAME, col_spacing: int = 2) -> None:
         """Write options or commands and what they are."""
@@ -120,7 +120,7 @@ def _value_of(option: click.Option, context: click.Context) -> str:
 
 
 class Command(click.Command):
-    """A command with ``--csv`` and ``-o`` beside ``--json``, and its options in sections."""
+    """A command with ``--csv``, ``-o`` and ``--json``, and option sections."""
 
     context_class = Context
 
@@ -151,7 +151,7 @@ class Command(click.Command):
             raise TopodesignError(retired.describe_retired(error.option_name, successor)) from error
 
     def settings(self) -> dict[str, click.Option]:
-        """Return the settings of the command by name: options that ``--set NAME=VALUE`` gives."""
+        """Return the settings that ``--set NAME=VALUE`` can give, by name."""
         return {
             one.opts[0].removeprefix(SETTING): one
             for one in self.params
@@ -159,7 +159,7 @@ class Command(click.Command):
         }
 
     def _with_settings(self, args: list[str]) -> list[str]:
-        """Return arguments in which ``--set NAME=VALUE`` is the option of that name."""
+        """Return arguments with ``--set NAME=VALUE`` replaced by its option."""
         known = self.settings()
         if not known:
             return args
@@ -186,7 +186,7 @@ class Command(click.Command):
         return words
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it, and write what it prints to a file if that is asked."""
+        """Run the command, and write its output to a file if ``-o`` asks."""
         if _RULES not in ctx.meta:
             return self._answer(ctx)
         from topodesign.fabrics.networks import reading  # noqa: PLC0415  not for help
@@ -233,11 +233,14 @@ class Command(click.Command):
         return found
 
     def takes_directory(self, _context: click.Context) -> bool:
-        """Whether ``-o`` may name a directory for what else there is, while the answer is printed."""
+        """Return whether ``-o`` may name a directory of further output.
+
+        The answer itself is printed then.
+        """
         return False
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: first those of the command, then what it shares with others, last where answers go."""
+        """Write the options: own, shared, then those of the output."""
         found: dict[str, list[tuple[str, str]]] = {"Options": []}
         last = {"-o", "--format", "--csv", "--json", *ctx.help_option_names}
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
@@ -257,7 +260,7 @@ class Command(click.Command):
                     formatter.write_dl([(name.ljust(width), about) for name, about in records])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say what the command is called in Python, where that is something else."""
+        """Name the Python function of the command."""
         super().format_epilog(ctx, formatter)
         words = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
         if words in FUNCTIONS:
@@ -294,7 +297,7 @@ class Group(click.Group):
 
 
 def _settle_form(context: click.Context, target: Path | None) -> None:
-    """Take the form from the ending of the file, where none is asked for."""
+    """Select the form by the ending of the file if none is given."""
     asked = context.meta.setdefault(_FORMS, [])
     if len(asked) > 1:
         raise click.UsageError("--csv and --json exclude each other.")
@@ -319,13 +322,13 @@ def directory() -> Path | None:
 
 
 def form() -> str:
-    """Return in which form the answer is wanted: ``text``, ``json`` or ``csv``."""
+    """Return the form of the answer: ``text``, ``json`` or ``csv``."""
     asked: list[str] = click.get_current_context().meta.get(_FORMS, [])
     return asked[0] if asked else "text"
 
 
 def show(result: Any, document: dict[str, Any] | None = None) -> None:
-    """Print a result: as the table that people see, as rows, or as a document."""
+    """Print a result as text, rows or a document."""
     if form() == "text":
         from topodesign.report.table import print_result  # noqa: PLC0415  heavy, and not for --json
 
@@ -337,7 +340,7 @@ def show(result: Any, document: dict[str, Any] | None = None) -> None:
 
 
 def tell(result: Any, text: str | None = None) -> None:
-    """Print a result whose text is more than a table, or another text that it has."""
+    """Print a result whose text is more than a table."""
     if form() == "text":
         say(str(result) if text is None else text)
     else:
@@ -345,7 +348,9 @@ def tell(result: Any, text: str | None = None) -> None:
 
 
 def print_json(document: dict[str, Any], rows: _Rows | None = None) -> None:
-    """Print one JSON document on standard output, with the name of its schema first; with ``--csv`` its rows.
+    """Print one JSON document, with the name of its schema first.
+
+    With ``--csv`` print its rows.
 
     * ``document``: all that there is to say.
     * ``rows``: makes the rows of a table; without it the document is one, as :func:`flat` says.
@@ -372,13 +377,16 @@ def print_answer(text: str, document: dict[str, Any], rows: _Rows | None = None)
 
 
 def say(text: str) -> None:
-    """Print text in lines that fit a terminal or COLUMNS; elsewhere as it is, for programs that read lines."""
+    """Print text wrapped to the terminal or COLUMNS.
+
+    Elsewhere print it as it is, for programs that read lines.
+    """
     width = columns_of(sys.stdout)
     click.echo(text if width is None else fitted(text, width))
 
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print records as comma-separated values, with a header line of all their keys."""
+    """Print records as CSV with a header of all keys."""
     from topodesign.base.tables import write_csv  # noqa: PLC0415  not for help
 
     names = list(dict.fromkeys(name for record in records for name in record))
@@ -387,7 +395,9 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def flat(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a document as one row: names of what is in objects with dots, lists of plain values with blanks between.
+    """Return a document as one row.
+
+    Names in objects are joined by dots, lists of plain values by blanks.
 
     Lists of objects and texts of several lines have no place in a row and are omitted.
 

@@ -230,7 +230,10 @@ def _write_library(
 def _refuse_early(
     source: str, collective: Collective, target: str, options: dict[str, Any], settings: dict[str, Any]
 ) -> None:
-    """Refuse what no schedule makes small enough before one is made; groups are smaller than the place."""
+    """Refuse plans that no schedule makes small enough.
+
+    Groups are smaller than their topology.
+    """
     from topodesign.compiler.beforehand import require_compilable  # noqa: PLC0415  NumPy, which help does without
 
     if options["group"] or options["only"]:
@@ -247,12 +250,15 @@ def _refuse_early(
 
 
 def _is_of_groups(plan: Plan) -> bool:
-    """Whether a plan is of groups of nodes or of several collectives, which have programs of their own."""
+    """Return whether a plan has groups or several collectives.
+
+    Each has a program of its own.
+    """
     return plan.collective.group is not None or bool(plan.collective.several)
 
 
 def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> bool:
-    """Compile the phases or the groups of a plan, and write the programs, if it has several."""
+    """Compile phases or groups of a plan and write their programs."""
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
 
     if kind_of(plan).changes and target != "jax" and names_directory(output):
@@ -265,7 +271,7 @@ def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Pa
 
 
 def _write_phases(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> None:
-    """Compile the phases of a plan, of each group by itself, and write the programs."""
+    """Compile the phases of a plan per group and write the programs."""
     from topodesign.compiler.phases import compile_phases  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415
 
@@ -300,7 +306,7 @@ def _write_groups(plan: Plan, target: str, settings: dict[str, Any], output: Pat
 
 
 def _write_all(programs: tuple[Part, ...], output: Path) -> None:
-    """Check programs and write them into a directory; one may be a file."""
+    """Check programs and write them to a directory, or one to a file."""
     alone = len(programs) == 1 and not names_directory(output)
     if programs[0].compiled.backend.directory:
         alone = False
@@ -349,7 +355,7 @@ def _check_parts(plan: Plan, parts: int) -> None:
 
 
 def _print(made: Compiled, output: Path) -> None:
-    """Print what was found out about the program, and where it is."""
+    """Print the properties of the program and its path."""
     trees = made.plan.kind in _TREES
     best = made.plan.notes if trees and made.fewer_trees is None else ()
     if form() == "text":

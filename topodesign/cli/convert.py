@@ -64,7 +64,7 @@ def command(network: str, output: Path | None, file_format: str | None, contents
 
 
 def _names_links(network: str, output: Path | None, wanted: str | None, *groups: dict[str, Any]) -> bool:
-    """Return whether a network is written as links between numbers: a topology, all of it."""
+    """Return whether a network is a plain topology, written as links."""
     known = {**declared(PartOptions), **declared(MachineOptions)}
     if any(value != known[name].default for group in groups for name, value in group.items()):
         return False
@@ -107,7 +107,10 @@ def _write_fabric(
 
 
 def _whole(network: str, machine: dict[str, Any]) -> Fabric:
-    """Return the fabric that is named, or that a tool tells of; what is assumed of it goes to standard error."""
+    """Return the named or imported fabric.
+
+    Assumptions go to standard error.
+    """
     if machine["tool"] is None:
         given = [name for name, option in declared(MachineOptions).items() if machine[name] != option.default]
         if given:
@@ -120,13 +123,13 @@ def _whole(network: str, machine: dict[str, Any]) -> Fabric:
 
 
 def _table_of_links(fabric: Fabric) -> str:
-    """Return the links as comma-separated values, for spreadsheets: names of ends, bytes per second, class."""
+    """Return the links as CSV: end names, bytes per second, class."""
     rows = [(link.src, link.dst, str(link.bandwidth), link.kind) for link in fabric.links()]
     return write_csv([("from", "to", "bandwidth", "class"), *rows])
 
 
 def _format_of(output: Path | None, wanted: str | None, known: tuple[str, ...], default: str) -> Any:
-    """Return the format that is asked for, or that the ending of the file selects."""
+    """Return the given format, or that of the file's ending."""
     if output is None:
         ending = None
     else:

@@ -136,7 +136,10 @@ def _named(name: str) -> click.Parameter:
 
 
 def _asked(said: dict[str, Any]) -> dict[str, Any]:
-    """Return the answers, those that are missing asked for on a terminal, else as they are by default."""
+    """Return the answers; ask for missing ones on a terminal.
+
+    Elsewhere defaults hold.
+    """
     if not sys.stdin.isatty():
         return said
     answers = dict(said)

@@ -1,4 +1,4 @@
-"""What ``-o`` writes by its ending: plots (.svg, .png, .pdf) and pages (.html)."""
+"""Output by ending: plots (.svg, .png, .pdf) and pages (.html)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class DrawingCommand(Command):
 
 
 def _check(target: Path, kind: str | None) -> None:
-    """Raise UsageError, before anything is computed, if a file cannot be written."""
+    """Raise UsageError if a file cannot be written.
+
+    Before anything is computed.
+    """
     if target.suffix.lower() in _PLOTS:
         if kind == PAGE:
             raise click.UsageError(f"--plot-kind page does not match {target}; use the ending .html.")
@@ -49,7 +52,7 @@ def _check(target: Path, kind: str | None) -> None:
 
 
 def plot_option(*kinds: str) -> Callable[[_Command], _Command]:
-    """Return ``--plot-kind`` of a command, whose first kind is drawn by default."""
+    """Return ``--plot-kind`` of a command, with the first kind as default."""
     return option(
         "--plot-kind",
         f"Plot that -o FILE.svg (or .png, .pdf) writes; page is the report of -o FILE.html.  [default: {kinds[0]}]",
@@ -58,7 +61,7 @@ def plot_option(*kinds: str) -> Callable[[_Command], _Command]:
 
 
 def wanted_plot(kind: str | None, default: str) -> str | None:
-    """Return which plot is asked for, None if the answer itself is."""
+    """Return the requested kind of plot, or None for the answer itself."""
     target: Path | None = click.get_current_context().meta.get(_DRAWN)
     if target is None and kind is not None and form() == "text":
         raise click.UsageError(f"--plot-kind {kind} requires -o FILE.svg (or .png, .pdf, .html), --csv or --json.")

@@ -1,4 +1,4 @@
-"""Interrupts that are heard wherever the program is, also inside compiled code.
+"""Interrupts that reach the program everywhere, also in compiled code.
 
 Python hears a signal between two of its own instructions, and there are none while a kernel or a solver runs. So a
 thread waits for signals beside it. It leaves the main thread a moment to hear one itself, for then it ends in order; if
@@ -40,7 +40,10 @@ class Ended(BaseException):
 
 @contextlib.contextmanager
 def in_order() -> Iterator[None]:
-    """Raise Ended for any error that follows a signal: libraries drop what a signal raises for an error of theirs."""
+    """Raise Ended for any error that follows a signal.
+
+    Libraries replace the error that a signal raises by their own.
+    """
     try:
         yield
     except Exception as error:
@@ -55,7 +58,9 @@ def will_tell() -> None:
 
 
 def listen() -> None:
-    """Make signals end the program in order, and within half a second where it cannot hear them.
+    """Make signals end the program within half a second.
+
+    In order where it can hear them.
 
     Without a second thread to be had they are heard when the kernel that runs has ended.
     """

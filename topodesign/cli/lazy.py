@@ -1,4 +1,7 @@
-"""A group whose commands are imported when they are called for, so that help texts come at once."""
+"""A group that imports commands when they are called.
+
+Help texts come at once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from topodesign.cli.renamed import modernise
 
 
 class LazyGroup(Group):
-    """A group of commands, which stand in the modules of a package.
+    """A group of commands in the modules of a package.
 
     * ``package``: where the modules are.
     * ``table``: commands in the order of the help text, with what it says of them. The module of a command has its
@@ -62,7 +65,7 @@ class LazyGroup(Group):
                 formatter.write_dl([(name.ljust(width), about) for name, about in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take ``help COMMAND`` for ``COMMAND --help``, and old names for those of today."""
+        """Handle ``help COMMAND`` and old names of commands."""
         if ctx.parent is None and not ctx.resilient_parsing:
             args = modernise(args)
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
@@ -70,7 +73,7 @@ class LazyGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Take the name of a function for its command, and refuse unknown commands with the list of known ones."""
+        """Find a command by its name or function; suggest known ones if unknown."""
         if args and ctx.parent is None and args[0] in COMMANDS:
             args = [*COMMANDS[args[0]].split(), *args[1:]]
         refuse_retired(ctx, args)

@@ -106,7 +106,10 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit status; every error of the input is one message on standard error."""
+    """Run the program and return its exit status.
+
+    Every error of the input is one message on standard error.
+    """
     try:
         with in_order():
             status: Any = program.main(args=args, prog_name="topodesign", standalone_mode=False)
@@ -126,7 +129,7 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _said(error: BaseException, status: int) -> int:
-    """Print what is wrong, where that can be, and return the exit status."""
+    """Print an error if possible, and return the exit status."""
     with contextlib.suppress(OSError):
         closed = isinstance(error, OSError) and error.errno == errno.EBADF
         click.echo(f"topodesign: {'cannot print: standard output is closed' if closed else _words(error)}", err=True)
@@ -151,7 +154,7 @@ def _words(error: BaseException) -> str:
 
 
 def _meant(said: str, context: click.Context) -> str:
-    """Return which of the words that there are was meant, where the message does not say it."""
+    """Return the known word that was probably meant, if the message has none."""
     if said.startswith("No such command") and "Did you mean" not in said and isinstance(context.command, click.Group):
         return f" Commands are {', '.join(context.command.list_commands(context))}."
     match = re.search(r": '(.{1,50})' is not one of (.*)\.$", said)

@@ -1,4 +1,4 @@
-"""Options shared by several commands: those of groups that functions take, and what all commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -178,7 +178,10 @@ class CollectiveChoice(click.ParamType["Collective"]):
 
 
 class MethodChoice(click.ParamType[str]):
-    """A method by its name: ours are known without any import, those of other packages are looked for then."""
+    """A method by name.
+
+    Methods of plugins are searched for only if ours have no such name.
+    """
 
     name = "method"
 
@@ -224,7 +227,9 @@ def flag(usage: str, about: str, **more: Any) -> Callable[[_Command], _Command]:
 
 
 def setting(name: str, about: str, keyword: str | None = None, **more: Any) -> Callable[[_Command], _Command]:
-    """Return a setting of one algorithm, target, format or reader, which ``--set NAME=VALUE`` gives.
+    """Return a setting of one algorithm, target, format or reader.
+
+    ``--set NAME=VALUE`` gives it.
 
     * ``keyword``: what functions call it, if not by its name.
     """
@@ -232,7 +237,10 @@ def setting(name: str, about: str, keyword: str | None = None, **more: Any) -> C
 
 
 def number_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
-    """Read a number ``1000``, a range ``1000..1040`` (or ``1000-1040``), both ends included, or one in steps."""
+    """Parse a number ``1000``, a range ``1000..1040`` or a range in steps.
+
+    Both ends are included; ``1000-1040`` is a range, too.
+    """
     if value is None:
         return None
     match = re.fullmatch(r"([0-9]{1,9})(?:(?:\.\.|-)([0-9]{1,9})(?:\.\.([0-9]{1,9}))?)?", value)
@@ -253,7 +261,7 @@ def whole_range(context: click.Context, option: click.Parameter, value: str | No
 
 
 def number_or_range(context: click.Context, option: click.Parameter, value: str | None) -> int | range | None:
-    """Read a number, whatever it is, or a range; None is none."""
+    """Parse a number or a range; None stays None."""
     if value is None:
         return None
     with suppress(ValueError):
@@ -265,7 +273,7 @@ def number_or_range(context: click.Context, option: click.Parameter, value: str 
 
 
 def whole(least: int, most: int | None = None) -> WholeNumber:
-    """Return the type of an option that is a whole number in a range."""
+    """Return the option type of a whole number in a range."""
     return WholeNumber(Whole(least, most))
 
 
@@ -325,12 +333,12 @@ def degrees_option(about: str, read: Callable[..., Any] = number_range, **more: 
 
 
 def output_option(about: str, metavar: str = "FILE", **more: Any) -> Callable[[_Command], _Command]:
-    """Return ``-o`` of a command that writes something else than its answer."""
+    """Return ``-o`` of a command that writes another file than its answer."""
     return option(f"-o --output {metavar}", about, type=PATH, **more)
 
 
 def schedule_options(function: _Command) -> _Command:
-    """Add what makes a schedule of a place to a command: collective, method, shape, and who takes part."""
+    """Add the options of a schedule: collective, method, shape, members."""
     place = offer(PlaceOptions, "only", "others", "without", "group", "placement")
     return collective_option(method_option(offer(ShapeOptions)(place(function))))
 
@@ -341,7 +349,10 @@ message_options = offer(MessageOptions)
 
 
 def named_values(example: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str] | None]:
-    """Return what reads NAME=VALUE, several with commas between or repeated, as values by name; ``example`` is one."""
+    """Return the parser of NAME=VALUE options, repeated or with commas.
+
+    ``example`` is one.
+    """
 
     def read(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
         found: dict[str, str] = {}
@@ -356,12 +367,12 @@ def named_values(example: str) -> Callable[[click.Context, click.Parameter, tupl
 
 
 class SpecText(click.types.StringParamType):
-    """Text that names a topology or a fabric: a spec or a file."""
+    """Text that names a topology or fabric: a spec or a file."""
 
     reads_networks = True  # commands that take such texts have --read
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the names that a word may become, each with what it is, and whatever files begin so.
+        """Return completions of a word, each with its meaning, and files.
 
         Past the opening bracket there are numbers, which cannot be completed.
         """

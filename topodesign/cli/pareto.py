@@ -181,7 +181,7 @@ def _read_compounds(options: dict[str, Any], given: set[str]) -> None:
 
 
 def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[str, Any]) -> None:
-    """Draw the answer for one size or what is known of a range of sizes, or write the report."""
+    """Draw the answer of one size or a range, or write the report."""
     names = ("alpha", "sizes", "bandwidth", "collective", *(("runners_up",) if kind == PAGE else ()))
     work = {name: options[name] for name in names if name in given}
     asked = {"bidirectional": options["bidirectional"], "catalog": options["catalog"]}
@@ -229,7 +229,7 @@ def _write(found: Any, target: Path, *, several: bool) -> Any:
 
 
 def _show(found: Any, against: tuple[str, ...], *, several: bool) -> None:
-    """Print an answer, the next best of each size, and the fastest beside others."""
+    """Print the answer, the next best rows, and rivals."""
     answers = found.frontiers if several else [found]
     for one in answers:
         if getattr(one, "catalog_error", None) is not None:

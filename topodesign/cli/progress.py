@@ -1,4 +1,4 @@
-"""How far work has come, on standard error: a bar on a terminal, elsewhere a line where it takes long."""
+"""Progress on standard error: a bar, or lines if it is no terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _WORTH_SAYING = 30.0  # seconds that must be left for that
 
 @contextmanager
 def progress_bar(text: str, *, once_told: bool = False) -> Iterator[Callable[[float], None]]:
-    """Show how far work has come, on standard error; yields a function that takes the share done.
+    """Show progress on standard error.
+
+    Yields a function that takes the finished share.
 
     On a terminal it is a bar with an estimate, from half a second on; as long as no share is known it moves to and fro.
     With ``once_told`` there is none before a share is known: what may be looked up is not always work. Elsewhere it is
@@ -61,7 +63,7 @@ class _Estimate:
 
 
 class _Bar:
-    """A bar that appears only if the work has not ended before."""
+    """A bar that appears only if the work takes some time."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -117,7 +119,7 @@ class _Bar:
 
 
 def _span(seconds: float) -> str:
-    """Write a time that is to be waited, in the largest unit of which there are two."""
+    """Format a remaining time in its two largest units."""
     for unit, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * unit:
             return f"{seconds / unit:.0f} {name}"

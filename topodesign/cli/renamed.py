@@ -1,4 +1,4 @@
-"""Commands and options of 0.29 by the names that they have now; version 0.31 removes this module.
+"""Commands and options of 0.29 by today's names; 0.32 removes this module.
 
 An old command line is rewritten before it is read, and a line on standard error says the new one. What is retired
 altogether is in :mod:`topodesign.base.retired`.
@@ -175,7 +175,9 @@ OPTIONS: dict[str, dict[str, Change]] = {
 
 
 def rewrite(args: Sequence[str]) -> list[str]:
-    """Return a command line in the names of today; one that has no old names is returned as it is.
+    """Return a command line with today's names.
+
+    One without old names is returned as it is.
 
     Examples
     --------
@@ -218,7 +220,7 @@ def _report(own: list[str], rest: list[str]) -> list[str] | None:
 
 
 def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
-    """Return the words of what was asked of ``optimum`` beside a throughput."""
+    """Return the arguments of ``optimum`` without a throughput."""
     named = {word.partition("=")[0] for word in own}
     if named & {"--failures", "--plans"}:
         rest = _options([word for word in own if word != "--failures"], _PLACE | {"--plans": "--output"})
@@ -229,7 +231,7 @@ def _optimum(own: list[str], rest: list[str]) -> list[str] | None:
 
 
 def _with_default(rest: list[str], collective: str) -> list[str]:
-    """Return words that say the collective, which was another one by default."""
+    """Return arguments with the collective, whose default was another one."""
     if any(word.partition("=")[0] == "--collective" for word in rest):
         return rest
     return [*rest, "--collective", collective]
@@ -242,7 +244,7 @@ def _impact(own: list[str], rest: list[str]) -> list[str] | None:
 
 
 def _compile_set(own: list[str], rest: list[str]) -> list[str]:
-    """Return the words for a library: of the collectives that are named, or of all."""
+    """Return the arguments of a library, of named or all collectives."""
     del own
     words, names, left = list[str](), list[str](), list(rest)
     while left:
@@ -259,7 +261,10 @@ _FLAGS = frozenset({"--json", "--csv", "--help", "-h"})
 
 
 def _arguments(words: list[str]) -> list[int]:
-    """Return the places of arguments, of commands whose options have values but for those that all have."""
+    """Return the positions of arguments.
+
+    Options have values, except those that all commands share.
+    """
     places = []
     for place, word in enumerate(words):
         before = words[place - 1] if place else ""
@@ -306,7 +311,10 @@ def _options(given: list[str], changes: dict[str, Change]) -> list[str]:
 
 
 def modernise(given: Sequence[str]) -> list[str]:
-    """Return a command line in the names of today, and say it on standard error if it had old ones."""
+    """Return a command line with today's names.
+
+    Old names are printed on standard error.
+    """
     words = rewrite(given)
     old = next((" ".join(given[:count]) for count in (2, 1) if " ".join(given[:count]) in _schemas()), None)
     _former.set(None if words == list(given) else old)
@@ -321,5 +329,5 @@ def _schemas() -> frozenset[str]:
 
 
 def former() -> str | None:
-    """Return the words of the old command that was called, None if it was not called by an old name."""
+    """Return the old command line that was called, or None."""
     return _former.get()

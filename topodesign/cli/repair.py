@@ -54,7 +54,7 @@ def command(plan: Path, without: tuple[str, ...], output: Path | None, **options
 
 
 def _of_wiring(plan: Path, failed: tuple[str, ...], output: Path | None, options: dict[str, Any]) -> None:
-    """Print what a failure of a wiring costs, and which patches to move."""
+    """Print the cost of a wiring failure and the patches to move."""
     from topodesign.wiring.failures.report import failure_named  # noqa: PLC0415  not for help
     from topodesign.wiring.plan.files import load_wiring  # noqa: PLC0415
 

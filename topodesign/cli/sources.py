@@ -1,4 +1,4 @@
-"""What the files of the commands are: a schedule or a program."""
+"""Files of commands: schedules and programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
 
 
 def tell_of_names(topology: Topology) -> None:
-    """Say once, on standard error, that the names of a file's nodes go no further, where it has names."""
+    """Warn once that names of a file's nodes are not passed on."""
     names = topology.node_names
     if names is None:
         return
@@ -34,7 +34,7 @@ def tell_of_names(topology: Topology) -> None:
 
 
 def wired_place(text: str) -> str | Topology:
-    """Return what a text names: of a wiring plan its links, and anything else as it is."""
+    """Return the links of a wiring plan; anything else as it is."""
     if kind_of(Path(text)) is not FileKind.WIRING:
         return text
     import topodesign  # noqa: PLC0415  not for help
@@ -43,19 +43,22 @@ def wired_place(text: str) -> str | Topology:
 
 
 def check_new(folder: Path) -> None:
-    """Raise FileFormatError if a directory that is to be written is there and not empty."""
+    """Raise FileFormatError if an output directory exists and is not empty."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise FileFormatError(f"{folder} is there already; name a new directory")
 
 
 def names_schedule(text: str) -> bool:
-    """Return whether the text names a schedule file, by its ending or by how the file begins."""
+    """Return whether a text names a schedule file.
+
+    By its ending or by how the file begins.
+    """
     path = Path(text)
     return path.suffix.lower() == _ENDING["schedule"] or kind_of(path) is FileKind.PLAN
 
 
 def check_ending(output: Path, kind: Kind) -> None:
-    """Raise ParameterError if a file that is to be written has the ending of something else.
+    """Raise ParameterError if an output file has the ending of another kind.
 
     A program may have any ending that is none of ours, for runtimes take it under any name.
     """

@@ -1,4 +1,4 @@
-"""Collectives: each a value that says where data starts, where it must end and whether it is added up.
+"""Collectives: where data starts, where it ends, and whether it is added.
 
 Imports base alone. To add one, write its value below and list it in ``COLLECTIVES``: the verifier, the simulator and
 the files of plans take it from there, and schedulers and compilers say which ones they can do.
@@ -35,7 +35,10 @@ _PARSERS = ("msccl", "msccl-executor", "rccl")  # which know no scatter and no g
 
 
 def _called(word: str, *runtimes: str, **other: str) -> tuple[tuple[str, str], ...]:
-    """Return what runtimes call a collective: the same word in all of them but some."""
+    """Return the name of a collective in runtimes.
+
+    The same word in almost all of them.
+    """
     return tuple((dict.fromkeys(runtimes, word) | other).items())
 
 

@@ -1,4 +1,6 @@
-"""The collective as a value: which blocks of data start where, must end where, and are added up on the way.
+"""The collective as a value.
+
+Which blocks of data start where, must end where, and are added on the way.
 
 Data is named by *blocks*. A block has a source and a destination, and each of the two is one node or all members of
 the collective. One rule makes all collectives: a block whose source is one node is copied from there to its
@@ -94,7 +96,7 @@ class Collective:
         return self.name
 
     def __repr__(self) -> str:
-        """Return the name with the root and the group, if it has them."""
+        """Return the name with the root and the group, if any."""
         if self.several:
             return f"<together({', '.join(map(repr, self.several))})>"
         if self.groups is not None:
@@ -126,11 +128,11 @@ class Collective:
 
     @property
     def pairwise(self) -> bool:
-        """Whether its blocks are named by source and destination: one for every ordered pair of nodes."""
+        """Whether blocks are named by ordered pairs of source and destination."""
         return any(one.source == one.destination == "each" for one in self.movements)
 
     def like(self, *others: Collective) -> bool:
-        """Return whether it does the same as one of the others, whatever the root and the group."""
+        """Return whether it equals one of the others but for root and group."""
         return any(self.movements == other.movements for other in others)
 
     # -- roots, groups, time ------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ class Collective:
         return replace(one, group=None if group is None else _members(group))
 
     def within(self, groups: Iterable[Collection[int]], roots: Iterable[int] | None = None) -> Collective:
-        """Return the same in several groups of nodes at once, each for itself.
+        """Return the same collective in several groups at once.
 
         Every group has M bytes of its own: what M counts holds for each. One group is :meth:`among` it.
 
@@ -217,7 +219,7 @@ class Collective:
 
     @functools.cached_property
     def dual(self) -> Collective:
-        """What it is backwards in time: an allgather for a reduce-scatter, a scatter for a gather."""
+        """The collective reversed in time: an allgather for a reduce-scatter."""
         from topodesign.collectives import COLLECTIVES  # noqa: PLC0415  the registry lists this module's values
 
         turned = tuple(one.reversed() for one in reversed(self.movements))
@@ -226,7 +228,7 @@ class Collective:
 
     @functools.cached_property
     def parts(self) -> tuple[Collective, ...]:
-        """The collectives of one movement that it is made of, in their order: itself, if it has one."""
+        """The collectives of one movement that it consists of, in order."""
         from topodesign.collectives import COLLECTIVES  # noqa: PLC0415  the registry lists this module's values
 
         if len(self.movements) == 1:
@@ -268,7 +270,9 @@ class Collective:
         return np.array(chosen, dtype=np.int64)
 
     def teams(self, nodes: int, switches: Collection[int] = ()) -> NDArray[np.int64]:
-        """Return for every node the number of its group, -1 for those that take no part; shape ``(nodes,)``.
+        """Return the group number of every node; shape ``(nodes,)``.
+
+        Nodes that take no part have -1.
 
         Raises
         ------
@@ -284,7 +288,7 @@ class Collective:
         return team
 
     def block_count(self, nodes: int) -> int:
-        """Return one more than the largest number that a block can have on so many nodes."""
+        """Return the exclusive upper limit of block numbers."""
         return nodes * nodes if self.pairwise else nodes
 
     def blocks(self, members: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
@@ -305,7 +309,10 @@ class Collective:
     def places(
         self, movement: Movement, blocks: NDArray[np.integer[Any]], nodes: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the source and the destination of blocks in a movement; ``EVERYONE`` for all members."""
+        """Return source and destination of blocks in a movement.
+
+        ``EVERYONE`` stands for all members.
+        """
         import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
 
         number = blocks.astype(np.int64)
@@ -322,7 +329,7 @@ class Collective:
         return place(movement.source, number), place(movement.destination, number)
 
     def shards(self, members: int) -> int:
-        """Return how many blocks the data of the collective, M bytes, is cut into.
+        """Return the number of blocks that the M bytes of data are cut into.
 
         M is all that an allgather collects or a reduce-scatter begins with on every node, what the root of a rooted
         collective has or gets in all, and what each node sends in an all-to-all, the block for itself included. Each of
@@ -334,7 +341,9 @@ class Collective:
         return members if self.groups is None else math.lcm(*map(len, self.groups))
 
     def shares(self, blocks: NDArray[np.integer[Any]], nodes: int, members: int) -> tuple[NDArray[np.int64], int]:
-        """Return how many of the :meth:`shards` of M each of some blocks is, and how many of these there are.
+        """Return the shares of some blocks, and the number of these.
+
+        Shares are multiples of a :meth:`shards` of M.
 
         It is one, except in groups that have fewer members than others.
 
@@ -356,14 +365,17 @@ class Collective:
         return part[np.maximum(self.teams(nodes)[self.owners(blocks, nodes)], 0)], whole
 
     def owners(self, blocks: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:
-        """Return the nodes that blocks are called by, of ordered pairs the first."""
+        """Return the nodes that blocks are named by; of ordered pairs the first."""
         number = blocks.astype("int64")
         return number // nodes if self.pairwise else number
 
     # -- buffers ------------------------------------------------------------------------------------------------------
 
     def inputs(self, rank: int, ranks: int) -> Sequence[int]:
-        """Return the blocks in a rank's input buffer, in their order; ranks are numbered from 0 without a gap."""
+        """Return the blocks in a rank's input buffer, in order.
+
+        Ranks are numbered from 0 without a gap.
+        """
         return self._buffer(self.movements[0].source, rank, ranks, leaves=True)
 
     def outputs(self, rank: int, ranks: int) -> Sequence[int]:
@@ -379,7 +391,7 @@ class Collective:
         return () if end == "root" else (rank,)
 
     def in_place(self, rank: int, ranks: int) -> tuple[int, int]:
-        """Return where input and output begin in the one buffer that both share in an in-place call, in blocks.
+        """Return the offsets of input and output in the in-place buffer, in blocks.
 
         The shorter of the two lies where the longer one has its first block: an allgather's input is the rank's slice
         of its output, a reduce-scatter's output the rank's slice of its input, and of an allreduce or all-to-all the
@@ -393,13 +405,16 @@ class Collective:
         return 0, list(inputs).index(outputs[0])
 
     def label(self, runtime: str) -> str | None:
-        """Return what a runtime calls it, None if it does not know it."""
+        """Return the name in a runtime, or None if it has none."""
         return dict(self.labels).get(runtime)
 
     # -- files --------------------------------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """Return name, root and group as JSON holds them; of several groups these and their roots."""
+        """Return name, root and group in JSON form.
+
+        Of several groups these and their roots.
+        """
         if self.several:
             return {"together": [one.record() for one in self.several]}
         if self.groups is not None:

@@ -95,7 +95,7 @@ def command(
 def _compute_prices(
     nodes: range | None, degrees: range | None, time_limit: str | None, output: Path | None, options: dict[str, Any]
 ) -> None:
-    """Compute what all-to-all costs on rows of a catalog, and keep it beside them."""
+    """Compute and keep the all-to-all costs of catalog rows."""
     if output is not None:
         raise click.UsageError("-o cannot be combined with --prices-only, which writes into the catalog.")
     catalog: Path | None = options["catalog"]

@@ -1,4 +1,4 @@
-"""``topodesign wire``: the commands, one a file with the function ``command``, and one line here for each."""
+"""``topodesign wire``: one file and one line here per command."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def command(
 
 
 def _check(topology: str, *, place: bool, **options: Any) -> None:
-    """Raise UsageError for options that a topology, or 'best', does not go with."""
+    """Raise UsageError for options that do not suit the topology or 'best'."""
     if topology == _BEST:
         given = [f"--{name}" for name in ("speed", "idle") if options[name]] + ["--place"] * place
         if given:
@@ -112,7 +112,7 @@ def _check(topology: str, *, place: bool, **options: Any) -> None:
 
 
 def _best(room: Inventory, mode: Mode | None, asked: dict[str, Any], options: dict[str, Any]) -> WiringPlan:
-    """Return the plan of the best topology that a room can carry, and say which that is."""
+    """Return the plan of the best topology that a room supports."""
     question = {name: value for name, value in asked.items() if value is not None}
     said = click.get_current_context().get_parameter_source("time_limit") is not ParameterSource.DEFAULT
     with progress_bar("searching") as progress:
