@@ -1,1 +1,1 @@
-"""Fabrics: named nodes and switches with real bandwidths, their files, and generators of real machines."""
+"""Fabrics: named nodes and switches with bandwidths, files and presets."""

@@ -1,4 +1,6 @@
-"""Boxes of accelerators that are wired to each other directly: ``boxes(dgx_h100,catalog(64,8,1))``.
+"""Boxes of accelerators that are cabled to each other directly.
+
+Their spec is such as ``boxes(dgx_h100,catalog(64,8,1))``.
 
 The box is one of a preset, without the switches that it shares with others; each link from it to such a switch is a
 NIC, of which cables to other boxes take the place. Any topology says which boxes have cables. Which NIC has which
@@ -36,7 +38,7 @@ _MOST_SPLIT = 16
 
 @dataclass(frozen=True)
 class Box:
-    """One box: what is inside, under names without that of a box, and its NICs."""
+    """A box: its vertices, named without the box, and its NICs."""
 
     name: str  # in a spec
     nodes: tuple[str, ...]
@@ -57,7 +59,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Which NIC has which end of which cable: cable i goes from ``box[i]`` at ``nic[i]`` to ``to[i]`` at ``at[i]``.
+    """The cables of boxes.
+
+    Cable i leads from NIC ``nic[i]`` of ``box[i]`` to NIC ``at[i]`` of ``to[i]``.
 
     ``part[i]`` and ``at_part[i]`` are the ports that it takes of NICs that are split.
     """
@@ -78,7 +82,10 @@ class Wiring:
 
 @dataclass(frozen=True)
 class Boxed:
-    """What a spec of boxes says: which box, for which graph, and the numbers that tell NICs their cables."""
+    """The contents of a spec of boxes.
+
+    The box, the graph, and the numbers that assign cables to NICs.
+    """
 
     box: Box
     graph: Topology
@@ -98,7 +105,10 @@ class Boxed:
 
 
 def box_of(fabric: Fabric, name: str | None = None) -> Box:
-    """Return the first box of a fabric of several, or that of a file whose links to ``network`` are NICs."""
+    """Return the first box of a fabric of boxes, or of a file.
+
+    In a file, links to ``network`` are NICs.
+    """
     names, vertices = fabric.names, range(len(fabric.names))
     if NETWORK in names:
         ours = {v: names[v] for v in vertices if names[v] != NETWORK}
@@ -139,7 +149,10 @@ def box_of(fabric: Fabric, name: str | None = None) -> Box:
 
 
 def named_box(spec: Spec) -> Box:
-    """Return a box of a preset: ``dgx_h100``, or with arguments after the number of boxes ``rail_optimised(16)``."""
+    """Return a box of a preset by name.
+
+    ``dgx_h100``, or with the arguments after the number of boxes ``rail_optimised(16)``.
+    """
     make: Callable[..., Fabric] | None = doors.FABRICS.get(SPOKEN_FABRICS.get(spec.name, spec.name))
     if make is None:
         known = nearest(spec.name, [*doors.FABRICS, *SPOKEN_FABRICS]) or doors.FABRICS
@@ -151,7 +164,10 @@ def named_box(spec: Spec) -> Box:
 
 
 def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequence[int] = ()) -> Wiring:
-    """Return which NIC has which cable; ports of a split NIC follow one another as one NIC after the other."""
+    """Assign cables to NICs.
+
+    Ports of a split NIC follow one another as single NICs do.
+    """
     real = graph.src != graph.dst
     u = np.repeat(graph.src[real], graph.capacity[real])
     v = np.repeat(graph.dst[real], graph.capacity[real])
@@ -188,12 +204,12 @@ def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequ
 
 
 def exchange(graph: Topology, ports: int, end: int, box: int | None, pair: tuple[int, int]) -> int:
-    """Return the number of a spec that exchanges two ports of a box, or of all boxes."""
+    """Return the number that exchanges two ports of a box, or of all boxes."""
     return ((end * (graph.nodes + 1) + (graph.nodes if box is None else box)) * ports + pair[0]) * ports + pair[1]
 
 
 def _ranks(box: np.ndarray, far: np.ndarray, boxes: int) -> np.ndarray:
-    """Return for every cable how many of its box come before it, by how far they go."""
+    """Return each cable's rank within its box, by the distance it spans."""
     order = np.argsort(box * boxes + far, kind="stable")
     begin = np.searchsorted(box[order], np.arange(boxes))
     ranks = np.empty(len(box), dtype=np.int64)
@@ -210,7 +226,10 @@ def join(
     *,
     without: Collection[int] = (),
 ) -> Fabric:
-    """Return the fabric of a box for every node of a topology, and cables for its links but those of some numbers."""
+    """Return the fabric with a box per node of a topology and a cable per link.
+
+    Links with the given numbers get no cable.
+    """
     check_buildable(graph.nodes * (len(box.nodes) + len(box.switches)), graph.nodes * 4 * len(box.links))
     wiring = wired(box, graph, split, shift, swaps).without(without)
     count = graph.nodes

@@ -1,4 +1,7 @@
-"""Fabrics whose boxes are taken for nodes, or each of their parts where nodes hang on several switches of a box."""
+"""Fabrics with boxes contracted to nodes.
+
+If nodes hang on several switches of a box, each part is a node.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 
 
 class Contracted(NamedTuple):
-    """A fabric whose boxes, or their parts, are nodes; all that is inside them is gone."""
+    """A fabric whose nodes are boxes or their parts, without their inside."""
 
     fabric: Fabric
     members: dict[int, list[int]]  # nodes of each
@@ -19,7 +22,10 @@ class Contracted(NamedTuple):
 
 
 def boxes_of(fabric: Fabric) -> list[list[int]] | None:
-    """Return the compute nodes of every box, as many of each, or None: those whose names agree up to the last slash."""
+    """Return the compute nodes of every box, or None if they differ in number.
+
+    A box is a set of names that agree up to the last slash.
+    """
     boxes: dict[str, list[int]] = {}
     for node in fabric.compute:
         boxes.setdefault(fabric.names[node].rpartition("/")[0], []).append(node)
@@ -28,7 +34,9 @@ def boxes_of(fabric: Fabric) -> list[list[int]] | None:
 
 
 def contracted(fabric: Fabric) -> Contracted | None:
-    """Return a fabric with a node for every box, or for every switch of boxes on which as many nodes hang alone.
+    """Return a fabric with a node per box, or per switch of a box.
+
+    The second if the same number of nodes hangs on each switch alone.
 
     None where names tell of no boxes.
     """

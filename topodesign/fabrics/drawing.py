@@ -1,4 +1,4 @@
-"""What generators of fabrics are written with: links in GB/s, meshes, and the names of what is in boxes."""
+"""Building blocks of presets: links in GB/s, meshes, names in boxes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HOP = {"spine": 250, "core": 250, "local": 250, "global": 250}
 def drawn(
     name: str, nodes: Sequence[str], switches: Sequence[str], links: Iterable[FabricLink], **powers: Any
 ) -> Fabric:
-    """Return the fabric of these links, with the latencies that are known of their classes."""
+    """Return the fabric of links with the known latencies of their classes."""
     links = list(links)
     kinds = {link.kind for link in links}
     known = (_LATENCY | _HOP).items()
@@ -44,7 +44,10 @@ def drawn(
 
 
 def check_boxes(boxes: int, size: int, what: str = "boxes") -> None:
-    """Raise ParameterError if there is no box, TooLargeError if boxes of so many nodes are too many."""
+    """Raise an error for no boxes or too many.
+
+    ParameterError for none, TooLargeError for too many nodes.
+    """
     require_at_least(what, boxes, 1)
     check_buildable(2 * boxes * size, 16 * boxes * size)
 
@@ -60,7 +63,10 @@ def rails(count: int) -> tuple[str, ...]:
 
 
 def mesh(prefix: str, pairs: str, rate: int | Fraction, kind: str) -> Iterator[FabricLink]:
-    """Yield the links of text such as ``0-1:4 0-4:2``: the ends and how many links of ``rate`` GB/s join them."""
+    """Yield the links of text such as ``0-1:4 0-4:2``.
+
+    Each part names two ends and the number of links of ``rate`` GB/s.
+    """
     for word in pairs.split():
         ends, count = word.split(":")
         a, b = ends.split("-")
@@ -83,7 +89,10 @@ def nvswitch_boxes(
     nvls: bool = False,
     box: str = "box",
 ) -> Fabric:
-    """Return boxes of GPUs on an NVSwitch; with more than one box, NIC i is on rail i modulo their number."""
+    """Return boxes of GPUs on an NVSwitch.
+
+    With several boxes, NIC i is on rail i modulo the number of rails.
+    """
     check_boxes(boxes, gpus)
     nodes = members(boxes, gpus, "gpu", box)
     inner = [f"{box}{number}/nvswitch" for number in range(boxes)]

@@ -1,4 +1,7 @@
-"""Fabrics: named nodes and switches, and links with exact bandwidths, scaled to a topology of integer capacities."""
+"""Fabrics: named nodes, switches and links with exact bandwidths.
+
+Scaled to a topology of integer capacities.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ OWN_LATENCIES = "fabric"  # as a latency: those that the fabric says of its link
 
 
 class FabricLink(NamedTuple):
-    """A directed link between two named vertices; links of a kind are reported and upgraded together."""
+    """A directed link between named vertices, with a class.
+
+    Links of a class are reported and upgraded together.
+    """
 
     src: str
     dst: str
@@ -37,7 +43,9 @@ class FabricLink(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A limit on what several links carry together, such as that of a PCIe switch, a memory bus or a NIC.
+    """A shared limit of several links.
+
+    Such as that of a PCIe switch, a memory bus or a NIC.
 
     Bandwidth is in bytes per second, and links are named by their ends.
     """
@@ -54,7 +62,7 @@ class Price(NamedTuple):
     step: Fraction | None = None  # bytes per second that it buys; as much as the link has if None
 
     def check(self, kind: str) -> None:
-        """Raise ParameterError if the cost, that of a class of links, is none."""
+        """Raise ParameterError if the cost of a class of links is invalid."""
         if not 0 < self.cost <= MAX_PRICE or (self.cost * 10**6).denominator > 1:
             raise ParameterError(
                 f"the price of '{kind[:LONGEST_NAME]}' is to be above 0 and up to {MAX_PRICE}, with six decimals or "
@@ -65,7 +73,9 @@ class Price(NamedTuple):
 
 
 def parse_price(text: str) -> Price:
-    """Return the price that a text says: ``900`` for one more of the same bandwidth, ``900/25GB/s`` for so much more.
+    """Parse a price: ``900`` or ``900/25GB/s``.
+
+    The first is the price of doubling a link; the second that of so much more bandwidth.
 
     Examples
     --------
@@ -89,7 +99,7 @@ def format_price(price: Price) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Fabric:
-    """Nodes, switches and links under their names, and the topology that the solvers work on.
+    """Named nodes, switches and links, with the topology for solvers.
 
     Build one with :meth:`from_links` or :meth:`from_topology`.
 
@@ -212,7 +222,9 @@ class Fabric:
 
     @classmethod
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
-        """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops omitted.
+        """Make a fabric of equal links from a topology.
+
+        Names are the node numbers; self-loops are omitted.
 
         A link has ``node_bandwidth`` bytes per second, B of the cost model, over the ports of a node: the degree of the
         topology, which counts links out or in, whichever are more, and ports that are spare; with switches the links
@@ -246,26 +258,29 @@ class Fabric:
 
     @cached_property
     def compute(self) -> tuple[int, ...]:
-        """The nodes, which take part in collectives: all vertices but the switches, ascending."""
+        """Compute nodes: all vertices but the switches, ascending."""
         return tuple(node for node in range(len(self.names)) if node not in self.topology.switches)
 
     @property
     def copies(self) -> frozenset[int]:
-        """What can send one input on to several: the nodes, and the switches that multicast, memory included."""
+        """Vertices that can copy data: nodes, memory and multicasting switches."""
         return self.multicast | frozenset(self.compute)
 
     @property
     def adds(self) -> frozenset[int]:
-        """What can reduce several inputs to one output: the nodes, and the switches that aggregate."""
+        """Vertices that can add data: nodes and aggregating switches."""
         return self.aggregation | frozenset(self.compute)
 
     @property
     def stores(self) -> frozenset[int]:
-        """What can keep data for a later step: the nodes and memory."""
+        """Vertices that keep data for a later step: nodes and memory."""
         return self.memory | frozenset(self.compute)
 
     def link_latencies(self) -> tuple[Fraction, ...]:
-        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest."""
+        """Return the latency of each of ``topology.links()`` in seconds.
+
+        Merged links of several classes take that of the slowest.
+        """
         if not self.latency:
             raise ParameterError(f"{self.name} says no latencies of its links; give one, such as --alpha 10us")
         known = dict(self.latency)
@@ -274,14 +289,14 @@ class Fabric:
         return tuple(slowest[word] for word in self.classes)
 
     def own_links(self, table: LinkTable | None = None) -> LinkTable:
-        """Return a table with the latencies of all links, and what another one says in its place."""
+        """Return a table of the latencies of all links, overridden by another."""
         other = LinkTable({}, {}) if table is None else table.on(self.topology)
         pairs = ((u, v) for u, v, _ in self.topology.links())
         return LinkTable({**dict(zip(pairs, self.link_latencies(), strict=True)), **other.alpha}, other.bandwidth)
 
     @property
     def shared_links(self) -> tuple[tuple[int, ...], ...]:
-        """The places of the links of every shared limit in ``topology.links()``, ascending."""
+        """The positions in ``topology.links()`` of each shared limit, ascending."""
         place = {(self.names[u], self.names[v]): at for at, (u, v, _) in enumerate(self.topology.links())}
         return tuple(tuple(sorted(place[ends] for ends in limit.links)) for limit in self.shared)
 
@@ -294,7 +309,10 @@ class Fabric:
             )
 
     def _check_shared(self) -> None:
-        """Raise TopologyError if a shared limit has no bandwidth or name, or links that are not there or twice."""
+        """Raise TopologyError for an invalid shared limit.
+
+        It needs a bandwidth, a name, and existing links, each once.
+        """
         if not self.shared:
             return
         present = {(self.names[u], self.names[v]) for u, v, _ in self.topology.links()}
@@ -323,7 +341,7 @@ class Fabric:
         raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; {suggest(name, self.names, there)}")
 
     def links(self) -> list[FabricLink]:
-        """Return all links with names and bandwidths, in the order of ``topology.links()``."""
+        """Return links with names and bandwidths, in the order of ``topology.links()``."""
         return [
             FabricLink(self.names[u], self.names[v], c * self.unit, kind)
             for (u, v, c), kind in zip(self.topology.links(), self.classes, strict=True)
@@ -350,7 +368,9 @@ class Fabric:
         links: Iterable[tuple[str, str]] = (),
         one_way: Iterable[tuple[str, str]] = (),
     ) -> Fabric:
-        """Return what is left when nodes, switches or links fail; a link both ways, or in ``one_way`` only from and to.
+        """Return the fabric without failed nodes, switches or links.
+
+        Links fail both ways; those of ``one_way`` in one direction only.
 
         Switches that then lead to no node are omitted. What is left may have more bandwidth into a node or switch than
         out of it, or the reverse: nodes do not mind, and of what leads to such a switch the solvers use the part that
@@ -374,14 +394,14 @@ class Fabric:
         return self._changed(names, switches, rest)
 
     def degraded(self, shares: Mapping[tuple[str, str], Fraction]) -> Fabric:
-        """Return the same where of some directions of links only a share of the bandwidth is left."""
+        """Return the fabric with some directions of links reduced to a share."""
         if not shares:
             return self
         links = [k._replace(bandwidth=k.bandwidth * shares.get((k.src, k.dst), 1)) for k in self.links()]
         return self._changed(self.names, {self.names[node] for node in self.topology.switches}, links)
 
     def _changed(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
-        """Return the fabric of these vertices and links, without switches that lead to no node."""
+        """Return the fabric of some vertices and links, without isolated switches."""
         multicast, aggregation, memory = (
             {self.names[node] for node in s} & switches for s in (self.multicast, self.aggregation, self.memory)
         )
@@ -417,7 +437,7 @@ class Fabric:
             raise TopologyError(f"there is {count} to take part; a collective needs two or more")
 
     def check_balance(self) -> None:
-        """Raise TopologyError if a node or switch has not as much bandwidth in as out."""
+        """Raise TopologyError if a vertex has unequal bandwidth in and out."""
         wrong = self.unequal(range(len(self.names)))
         if not wrong:
             return
@@ -428,11 +448,11 @@ class Fabric:
         )
 
     def unequal(self, vertices: Iterable[int]) -> list[int]:
-        """Return those of the vertices that have not as much bandwidth in as out."""
+        """Return the vertices with unequal bandwidth in and out."""
         return [node for node in vertices if self.topology.in_ports[node] != self.topology.out_ports[node]]
 
     def imbalance(self, vertex: int) -> str:
-        """Say how the bandwidth into a vertex differs from that out of it."""
+        """Describe the difference between a vertex's bandwidth in and out."""
         rates = [int(ports[vertex]) * self.unit for ports in (self.topology.in_ports, self.topology.out_ports)]
         kind = "switch" if vertex in self.topology.switches else "node"
         return (
@@ -441,7 +461,7 @@ class Fabric:
         )
 
     def stray_switches(self) -> tuple[str, ...]:
-        """Return the switches that are connected to no node, not even over others."""
+        """Return the switches that no node can reach, even over other switches."""
         neighbours = defaultdict(set)
         for u, v, _ in self.topology.links():
             neighbours[u].add(v)
@@ -521,7 +541,7 @@ def _assemble(
 
 
 def _common_divisor(rates: Iterable[Fraction]) -> Fraction:
-    """Return the largest rate of which all are multiples (1 of none)."""
+    """Return the largest rate that divides all; 1 if there is none."""
     values = list(rates)
     if not values:
         return Fraction(1)

@@ -1,4 +1,4 @@
-"""Fabrics in files: YAML, JSON and GraphML, written so that nothing is lost.
+"""Lossless files of fabrics: YAML, JSON and GraphML.
 
 A fabric file is, in YAML or JSON,
 
@@ -44,7 +44,9 @@ _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other 
 
 
 def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fabric:
-    """Read a fabric from a file of any format that :func:`~topodesign.fabrics.networks.read_network` knows.
+    """Read a fabric from a file of any known format.
+
+    See :func:`~topodesign.fabrics.networks.read_network`.
 
     Parameters
     ----------
@@ -71,7 +73,9 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
 
 
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
-    """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches.
+    """Return a fabric as text for :func:`read_fabric`.
+
+    Nodes are numbered before switches.
 
     Examples
     --------
@@ -92,7 +96,7 @@ def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
 
 
 def _document(fabric: Fabric) -> dict[str, Any]:
-    """Return the content of a fabric file; links that are alike both ways are one duplex link."""
+    """Return the content of a fabric file, with equal directions as one link."""
     switches: list[Any] = []
     for node in sorted(fabric.topology.switches):
         said = _powers(fabric, node)
@@ -113,12 +117,12 @@ def _document(fabric: Fabric) -> dict[str, Any]:
 
 
 def _is_unequal(fabric: Fabric) -> bool:
-    """Return whether the file has to say that bandwidths in and out differ."""
+    """Return whether the file must declare unequal bandwidths in and out."""
     return bool(fabric.unequal(range(len(fabric.names))))
 
 
 def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
-    """Return latencies, prices and shared limits, as far as there are any."""
+    """Return latencies, prices and shared limits, if any."""
     shared = [
         {
             "name": limit.name,
@@ -136,7 +140,10 @@ def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
 
 
 def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
-    """Return what a switch can do, as a file says it; memory multicasts without saying so."""
+    """Return a switch's abilities in file form.
+
+    Memory multicasts without an entry.
+    """
     able = {"multicast": fabric.multicast - fabric.memory, "aggregation": fabric.aggregation, "memory": fabric.memory}
     return {power: True for power, those in able.items() if node in those}
 
@@ -175,7 +182,7 @@ def _flow(item: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as YAML: plain where nothing can be mistaken, else in double quotes."""
+    """Return text as YAML, quoted only if it could be misread."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
 
 

@@ -1,4 +1,6 @@
-"""Groups of nodes that run a collective at the same time, as ``--group`` says them, and ranks placed on nodes.
+"""Groups of nodes for simultaneous collectives, and placements of ranks.
+
+``--group`` names groups.
 
 Training runs split their ranks along axes: with 8-way tensor, 16-way data and 4-way expert parallelism, rank
 ``t + 8 (d + 16 e)`` has the place (t, d, e) in an array of 8 x 16 x 4. The groups along an axis are the ranks that
@@ -76,7 +78,7 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
 def along(
     fabric: Fabric, shape: Sequence[int], axes: Sequence[int], places: Sequence[int] | None = None
 ) -> list[tuple[int, ...]]:
-    """Return the groups along axes of an array of ranks, the first axis fastest."""
+    """Return the groups along axes of an array of ranks, first axis fastest."""
     text = "x".join(map(str, shape))
     if math.prod(shape) != len(fabric.compute):
         there = f"there are {counted(len(fabric.compute), 'node')}"
@@ -98,7 +100,10 @@ def along(
 
 
 def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
-    """Return the node of every rank, from names or numbers in the order of the ranks, or a file of ``rank,node``."""
+    """Return the node of every rank.
+
+    From names or numbers in the order of ranks, or a file of ``rank,node``.
+    """
     if isinstance(value, Path) or (isinstance(value, str) and value.lower().endswith(".csv")):
         chosen = _ranks_in_file(fabric, Path(value))
     elif isinstance(value, str):
@@ -115,7 +120,7 @@ def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
 
 
 def _numbers(fabric: Fabric, names: Iterable[str | int]) -> tuple[int, ...]:
-    """Return the numbers of nodes that are given by names or numbers."""
+    """Return the numbers of nodes given by names or numbers."""
     found: list[int] = []
     for name in names:
         if isinstance(name, str):
@@ -148,7 +153,10 @@ def _ranks_in_file(fabric: Fabric, path: Path) -> tuple[int, ...]:
 def roots_of(
     fabric: Fabric, value: str | int | Iterable[str | int], groups: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:
-    """Return the root of each of several groups, named or numbered in their order; ``first`` is the first member."""
+    """Return the root of each group.
+
+    Named or numbered in the order of groups; ``first`` is the first member.
+    """
     if value == "first":
         return tuple(group[0] for group in groups)
     if isinstance(value, str):

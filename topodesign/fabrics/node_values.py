@@ -1,4 +1,6 @@
-"""What every node has, given as one text, a file, a list or a mapping: shard sizes, and when nodes are ready.
+"""Values of nodes, such as shard sizes and ready times.
+
+From a text, a file, a list or a mapping.
 
 A text is a value for each node in their order, ``NODE=VALUE`` with names or patterns, with commas between, or the name
 of a .csv file with the columns ``node,size`` or ``node,ready``. Of several that fit a node the last counts.
@@ -35,7 +37,7 @@ _SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")
 
 
 class _Kind(NamedTuple):
-    """What values are, in messages and files, and how one is read."""
+    """A kind of node value: its words in messages and files, and its reader."""
 
     what: str
     option: str
@@ -47,7 +49,7 @@ class _Kind(NamedTuple):
 
 
 def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
-    """Return relative shard sizes of the nodes, as integers without a common factor; 1 for those that are not named.
+    """Return integer shard sizes without a common factor; 1 where not given.
 
     Examples
     --------
@@ -65,7 +67,9 @@ def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
 
 
 def as_ready(fabric: Fabric, value: Ready) -> tuple[Fraction, ...]:
-    """Return the seconds from the start until each vertex is ready; 0 for switches and for nodes that are not named.
+    """Return the ready time of each vertex in seconds.
+
+    0 for switches and unnamed nodes.
 
     Examples
     --------
@@ -141,7 +145,9 @@ _TIMES = _Kind(
 
 
 def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: Quantity | None = None) -> Latency:
-    """Return what messages take: text with units or numbers of seconds, or ``fabric`` for alpha; None is the default.
+    """Return latencies of messages.
+
+    From text with units or seconds, or ``fabric`` for alpha; None is the default.
 
     Where links have latencies of their own those out of switches have that of these, so that a hop is 0 if not given.
 
@@ -161,7 +167,7 @@ def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: 
 
 
 def latency_words(latency: Latency, fabric: Fabric) -> str:
-    """Return in words what is for a fabric: gaps and hops only where there are switches."""
+    """Describe latencies for a fabric; gaps and hops only with switches."""
     alpha = "the fabric's own latencies" if latency.alpha is None else f"alpha {format_time(latency.alpha)}"
     if not fabric.topology.switches:
         return alpha
@@ -175,7 +181,10 @@ Costs = Mapping[str, int | float | str | Fraction] | Iterable[str]
 
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
-    """Return the cost of every class of links, 0 for one that has none in ``costs``; empty if no costs are given."""
+    """Return the cost of each link class, 0 if absent from ``costs``.
+
+    Empty if no costs are given.
+    """
     costs = [costs] if isinstance(costs, str) else costs
     pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in costs]
     found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}

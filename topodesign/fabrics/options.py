@@ -1,4 +1,4 @@
-"""Options that say where something is done: who takes part, what has failed, which machine, what switches become.
+"""Options of the place: members, failures, machine, switch abilities.
 
 Types are named as text, and so not imported: a help text needs none of them.
 """
@@ -35,7 +35,7 @@ READY = Option(
 
 
 class PartOptions(TypedDict, total=False):
-    """Who takes part, and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them."""
+    """Members and failures, for :func:`topodesign.fabrics.part.part_of`."""
 
     only: Annotated[
         "Some",
@@ -60,7 +60,7 @@ class PartOptions(TypedDict, total=False):
 
 
 class GroupOptions(TypedDict, total=False):
-    """Several groups at the same time, as :func:`topodesign.fabrics.groups.as_groups` takes them."""
+    """Simultaneous groups, for :func:`topodesign.fabrics.groups.as_groups`."""
 
     group: Annotated[
         "Groups",
@@ -84,7 +84,7 @@ class GroupOptions(TypedDict, total=False):
 
 
 class PlaceOptions(PartOptions, GroupOptions, total=False):
-    """Where something is done: of a place who takes part, what has failed, in which groups, and what switches are."""
+    """The place of a collective: members, failures, groups and switches."""
 
     unwind: Annotated[
         str | int | None,
@@ -101,7 +101,10 @@ MachineTool = Literal["nvidia-smi-topo", "nccl-topo", "rocm-smi-topo", "lstopo"]
 
 
 class MachineOptions(TypedDict, total=False):
-    """Which tool it was, and what tools leave open: how many boxes there are, and bandwidths in each direction."""
+    """The tool of a machine, and what it leaves open.
+
+    The number of boxes, and bandwidths in each direction.
+    """
 
     tool: Annotated[
         MachineTool,

@@ -1,4 +1,7 @@
-"""Parts of a fabric: who takes part, and what has failed, as ``--members``, ``--forward`` and ``--fail`` say it."""
+"""Parts of a fabric: members and failures.
+
+As in ``--members``, ``--forward`` and ``--fail``.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +69,13 @@ def listed(nodes: Some) -> tuple[str | int, ...]:
 
 
 def chosen_nodes(fabric: Fabric, only: Some) -> list[str]:
-    """Return the names of the nodes that names, patterns and numbers stand for, each once."""
+    """Return the names of nodes that names, patterns and numbers match, once."""
     words = [word.strip() for text in _words(fabric, only) for word in text.split(",")]
     return list(dict.fromkeys(name for word in words for name in nodes_named(fabric, word)))
 
 
 def _words(fabric: Fabric, some: Some) -> list[str]:
-    """Return texts as they are, and for numbers the names of the vertices that have them."""
+    """Return texts as they are, and numbers as names of vertices."""
     return [
         one if isinstance(one, str) else fabric.names[as_integer("a node", one, 0, len(fabric.names) - 1)]
         for one in listed(some)
@@ -90,7 +93,10 @@ def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:
 
 
 def compute_node(fabric: Fabric, root: str) -> int:
-    """Return the number of a node that is to be a root; raises ParameterError if it is a switch, or unknown."""
+    """Return the number of a node for a root.
+
+    ParameterError if it is a switch or unknown.
+    """
     if fabric.number(root) not in fabric.compute:
         raise ParameterError(f"the root '{root}' is a switch")
     return fabric.number(root)
@@ -105,7 +111,10 @@ class _Named(NamedTuple):
 
 
 def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
-    """Yield the directions of links that ``A-B``, ``A>B`` or ``A-B=share`` stands for, with names or patterns."""
+    """Yield the link directions of ``A-B``, ``A>B`` or ``A-B=share``.
+
+    Ends are names or patterns.
+    """
     word, share = _share(fabric, text)
     a, sign, b = _ends(fabric, word, text)
     links = [(link.src, link.dst) for link in fabric.links()]
@@ -119,7 +128,10 @@ def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
 
 
 def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
-    """Return a link and its remaining share: 0 if none is given, also where its ends have the sign in their names."""
+    """Return a link and its remaining share, 0 by default.
+
+    Also if names contain the sign themselves.
+    """
     word, sign, said = text.rpartition("=")
     names = set(fabric.names)
     if not sign or any({text[:at], text[at + 1 :]} <= names for at, letter in enumerate(text) if letter in "->"):
@@ -135,7 +147,7 @@ def _is(name: str, word: str) -> bool:
 
 
 def _ends(fabric: Fabric, word: str, text: str) -> tuple[str, str, str]:
-    """Split ``A-B`` or ``A>B`` where both sides are names or patterns, which may contain the signs themselves."""
+    """Split ``A-B`` or ``A>B``, where names may contain the signs."""
     splits = [(word[:i], sign, word[i + 1 :]) for i, sign in enumerate(word) if sign in "->"]
     for split in splits:
         if {split[0], split[2]} <= set(fabric.names):

@@ -1,4 +1,4 @@
-"""Where a collective runs: from a spec, a file or a graph to the topology or the fabric that it names."""
+"""The place of a collective: topology or fabric, from any input."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
 
 
 def as_place(value: PlaceLike) -> Topology | Fabric:
-    """Return the plain topology that a value is or names; the fabric, if it has switches, names or bandwidths.
+    """Return the topology of a value, or its fabric.
+
+    A fabric if it has switches, names or bandwidths.
 
     * ``value``: as for :func:`as_fabric`. Links in a file make a plain topology if they can.
 
@@ -136,7 +138,9 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
 def working(
     place: Topology | Fabric, without: Some = (), bandwidth: Fraction | None = None
 ) -> tuple[Topology | Fabric, Fabric, Fraction]:
-    """Return what works of a place, as a topology if it is one; as a fabric; and bits per second of its largest node.
+    """Return the working part of a place.
+
+    As a topology if it is one, as a fabric, and the bits per second of its largest node.
 
     A link of a topology is as fast as before, also where no node has all of its links left.
 
@@ -159,7 +163,7 @@ def working(
 
 
 def named_preset(value: PlaceLike) -> str | None:
-    """Return the spec that rebuilds a fabric that has a generator, where the value is such a spec or what it built."""
+    """Return the spec of a preset fabric, given as text or built."""
     if isinstance(value, str | Spec):
         text = str(value)
         return build_fabric(text).name if names_fabric(text) else None
@@ -172,7 +176,7 @@ def named_preset(value: PlaceLike) -> str | None:
 
 
 def _is_fabric(text: str) -> bool:
-    """Return whether a text is the spec of a fabric, or of none, but with a name that is rather like one."""
+    """Return whether a text is a fabric spec, or nearly the name of one."""
     name = text.partition("(")[0].strip()
     if names_fabric(text) or names_topology(name):
         return names_fabric(text)

@@ -1,4 +1,7 @@
-"""Generators of what is sold together and of networks of switches; see :mod:`topodesign.fabrics.presets`."""
+"""Presets of pods and switched networks.
+
+See :mod:`topodesign.fabrics.presets`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _WHOLE = 16  # chips on a side of a whole pod of two dimensions
 
 
 def gb200_nvl72(racks: int) -> Fabric:
-    """GB200 NVL72: 72 GPUs a rack at 900 GB/s to NVLink switches that multicast and reduce, and a 400 Gb/s NIC each.
+    """GB200 NVL72: 72 GPUs a rack on multicasting NVLink switches.
+
+    900 GB/s each; the switches reduce, too; and a 400 Gb/s NIC a GPU.
 
     The 18 switch chips of a rack, to each of which every GPU has one link of 50 GB/s, are one switch here. With more
     than one rack, NIC i of each tray of four GPUs is on rail i; of the rails nothing but forwarding is assumed.
@@ -49,7 +54,9 @@ def _nvl72(name: str, racks: int, nic: int) -> Fabric:
 
 
 def mi325x(boxes: int) -> Fabric:
-    """MI325X boxes: links as in :func:`topodesign.fabrics.presets.mi300x`; only the GPUs' memory differs.
+    """MI325X boxes, with links as the MI300X.
+
+    As :func:`topodesign.fabrics.presets.mi300x`; only the GPUs' memory differs.
 
     References
     ----------
@@ -59,7 +66,9 @@ def mi325x(boxes: int) -> Fabric:
 
 
 def mi350x(boxes: int) -> Fabric:
-    """MI350X boxes: as :func:`topodesign.fabrics.presets.mi300x`, with links of 76.8 GB/s.
+    """MI350X boxes: as the MI300X, with links of 76.8 GB/s.
+
+    See :func:`topodesign.fabrics.presets.mi300x`.
 
     References
     ----------
@@ -79,7 +88,10 @@ def mi355x(boxes: int) -> Fabric:
 
 
 def infinity_boxes(name: str, boxes: int, rate: int | Fraction = 64) -> Fabric:
-    """Return boxes of eight GPUs, each joined to every other, with a NIC of 50 GB/s a GPU on eight rails."""
+    """Return boxes of eight fully connected GPUs on eight rails.
+
+    A NIC of 50 GB/s a GPU.
+    """
     switches = list(rails(8)) if boxes > 1 else []
     links = _meshes(boxes, rate, "Infinity Fabric")
     for box in range(boxes):
@@ -89,7 +101,9 @@ def infinity_boxes(name: str, boxes: int, rate: int | Fraction = 64) -> Fabric:
 
 
 def gaudi3(boxes: int) -> Fabric:
-    """Gaudi 3 boxes: 8 accelerators, each with three 200 Gb/s ports to every other, and three to switches.
+    """Gaudi 3 boxes: 8 accelerators with 200 Gb/s ports.
+
+    Each has three to every other, and three to switches.
 
     With more than one box, port i of the three of every accelerator is on the switch ``leaf`` i.
 
@@ -106,14 +120,14 @@ def gaudi3(boxes: int) -> Fabric:
 
 
 def _meshes(boxes: int, rate: int | Fraction, kind: str) -> list[FabricLink]:
-    """Return the links of boxes of eight accelerators, each joined to every other."""
+    """Return the links of boxes of eight fully connected accelerators."""
     check_boxes(boxes, 8)
     pairs = " ".join(f"{i}-{j}:1" for i, j in itertools.combinations(range(8), 2))
     return [link for box in range(boxes) for link in mesh(f"box{box}/gpu", pairs, rate, kind)]
 
 
 def trn2(instances: int) -> Fabric:
-    """Trn2 instances: 16 Trainium2 chips in a torus of 4 by 4 with links of 128 GB/s.
+    """Trn2 instances: 16 chips in a torus of 4 by 4, 128 GB/s links.
 
     With more than one instance every chip has an equal part, 25 GB/s, of the 3.2 Tb/s of EFA, on one switch.
 
@@ -126,7 +140,9 @@ def trn2(instances: int) -> Fabric:
 
 
 def trn2_ultra(servers: int) -> Fabric:
-    """Trn2 UltraServers: four instances as in :func:`trn2`, whose chips at one place form a ring of 64 GB/s links.
+    """Trn2 UltraServers: four instances joined by 64 GB/s rings.
+
+    Instances as in :func:`trn2`; chips at one place form a ring.
 
     References
     ----------
@@ -137,7 +153,7 @@ def trn2_ultra(servers: int) -> Fabric:
 
 
 def _trainium(name: str, count: int, layers: int) -> Fabric:
-    """Return tori of 4 by 4 chips, so many in a ring where there are layers."""
+    """Return tori of 4 by 4 chips, joined in rings if there are layers."""
     check_boxes(count, 16 * layers, "instances" if layers == 1 else "servers")
     unit = "instance" if layers == 1 else "server"
     places = list(itertools.product(range(layers), range(4), range(4)))
@@ -158,7 +174,7 @@ def _trainium(name: str, count: int, layers: int) -> Fabric:
 
 
 def ualink_pod(accelerators: int, stations: int) -> Fabric:
-    """UALink pod: every accelerator has so many stations of 800 Gb/s, station i on switch i.
+    """UALink pod: 800 Gb/s stations, station i on switch i.
 
     A switch of UALink forwards; that it adds or copies is not assumed.
 
@@ -170,7 +186,7 @@ def ualink_pod(accelerators: int, stations: int) -> Fabric:
 
 
 def sue_pod(accelerators: int, ports: int) -> Fabric:
-    """Scale-up Ethernet pod: every accelerator has so many ports of 800 Gb/s, port i on switch i.
+    """Scale-up Ethernet pod: 800 Gb/s ports, port i on switch i.
 
     That switches add in the network, as some do, is not assumed.
 
@@ -182,7 +198,7 @@ def sue_pod(accelerators: int, ports: int) -> Fabric:
 
 
 def _planes(name: str, accelerators: int, ports: int, word: str, kind: str) -> Fabric:
-    """Return accelerators of which each has a port of 100 GB/s on every switch."""
+    """Return accelerators with a port of 100 GB/s on every switch."""
     require_at_least("accelerators", accelerators, 2)
     require_at_least(word, ports, 1)
     if accelerators > _POD:
@@ -195,7 +211,9 @@ def _planes(name: str, accelerators: int, ports: int, word: str, kind: str) -> F
 
 
 def pcie_box(boxes: int) -> Fabric:
-    """Boxes without links between GPUs: 8 GPUs on four PCIe 4.0 switches of two CPUs.
+    """PCIe boxes: 8 GPUs on four PCIe 4.0 switches of two CPUs.
+
+    No links between GPUs.
 
     Every GPU has 32 GB/s (x16) to the switch that it shares with its neighbour, every switch as much to its CPU, and
     the CPUs have three UPI links of 22.4 GB/s between them. With more than one box each PCIe switch has a 200 Gb/s NIC,
@@ -225,7 +243,9 @@ def pcie_box(boxes: int) -> Fabric:
 
 
 def pcie_pair(boxes: int) -> Fabric:
-    """Boxes without links between GPUs: 8 GPUs and as many 400 Gb/s NICs on two PCIe 5.0 switches.
+    """PCIe boxes: 8 GPUs and 8 NICs of 400 Gb/s on two PCIe 5.0 switches.
+
+    No links between GPUs.
 
     GPUs have 64 GB/s (x16) to their switch, four to each, and the switches as much between them. With more than one
     box each switch has four NICs, and NIC i of every box is on the switch of rail i.
@@ -248,7 +268,9 @@ def pcie_pair(boxes: int) -> Fabric:
 
 
 def tpu_v4(a: int, b: int, c: int) -> Fabric:
-    """Slice of a TPU v4 pod: chips with links of 50 GB/s along three dimensions, in cubes that optical switches join.
+    """TPU v4 slice: three dimensions of 50 GB/s links.
+
+    In cubes that optical switches join.
 
     Where all sides are multiples of four, links between cubes and round the sides go through optical circuit switches
     (class OCS), which hold one connection and so count as the links that they are: a torus. A smaller slice lies in one
@@ -262,7 +284,7 @@ def tpu_v4(a: int, b: int, c: int) -> Fabric:
 
 
 def tpu_v5p(a: int, b: int, c: int) -> Fabric:
-    """Slice of a TPU v5p pod: as :func:`tpu_v4`, with links of 100 GB/s.
+    """TPU v5p slice: as :func:`tpu_v4`, with links of 100 GB/s.
 
     References
     ----------
@@ -282,7 +304,7 @@ def tpu_v7(a: int, b: int, c: int) -> Fabric:
 
 
 def tpu_v5e(a: int, b: int) -> Fabric:
-    """Slice of a TPU v5e pod of 16 by 16 chips: links of 50 GB/s along two dimensions.
+    """TPU v5e slice, up to 16 by 16 chips: two dimensions of 50 GB/s links.
 
     A side of 16 is a ring, a shorter one a line. Chip ``chip1.0`` is at 1, 0.
 
@@ -294,7 +316,7 @@ def tpu_v5e(a: int, b: int) -> Fabric:
 
 
 def tpu_v6e(a: int, b: int) -> Fabric:
-    """Slice of a TPU v6e (Trillium) pod: as :func:`tpu_v5e`, with links of 100 GB/s.
+    """TPU v6e (Trillium) slice: as :func:`tpu_v5e`, with links of 100 GB/s.
 
     References
     ----------
@@ -304,7 +326,7 @@ def tpu_v6e(a: int, b: int) -> Fabric:
 
 
 def _pod(name: str, sides: tuple[int, int], rate: int) -> Fabric:
-    """Return a part of a torus of 16 by 16 chips, whose links around exist along whole sides only."""
+    """Return part of a 16 by 16 torus, with wraps on whole sides only."""
     for side in sides:
         require_at_least("a side", side, 1)
         if side > _WHOLE:
@@ -313,7 +335,7 @@ def _pod(name: str, sides: tuple[int, int], rate: int) -> Fabric:
 
 
 def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
-    """Return a torus of whole cubes, or a mesh that lies in one."""
+    """Return a torus of whole cubes, or a mesh within one."""
     for side in sides:
         require_at_least("a side", side, 1)
     whole = all(side % _CUBE == 0 for side in sides)
@@ -330,7 +352,10 @@ def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
 
 
 def _grid(name: str, sides: Sequence[int], rate: int, rings: Sequence[bool], kind: Callable[[int, int], str]) -> Fabric:
-    """Return chips with links along every side, a ring or a line; ``kind`` takes where on a side of how many."""
+    """Return chips with a ring or line along every side.
+
+    ``kind`` takes the position on a side and its length.
+    """
     places = list(itertools.product(*map(range, sides)))
     links: list[FabricLink] = []
     for place in places:
@@ -348,7 +373,9 @@ def _chip(place: tuple[int, ...]) -> str:
 def fat_tree3(  # noqa: PLR0917  arguments of a spec have no names
     pods: int, leaves: int, hosts: int, spines: int, cores: int, over: int = 1, under: int = 1
 ) -> Fabric:
-    """Three-level fat tree: pods of leaf and spine switches, and for every spine of a pod ``cores`` core switches.
+    """Three-level fat tree: pods of leaf and spine switches.
+
+    ``cores`` core switches for every spine of a pod.
 
     Hosts have 50 GB/s (400 Gb/s). Leaves do not block; what a pod has to its hosts, together, is ``over / under`` times
     what it has to the cores. Spine i of every pod is linked to cores ``core.i.0``, ``core.i.1``, ...
@@ -385,7 +412,9 @@ def fat_tree3(  # noqa: PLR0917  arguments of a spec have no names
 
 
 def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
-    """Rails with a spine: as :func:`topodesign.fabrics.presets.rail_optimised`, and every rail linked to every spine.
+    """Rails with a spine: every rail is linked to every spine.
+
+    Boxes as in :func:`topodesign.fabrics.presets.rail_optimised`.
 
     What a rail has to the boxes, together, is ``over / under`` times what it has to the spines.
 
@@ -412,7 +441,9 @@ def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1
 
 
 def dragonfly_plus(groups: int, leaves: int, hosts: int, spines: int) -> Fabric:
-    """Dragonfly+: groups of leaf switches with hosts, each linked to every spine of its group; all links 25 GB/s.
+    """Dragonfly+: groups of leaf and spine switches; all links 25 GB/s.
+
+    Leaf switches have hosts and are linked to every spine of their group.
 
     Spine i of every group has one global link to spine i of each other group.
 

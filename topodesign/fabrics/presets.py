@@ -79,7 +79,7 @@ def as_boxed(value: object) -> Boxed | None:
 
 
 def boxes(box: Spec, graph: Topology, split: int = 1, shift: int = 0, *swaps: int) -> Fabric:
-    """Boxes that are wired to each other directly: one of a preset for every node of a topology, a cable for each link.
+    """Boxes cabled directly: a preset per node, a cable per link of a topology.
 
     The box is written without the number of boxes, as ``boxes(dgx_h100,complete(4))``. A NIC may be split into several
     ports; ``shift`` and ``swaps`` say which NIC has which cable, see :mod:`topodesign.fabrics.boxes`.
@@ -104,7 +104,9 @@ def dgx_a100(boxes: int) -> Fabric:
 
 
 def dgx_a100_rails(boxes: int) -> Fabric:
-    """DGX A100 with eight rails, NVLink only: NIC i of every box is on rail i, and sits at GPU i.
+    """DGX A100 with eight rails, NVLink only.
+
+    NIC i of every box is on rail i, and sits at GPU i.
 
     GPUs have 300 GB/s to the NVSwitch of their box and, with more than one box, 25 GB/s to their rail. What is between
     a GPU and its NIC is omitted; :func:`dgx_a100_pcie` and :func:`dgx_a100_links` have it.
@@ -117,7 +119,9 @@ def dgx_a100_rails(boxes: int) -> Fabric:
 
 
 def dgx_a100_pcie(boxes: int) -> Fabric:
-    """DGX A100 with eight rails, without NVLink: GPUs, NICs and host memory of a box on four PCIe switches.
+    """DGX A100 with eight rails, without NVLink.
+
+    GPUs, NICs and host memory of a box on four PCIe switches.
 
     GPUs 2i and 2i+1 have 32 GB/s each to the PCIe switch i of their box, which has 32 GB/s to the host's memory, and,
     with more than one box, 25 GB/s to each of the rails 2i and 2i+1. Memory passes data on and can send one copy of it
@@ -131,7 +135,9 @@ def dgx_a100_pcie(boxes: int) -> Fabric:
 
 
 def dgx_a100_links(boxes: int) -> Fabric:
-    """DGX A100 with eight rails and all links: NVLink as in :func:`dgx_a100_rails`, PCIe as in :func:`dgx_a100_pcie`.
+    """DGX A100 with eight rails, NVLink and PCIe.
+
+    See :func:`dgx_a100_rails` and :func:`dgx_a100_pcie`.
 
     References
     ----------
@@ -141,7 +147,9 @@ def dgx_a100_links(boxes: int) -> Fabric:
 
 
 def dgx_h100(boxes: int) -> Fabric:
-    """DGX H100: 8 GPUs on an NVSwitch at 450 GB/s that multicasts and reduces (NVLS), and one 400 Gb/s NIC a GPU.
+    """DGX H100: 8 GPUs on an NVSwitch with NVLS at 450 GB/s.
+
+    It multicasts and reduces; one 400 Gb/s NIC a GPU.
 
     NIC i of every box is on the InfiniBand switch of rail i, of which nothing but forwarding is assumed.
 
@@ -153,7 +161,7 @@ def dgx_h100(boxes: int) -> Fabric:
 
 
 def dgx_h200(boxes: int) -> Fabric:
-    """DGX H200: links and switches as in :func:`dgx_h100`; only the GPUs' memory differs.
+    """DGX H200: as :func:`dgx_h100`; only the GPUs' memory differs.
 
     References
     ----------
@@ -163,7 +171,9 @@ def dgx_h200(boxes: int) -> Fabric:
 
 
 def dgx_b200(boxes: int) -> Fabric:
-    """DGX B200: 8 GPUs on an NVSwitch at 900 GB/s that multicasts and reduces (NVLS), and one 400 Gb/s NIC a GPU.
+    """DGX B200: 8 GPUs on an NVSwitch with NVLS at 900 GB/s.
+
+    It multicasts and reduces; one 400 Gb/s NIC a GPU.
 
     NIC i of every box is on the switch of rail i, of which nothing but forwarding is assumed.
 
@@ -185,7 +195,7 @@ def dgx_b300(boxes: int) -> Fabric:
 
 
 def dgx1_v100(boxes: int) -> Fabric:
-    """DGX-1 with V100: 8 GPUs in a hybrid cube mesh, six NVLinks of 25 GB/s each.
+    """DGX-1 V100: 8 GPUs in a hybrid cube mesh, six 25 GB/s NVLinks each.
 
     With more than one box, GPUs 2i and 2i+1 share a PCIe switch (16 GB/s to each) with a 100 Gb/s NIC, and all NICs are
     on one InfiniBand switch. The way over the CPUs is omitted.
@@ -210,7 +220,9 @@ def dgx1_v100(boxes: int) -> Fabric:
 
 
 def mi250(boxes: int) -> Fabric:
-    """MI250 boxes: 16 GCDs joined by Infinity Fabric links of 50 GB/s, singly or up to four together.
+    """MI250 boxes: 16 GCDs with 50 GB/s Infinity Fabric links.
+
+    Singly or up to four together.
 
     With more than one box each GCD has 16 GB/s to one InfiniBand switch.
 
@@ -228,7 +240,9 @@ def mi250(boxes: int) -> Fabric:
 
 
 def mi300x(boxes: int) -> Fabric:
-    """MI300X boxes: 8 GPUs, each with an Infinity Fabric link of 64 GB/s to every other, and one 400 Gb/s NIC a GPU.
+    """MI300X boxes: 8 fully connected GPUs with 64 GB/s links.
+
+    One 400 Gb/s NIC a GPU.
 
     NIC i of every box is on the switch of rail i.
 
@@ -240,7 +254,9 @@ def mi300x(boxes: int) -> Fabric:
 
 
 def tpu_torus(*sides: int) -> Fabric:
-    """Torus as in a TPU v4 or v5p slice: every chip has links of 50 GB/s both ways along every dimension.
+    """TPU torus: 50 GB/s links both ways along every dimension.
+
+    As in a TPU v4 or v5p slice.
 
     A side of 2 is a single link. Chip ``chip1.0.2`` is at 1, 0, 2.
 
@@ -261,7 +277,9 @@ def tpu_torus(*sides: int) -> Fabric:
 
 
 def rail_optimised(boxes: int, gpus: int) -> Fabric:
-    """Boxes with any number of GPUs on an NVSwitch at 450 GB/s, and NIC i (400 Gb/s) of every box on rail switch i.
+    """Boxes of GPUs on an NVSwitch at 450 GB/s, on rail switches.
+
+    NIC i (400 Gb/s) of every box is on rail switch i.
 
     There is no spine: traffic between rails goes through the boxes.
 
@@ -275,7 +293,9 @@ def rail_optimised(boxes: int, gpus: int) -> Fabric:
 
 
 def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
-    """Two-level fat tree: every leaf switch has ``hosts`` hosts at 50 GB/s (400 Gb/s) and a link to every spine.
+    """Two-level fat tree of hosts at 50 GB/s.
+
+    Every leaf switch has ``hosts`` hosts (400 Gb/s) and a link to every spine.
 
     What a leaf has to its hosts, together, is ``over / under`` times what it has to the spines: with 1 it does not
     block, 3 and 2 mean 3:2 oversubscribed.
@@ -301,7 +321,9 @@ def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1
 
 
 def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
-    """Dragonfly: groups of fully connected routers with ``hosts`` hosts each; all links 25 GB/s (200 Gb/s).
+    """Dragonfly of fully connected groups of routers; all links 25 GB/s.
+
+    Every router has ``hosts`` hosts; links of 200 Gb/s.
 
     Every two groups have one global link. That of group i to the group d further on (modulo ``groups``) is at router
     (d - 1) mod ``routers``, so that routers have as equal a number as can be.
@@ -374,7 +396,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
 
 
 def _boxed(spec: Spec, text: str) -> Boxed:
-    """Read a spec of boxes; an error points at the argument that it is about."""
+    """Parse a spec of boxes; errors point at the argument at fault."""
     call = call_signature(boxes)
     if len(spec.args) < 2 or not all(isinstance(one, Spec) == (at < 2) for at, one in enumerate(spec.args)):
         raise SpecError(f"write {call}: a preset without the number of boxes, a topology, and integers", text, 0)
@@ -395,7 +417,10 @@ def _boxed(spec: Spec, text: str) -> Boxed:
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
-    """Return boxes of 8 GPUs with four PCIe switches and host memory each; with NVLink if it has bandwidth."""
+    """Return boxes of 8 GPUs with four PCIe switches and host memory each.
+
+    With NVLink if it has bandwidth.
+    """
     check_boxes(boxes, 8)
     outer = rails(8) if boxes > 1 else ()
     links: list[FabricLink] = []

@@ -1,4 +1,6 @@
-"""What groups of nodes do, as ``--traffic`` says it: who, which collective, how much data, and from when on.
+"""Traffic of groups, as ``--traffic`` gives it.
+
+Members, collective, size and start.
 
 A *stream* is written ``GROUP=COLLECTIVE:ROOT@SIZE+TIME``, all of it after the group optional: ``0,1,2=allgather@1GiB``,
 ``4x4:0=all-to-all@1MiB+20us``, ``*=broadcast:2``. The group is written as one of ``--group``.

@@ -11,7 +11,7 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 
 
 def unwind(fabric: Fabric, degree: int | None = None, *, both_ways: bool = False) -> Fabric:
-    """Return the fabric with every switch replaced by links between its neighbours.
+    """Return the fabric with switches replaced by links between neighbours.
 
     Of a switch with the neighbours 0 to n - 1, in the order of their numbers, neighbour i gets links to i + 1, i + 2,
     ..., i + degree modulo n, which share its bandwidth into the switch evenly, and that of their other end out of it.

@@ -1,4 +1,4 @@
-"""Parts of a fabric in words: nodes by their groups, links by their classes."""
+"""Words for parts of a fabric: nodes by groups, links by classes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RATE_KEYS = (
 
 
 def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
-    """Name nodes: whole groups by their common beginning, others one by one, at most a few."""
+    """Name nodes: whole groups by their prefix, up to a few singly."""
     total = Counter(_group(fabric.names[node]) for node in fabric.compute)
     chosen = Counter(_group(fabric.names[node]) for node in nodes)
     words: dict[str, None] = {}
@@ -61,7 +61,7 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
 
 
 def with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
-    """Name the switches among the near ends of the links that the names of the nodes do not suggest."""
+    """Name the near switches that the nodes' names do not suggest."""
     groups = {_group(fabric.names[node]) for node in side}
     switches = {fabric.names[node] for node in fabric.topology.switches}
     extra = [end for end in dict.fromkeys(ends) if end in switches and {end, _group(end)}.isdisjoint(groups - {""})]

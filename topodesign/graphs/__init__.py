@@ -1,4 +1,6 @@
-"""Base and generative graphs: one family a file, parameters -> Topology. Imports base and topology.
+"""Base and generative graphs, one family a file.
+
+Each maps parameters to a topology. Imports base and topology.
 
 To add a family, copy the pattern of :mod:`topodesign.graphs.genkautz` into a new file, which holds
 
@@ -17,7 +19,10 @@ from topodesign.topology.family import Family
 
 
 def _place(family: Family) -> tuple[str, bool]:
-    """Order by name, but genkautzjoined before genkautz, which it rules out at less cost."""
+    """Return the order of a family: by name, with one exception.
+
+    genkautzjoined comes before genkautz, which it excludes at less cost.
+    """
     return family.name.removesuffix("joined"), family.name == "genkautz"
 
 

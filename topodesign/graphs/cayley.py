@@ -1,4 +1,7 @@
-"""Cayley digraphs: one node per group element, one link per generator; vertex-transitive by construction."""
+"""Cayley digraphs: a node per group element, a link per generator.
+
+Vertex-transitive by construction.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from topodesign.topology.topology import Topology, check_buildable
 
 @named(size=("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"))
 def cayley(base: Spec, *elements: int) -> Topology:
-    """Cayley digraph: node g has a link to g*s for every s in the connection set, so ``cayley(dihedral(8),1,9)``.
+    """Cayley digraph: links from g to g*s, as ``cayley(dihedral(8),1,9)``.
+
+    For every s in the connection set.
 
     Elements are numbered as the group says (:mod:`topodesign.topology.groups`); 0 is the identity and is refused, and
     an element given twice is a link of capacity two. The finder reaches these by search, not by enumeration.
@@ -30,7 +35,7 @@ def cayley(base: Spec, *elements: int) -> Topology:
 
 
 def cayley_of(base: Group, elements: Sequence[int]) -> Topology:
-    """Return the Cayley digraph (without a spec) of a group that is at hand."""
+    """Return the Cayley digraph of a group value, without a spec."""
     if not elements:
         raise ParameterError("the connection set is empty; give at least one element")
     if any(isinstance(s, Spec) for s in elements):

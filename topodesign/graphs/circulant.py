@@ -20,7 +20,9 @@ _MANY = 16  # with more jumps than this all but consecutive ones are left to the
 
 
 def two_jumps(nodes: int) -> tuple[int, int]:
-    """Return the jumps (m, m+1) that give the smallest diameter of all degree-4 circulant graphs, for nodes > 6.
+    """Return the jumps (m, m+1) of the least diameter at degree 4.
+
+    Of all circulant graphs of more than 6 nodes.
 
     References
     ----------
@@ -69,7 +71,7 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 
 def _all_and_spare(nodes: int, degree: int) -> list[int]:
-    """Return every jump as often as the ports allow, and the ports left over in pairs of opposite jumps."""
+    """Return every jump repeated to fill the ports, and pairs of spare ports."""
     opposite = [jump for a in range(1, (nodes + 1) // 2) for jump in (a, nodes - a)]
     middle = [nodes // 2] if nodes % 2 == 0 else []
     times, spare = divmod(degree, nodes - 1)
@@ -82,12 +84,12 @@ def _powers(base: int, count: int) -> tuple[int, ...]:
 
 
 def _usable(nodes: int, jumps: tuple[int, ...]) -> bool:
-    """Return whether ascending jumps below ``nodes`` are distinct, not zero and connect all nodes."""
+    """Return whether ascending jumps are distinct, nonzero and connect all nodes."""
     return jumps[0] > 0 and len(set(jumps)) == len(jumps) and math.gcd(nodes, *jumps) == 1
 
 
 def _double_loop(n: int) -> list[tuple[int, int]]:
-    """Return two jumps of nearly the smallest diameter a directed circulant of degree 2 can have.
+    """Return two jumps of nearly the least diameter at directed degree 2.
 
     The nodes reached by x jumps of one kind and y of the other fill an L-shape: a box of w by h without a corner of p
     by q, where wh - pq = n. The jumps q and w do that, and the diameter is at most w + h - min(p, q) - 2, which is
@@ -113,7 +115,9 @@ def _double_loop(n: int) -> list[tuple[int, int]]:
 
 @named(_find_duplex, size=("n", "2*len(jumps)", "circulant(12,2,3)"))
 def circulant(n: int, *jumps: int) -> Topology:
-    """Circulant graph: node i has links to i + a and i - a (mod n) for every jump a; degree is twice their number.
+    """Circulant graph: links from i to i + a and i - a (mod n).
+
+    For every jump a; the degree is twice the number of jumps.
 
     A jump of exactly n/2 gives two parallel links. Jumps must generate: gcd(n, jumps) = 1.
 
@@ -127,7 +131,9 @@ def circulant(n: int, *jumps: int) -> Topology:
 
 @named(_find_simplex, size=("n", "len(jumps)", "dicirculant(8,1,3)"))
 def dicirculant(n: int, *jumps: int) -> Topology:
-    """Directed circulant: node i has a link to i + a (mod n) for every jump a; degree is their number.
+    """Directed circulant: links from i to i + a (mod n).
+
+    For every jump a; the degree is the number of jumps.
 
     With n = d + 2 and jumps 1..d it is optimal in steps and bandwidth. A jump given twice is a link of capacity two.
 

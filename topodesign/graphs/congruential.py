@@ -1,4 +1,7 @@
-"""Linear congruential digraphs: de Bruijn and Kautz digraphs of every size, and the same with other digits."""
+"""Linear congruential digraphs.
+
+De Bruijn and Kautz digraphs of every size, and the same with other digits.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from topodesign.topology.topology import Topology, check_buildable
 
 @named(size=("n", "len(digits)", "congruential(11,-2,0,3)"))
 def congruential(n: int, a: int, *digits: int) -> Topology:
-    """Linear congruential digraph: node x has links to ax + c (mod n), one for each of the digits c.
+    """Linear congruential digraph: links from x to ax + c (mod n).
+
+    One for each of the digits c.
 
     ``congruential(n,d,0,1,...,d-1)`` is the generalized de Bruijn digraph and ``congruential(n,-d,-1,-2,...,-d)`` is
     ``genkautz(d,n)``; any d consecutive digits make a consecutive-d digraph, whose diameter is at most ceil(log_d n).
@@ -45,7 +50,10 @@ def congruential(n: int, a: int, *digits: int) -> Topology:
 
 
 def _require_regular(common: int, digits: tuple[int, ...]) -> None:
-    """Raise ParameterError unless every node has as many links in as out: each ax takes ``common`` nodes x."""
+    """Raise ParameterError unless in- and out-degrees agree.
+
+    Each ax is that of ``common`` nodes x.
+    """
     degree = len(digits)
     if degree % common:
         raise ParameterError(
@@ -62,7 +70,7 @@ def _require_regular(common: int, digits: tuple[int, ...]) -> None:
 
 
 def _symmetry(n: int, a: int, digits: list[int]) -> Symmetry | None:
-    """Return the shifts and the mirrors x -> s - x that keep all links; None if there is but the identity."""
+    """Return the shifts and mirrors x -> s - x that keep all links, or None."""
     period = n // math.gcd(a - 1, n)
     centre = _mirror(n, a, digits)
     if centre is None:
@@ -72,7 +80,10 @@ def _symmetry(n: int, a: int, digits: list[int]) -> Symmetry | None:
 
 
 def _mirror(n: int, a: int, digits: list[int]) -> int | None:
-    """Return an s for which x -> s - x keeps all links: the digits c and k - c are the same ones, and (1 - a)s = k."""
+    """Return an s for which x -> s - x keeps all links.
+
+    The digits c and k - c are the same ones, and (1 - a)s = k.
+    """
     count, common = Counter(digits), math.gcd(1 - a, n)
     for other in sorted(count):
         total = digits[0] + other

@@ -24,7 +24,9 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find, size=("r*c", "2", "cyclemesh(4,4)"))
 def cyclemesh(r: int, c: int) -> Topology:
-    """Cycle mesh: r rings over c consecutive nodes each, and r rings of stride r; N = rc, degree 2, unidirectional.
+    """Cycle mesh: rings over c nodes and rings of stride r.
+
+    N = rc, degree 2, unidirectional.
 
     Node i has a link to the next node of its group c*floor(i/c), ..., c*floor(i/c) + c - 1, the last one to the first,
     and a link to i + r (mod rc); all rings have length c. With r <= c every ring of one kind meets every ring of the

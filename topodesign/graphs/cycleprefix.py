@@ -1,4 +1,7 @@
-"""Cycle prefix digraphs: the largest known vertex-transitive digraphs of many degrees and diameters."""
+"""Cycle prefix digraphs.
+
+The largest known vertex-transitive digraphs of many degrees and diameters.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find, size=("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"))
 def cycleprefix(d: int, k: int) -> Topology:
-    """Cycle prefix digraph of Faber, Moore and Chen: (d + 1)!/(d + 1 - k)! nodes, degree d >= k, diameter k.
+    """Cycle prefix digraph: (d + 1)!/(d + 1 - k)! nodes, diameter k.
+
+    Of degree d >= k, by Faber, Moore and Chen.
 
     Nodes are the words of k distinct letters out of d + 1, numbered in lexicographic order. Each has links to the
     words that arise when one of its first k - 1 letters is moved to the end, and when the first is dropped and a
@@ -53,7 +58,7 @@ def cycleprefix(d: int, k: int) -> Topology:
 
 
 def _renamings(letters: int, k: int) -> Iterator[IntArray]:
-    """Yield where the words go when two letters change places, and when all are turned by one."""
+    """Yield images of words under a swap of two letters and a rotation of all."""
     words = np.array(list(itertools.permutations(range(letters), k)), dtype=np.int64)
     for renamed in swap_and_turn(letters):
         yield _rank(renamed[words], words, letters)

@@ -29,7 +29,9 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find, size=("d**n", "d", "debruijn(2,4)"))
 def debruijn(d: int, n: int) -> Topology:
-    """De Bruijn digraph: node x has links to dx + a (mod d^n) for a = 0..d-1; degree d, diameter n.
+    """De Bruijn digraph: links from x to dx + a (mod d^n).
+
+    For a = 0..d-1; degree d, diameter n.
 
     The d nodes whose words repeat one letter have a self-loop, which wastes a port. The letters may be permuted, so
     those words represent all in which no letter comes before all smaller ones have.
@@ -49,7 +51,7 @@ def debruijn(d: int, n: int) -> Topology:
 
 
 def _renamings(d: int, n: int) -> Iterator[IntArray]:
-    """Yield where the words go when two letters change places, and when all are turned by one."""
+    """Yield images of words under a swap of two letters and a rotation of all."""
     place = d ** np.arange(n)
     letters = np.arange(d**n)[:, None] // place % d
     for renamed in swap_and_turn(d):
@@ -57,7 +59,10 @@ def _renamings(d: int, n: int) -> Iterator[IntArray]:
 
 
 def _growing_words(d: int, n: int) -> tuple[int, ...]:
-    """Return the words of n letters below d, as numbers to base d, in which new letters come in ascending order."""
+    """Return words of n letters in which new letters come in ascending order.
+
+    As numbers to base d.
+    """
     words = [(0, 1)]  # with how many letters occur
     for _ in range(n - 1):
         words = [(word * d + a, max(used, a + 1)) for word, used in words for a in range(min(used + 1, d))]
@@ -66,7 +71,9 @@ def _growing_words(d: int, n: int) -> tuple[int, ...]:
 
 @named(lambda n, d: ((e, k) for e, k in _MODIFIED if e == d and e**k == n), size=("d**n", "d", "dbjmod(2,4)"))
 def dbjmod(d: int, n: int) -> Topology:
-    """De Bruijn digraph (2,3), (2,4), (3,2) or (4,2) modified to have no self-loops and no 2-cycles at the same degree.
+    """De Bruijn digraph without self-loops and 2-cycles at the same degree.
+
+    Modified from (2,3), (2,4), (3,2) or (4,2).
 
     The links of all self-loops and 2-cycles are removed and their d^2 nodes joined into one directed cycle, none of
     whose links, nor its reverse, is among those that stay. Of all such cycles from node 0 on it is the
@@ -90,7 +97,10 @@ def dbjmod(d: int, n: int) -> Topology:
 
 
 def _cycles(nodes: list[int], kept: set[Link]) -> Iterator[list[Link]]:
-    """Yield, in lexicographic order, the Hamiltonian cycles that avoid the kept links and their reverses."""
+    """Yield Hamiltonian cycles that avoid the kept links and their reverses.
+
+    In lexicographic order.
+    """
     path = [nodes[0]]
 
     def free(u: int, v: int) -> bool:
@@ -109,7 +119,10 @@ def _cycles(nodes: list[int], kept: set[Link]) -> Iterator[list[Link]]:
 
 
 def _diameter(topology: Topology) -> int:
-    """Return the diameter of a strongly connected topology: the power of (I + A) that has no zero."""
+    """Return the diameter of a strongly connected topology.
+
+    The power of (I + A) that has no zero.
+    """
     step = np.eye(topology.nodes, dtype=bool)
     step[topology.src, topology.dst] = True
     within, diameter = step, 1

@@ -1,4 +1,7 @@
-"""The diamond: eight nodes of degree two whose best schedule is not a shortest-path one."""
+"""The diamond, whose best schedule is not a shortest-path one.
+
+Eight nodes of degree two.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _TARGETS = ((1, 2), (2, 3), (4, 5), (0, 6), (0, 6), (3, 7), (5, 7), (1, 4))
 
 @named(lambda n, d: when((n, d) == (8, 2)), size=("8", "2", "diamond()"))
 def diamond() -> Topology:
-    """Diamond digraph: 8 nodes, degree 2, diameter 3, not isomorphic to its transpose.
+    """Diamond: 8 nodes, degree 2, diameter 3, no isomorphic transpose.
 
     Reduce-scatter and allgather both have schedules of 3 steps with y = 7/8, which is optimal in both terms, while the
     best SPFF schedule has y = 1. The paper shows it only in a figure, so it was recovered from these properties: of the

@@ -12,7 +12,9 @@ from topodesign.topology.topology import Topology, check_buildable
 
 @named(size=("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"))
 def dragonflygroups(a: int, h: int) -> Topology:
-    """Largest dragonfly of groups of a nodes with h global links each; a (a h + 1) nodes, degree a - 1 + h.
+    """Largest dragonfly of groups of a nodes with h global links each.
+
+    a (a h + 1) nodes, degree a - 1 + h.
 
     Node r of group g is number g a + r. Groups are complete graphs, and every two groups have one link: that of group i
     to the group d further on (modulo their number) is at its node (d - 1) mod a. Diameter 3 at most, duplex.

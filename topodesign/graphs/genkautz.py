@@ -1,4 +1,7 @@
-"""Generalized Kautz digraphs: low diameter for every number of nodes; also without their self-loops."""
+"""Generalized Kautz digraphs, also without their self-loops.
+
+Low diameter for every number of nodes.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,24 @@ from topodesign.topology.topology import Topology, check_buildable
 
 
 def _self_loops(d: int, n: int) -> int:
-    """Return how many self-loops there are: (d + 1)x = -a has g = gcd(d + 1, n) solutions for each multiple a of g."""
+    """Return the number of self-loops.
+
+    (d + 1)x = -a has g = gcd(d + 1, n) solutions for each multiple a of g.
+    """
     g = math.gcd(d + 1, n)
     return d // g * g
 
 
 def orbits(d: int, n: int) -> int:
-    """Return how many nodes represent the rest under the symmetry that is known."""
+    """Return the number of representative nodes under the known symmetry."""
     return (n // math.gcd(d + 1, n) + 1) // 2
 
 
 @named(lambda n, d: when(n > d >= 1, d, n), size=("n", "d", "genkautz(2,11)"))
 def genkautz(d: int, n: int) -> Topology:
-    """Generalized Kautz digraph: node x has links to -dx - a (mod n) for a = 1..d.
+    """Generalized Kautz digraph: links from x to -dx - a (mod n).
+
+    For a = 1..d.
 
     Defined for any n > d. Its diameter is at most one above the Moore bound. It has self-loops, which waste a port
     each, unless n is a multiple of d + 1, and it equals the Kautz digraph K(d, k) when n = d^(k+1) + d^k.
@@ -54,7 +62,9 @@ def genkautz(d: int, n: int) -> Topology:
 
 @named(lambda n, d: when(n > d >= 2 and _self_loops(d, n) > 0, d, n), size=("n", "d", "genkautzjoined(2,11)"))
 def genkautzjoined(d: int, n: int) -> Topology:
-    """Generalized Kautz digraph whose self-loops give way to links between their nodes, so that no port is wasted.
+    """Generalized Kautz digraph with links in place of self-loops.
+
+    They join the nodes of the self-loops, so that no port is wasted.
 
     Node x has links to -dx - a (mod n) for a = 1..d, and the nodes with self-loops are joined as
     :func:`topodesign.graphs.loops.join_loops` says. Defined for any n > d >= 2 that is no multiple of d + 1; there
@@ -85,7 +95,9 @@ def _find_kautz(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find_kautz, size=("d**n*(d + 1)", "d", "kautz(2,2)"))
 def kautz(d: int, n: int) -> Topology:
-    """Kautz digraph K(d,n) = L^n(K_{d+1}): d^n (d + 1) nodes, degree d, diameter n + 1.
+    """Kautz digraph K(d,n): d^n (d + 1) nodes, degree d, diameter n + 1.
+
+    It is the n-th line graph of K_{d+1}.
 
     Numbered as ``genkautz(d, d^n (d + 1))``, which it equals: node x has links to -dx - a for a = 1..d.
 

@@ -23,7 +23,9 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find, size=("q**n", "n*(q - 1)", "hamming(2,4)"))
 def hamming(n: int, q: int) -> Topology:
-    """Hamming graph H(n,q) = K_q^n: words of n letters below q; degree n(q - 1), diameter n.
+    """Hamming graph H(n,q) = K_q^n: degree n(q - 1), diameter n.
+
+    Nodes are the words of n letters below q.
 
     The word (w0, w1, ...) is the node w0 + q w1 + q^2 w2 + ....
 

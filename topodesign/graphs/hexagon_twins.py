@@ -1,4 +1,7 @@
-"""The generalised hexagon of order 3 with points split in two: large duplex graphs of degree 4 and diameter 6."""
+"""The generalised hexagon of order 3 with points split in two.
+
+Large duplex graphs of degree 4 and diameter 6.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ _SPLIT = (
 
 @named(lambda n, d: when(d == 4 and 0 < n - 728 <= len(_SPLIT), n - 728), size=("728 + k", "4", "ghtwins(12)"))
 def ghtwins(k: int) -> Topology:
-    """Incidence graph of the hexagon H(3) with k points split in two, up to 18: 728 + k nodes, degree 4, diameter 6.
+    """Hexagon H(3) with k split points: 728 + k nodes, degree 4, diameter 6.
+
+    Incidence graph; k is at most 18.
 
     A split point keeps two of its lines, its twin takes the other two, and they are joined. Each has a port left then:
     the twin of every split point is joined with the next split point, in a ring (for k = 1 with its own once more). No

@@ -1,4 +1,4 @@
-"""The Hoffman-Singleton graph: as large as a graph of degree 7 and diameter 2 can be."""
+"""The Hoffman-Singleton graph: the largest of degree 7 and diameter 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from topodesign.topology.topology import IntArray, Topology
 
 @named(lambda n, d: when((n, d) == (50, 7)), size=("50", "7", "hoffmansingleton()"))
 def hoffmansingleton() -> Topology:
-    """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2, which meets the undirected Moore bound.
+    """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2.
+
+    It meets the undirected Moore bound.
 
     Node 5h + j is corner j of the pentagon h, joined with j - 1 and j + 1; node 25 + 5i + j is corner j of the
     pentagram i, joined with j - 2 and j + 2; and corner j of pentagon h is joined with corner hi + j of pentagram i.
@@ -36,7 +38,10 @@ def hoffmansingleton() -> Topology:
 
 
 def _automorphisms() -> Iterator[IntArray]:
-    """Yield automorphisms that turn all corners by one, move the pentagons on, and exchange them for the pentagrams."""
+    """Yield automorphisms: rotations, moves and exchange of pentagons.
+
+    Pentagons are exchanged for pentagrams.
+    """
     h, j = np.divmod(np.arange(25), 5)
     for pentagon, pentagram in (
         (5 * h + (j + 1) % 5, 25 + 5 * h + (j + 1) % 5),

@@ -22,7 +22,9 @@ def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(lambda n, d: when(1 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "hypercube(4)"))
 def hypercube(n: int) -> Topology:
-    """Hypercube Q_n: nodes whose numbers differ in one bit are linked; 2^n nodes, degree n, diameter n.
+    """Hypercube Q_n: 2^n nodes, degree n, diameter n.
+
+    Nodes whose numbers differ in one bit are linked.
 
     References
     ----------
@@ -34,7 +36,9 @@ def hypercube(n: int) -> Topology:
 
 @named(lambda n, d: when(3 <= d <= 64 and n == 2**d, d), size=("2**n", "n", "twistedhypercube(4)"))
 def twistedhypercube(n: int) -> Topology:
-    """Twisted hypercube TQ_n: Q_n with the links 0-1 and 2-3 of one 4-cycle replaced by 0-3 and 1-2; n >= 3.
+    """Twisted hypercube TQ_n: Q_n with one 4-cycle twisted; n >= 3.
+
+    Links 0-1 and 2-3 are replaced by 0-3 and 1-2.
 
     The diameter is n - 1, one less than that of Q_n, for four changed links. Not vertex-transitive in general.
 
@@ -53,7 +57,9 @@ def twistedhypercube(n: int) -> Topology:
 # n = 3 is K_4 and n = 4 is K_{4,4}.
 @named(lambda n, d: when(5 <= d <= 64 and n == 2 ** (d - 1), d), size=("2**(n - 1)", "n", "foldedcube(5)"))
 def foldedcube(n: int) -> Topology:
-    """Folded n-cube: Q_{n-1} with a link between opposite corners; 2^(n-1) nodes, degree n, diameter floor(n/2).
+    """Folded n-cube: 2^(n-1) nodes, degree n, diameter floor(n/2).
+
+    Q_{n-1} with a link between opposite corners.
 
     References
     ----------
@@ -66,7 +72,9 @@ def foldedcube(n: int) -> Topology:
 
 @named(_find_halved, size=("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"))
 def halvedcube(n: int) -> Topology:
-    """Halved n-cube: the even words of n bits, linked when they differ in two; 2^(n-1) nodes, degree n(n - 1)/2.
+    """Halved n-cube: 2^(n-1) nodes, degree n(n - 1)/2.
+
+    The even words of n bits, linked when they differ in two.
 
     A node is the word without its last bit, so nodes are linked that differ in one or two bits. The diameter is
     floor(n/2).

@@ -1,4 +1,7 @@
-"""Kneser, odd, doubled odd and Johnson graphs: subsets as nodes, linked when they are disjoint, nested or close."""
+"""Kneser, odd, doubled odd and Johnson graphs of subsets.
+
+Linked when disjoint, nested or close.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
 
 
 def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
-    """Yield all (n, k, C(n,k)) with k >= 2 and n >= 2k + start that are small enough to build."""
+    """Yield all (n, k, C(n,k)) that are small enough to build.
+
+    With k >= 2 and n >= 2k + start.
+    """
     for k in itertools.count(2):
         n = 2 * k + start
         if math.comb(n, k) > MAX_NODES:
@@ -32,7 +38,10 @@ def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
 
 @cache
 def _kneser_sizes() -> Sizes:
-    """Tabulate the graphs that are neither complete (k = 1) nor odd (n = 2k + 1)."""
+    """Tabulate the graphs that are neither complete (k = 1) nor odd.
+
+    Odd graphs have n = 2k + 1.
+    """
     return _table((nodes, math.comb(n - k, k), (n, k)) for n, k, nodes in _pairs(2))
 
 
@@ -52,7 +61,7 @@ def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
 
 @named(lambda n, d: _kneser_sizes().get((n, d), ()), size=("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"))
 def kneser(n: int, k: int) -> Topology:
-    """Kneser graph K(n,k): the k-subsets of n elements, linked when disjoint; degree C(n-k,k), needs n > 2k.
+    """Kneser graph K(n,k): disjoint k-subsets; degree C(n-k,k), n > 2k.
 
     Nodes are numbered by :func:`topodesign.graphs.sizes.rank`. K(5,2) is the Petersen graph.
 
@@ -74,7 +83,9 @@ def kneser(n: int, k: int) -> Topology:
     lambda n, d: when(3 <= d <= 11 and n == math.comb(2 * d - 1, d), d), size=("binom(2*k - 1, k - 1)", "k", "odd(3)")
 )
 def odd(k: int) -> Topology:
-    """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1; O_3 is the Petersen graph.
+    """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1.
+
+    O_3 is the Petersen graph.
 
     References
     ----------
@@ -89,7 +100,9 @@ def odd(k: int) -> Topology:
     size=("2*binom(2*k - 1, k)", "k", "doubledodd(3)"),
 )
 def doubledodd(k: int) -> Topology:
-    """Doubled odd graph D(O_k): (k-1)- and k-subsets of 2k - 1 elements, linked when nested; degree k, diameter 2k - 1.
+    """Doubled odd graph D(O_k): degree k, diameter 2k - 1.
+
+    The (k-1)- and k-subsets of 2k - 1 elements, linked when nested.
 
     Node i is the (k-1)-subset with that number, node C(2k-1,k) + i the complement of the subset i, as in ``odd``.
 
@@ -108,7 +121,10 @@ def doubledodd(k: int) -> Topology:
 
 
 def _doubled(k: int) -> Iterator[IntArray]:
-    """Yield the permutations of the elements, which take complements to complements, and the exchange of both sizes."""
+    """Yield permutations of the elements, and the exchange of both sizes.
+
+    The exchange takes complements to complements.
+    """
     for image in _renamings(2 * k - 1, k - 1):
         yield np.concatenate((image, image + len(image)))
     yield np.roll(np.arange(2 * len(image)), len(image))
@@ -116,7 +132,7 @@ def _doubled(k: int) -> Iterator[IntArray]:
 
 @named(lambda n, d: _johnson_sizes().get((n, d), ()), size=("binom(n, k)", "k*(n - k)", "johnson(5,2)"))
 def johnson(n: int, k: int) -> Topology:
-    """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
+    """Johnson graph J(n,k): k-subsets that share k - 1; degree k(n - k), n > k.
 
     Nodes are numbered by :func:`topodesign.graphs.sizes.rank`; for k > n/2 they stand for what the subset excludes.
     The diameter is min(k, n - k).
@@ -142,13 +158,16 @@ def johnson(n: int, k: int) -> Topology:
 
 
 def _symmetric(nodes: int, target: IntArray, n: int, k: int) -> Topology:
-    """Link node i with ``target[:, i]``; permuting the n elements takes any node to any other and keeps the links."""
+    """Link node i with ``target[:, i]`` in a vertex-transitive topology.
+
+    Permuting the n elements takes any node to any other and keeps the links.
+    """
     symmetry = Symmetry(nodes, (0,), lambda: _renamings(n, k))
     return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, symmetry=symmetry)
 
 
 def _renamings(n: int, k: int) -> Iterator[IntArray]:
-    """Yield where the k-subsets go when two elements change places, and when all are turned by one."""
+    """Yield images of the k-subsets under a swap and a rotation of elements."""
     rows = subsets(n, k)
     for renamed in swap_and_turn(n):
         yield rank(np.sort(renamed[rows], axis=1), n)

@@ -1,4 +1,4 @@
-"""Undirected line graphs of the Petersen graph and of the incidence graphs of generalized polygons."""
+"""Undirected line graphs of Petersen and generalized polygon graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def petersenline() -> Topology:
 
 @named(lambda n, d: when((n, d) == (21, 4)), size=("21", "4", "heawoodline()"))
 def heawoodline() -> Topology:
-    """Line graph of the Heawood graph, ``pg2line(2)``: 21 nodes, degree 4, diameter 3.
+    """Line graph of the Heawood graph, ``pg2line(2)``: 21 nodes, degree 4.
+
+    Diameter 3.
 
     References
     ----------
@@ -45,7 +47,9 @@ def heawoodline() -> Topology:
 
 @named(lambda n, d: when((n, d) == (45, 4)), size=("45", "4", "tutte8line()"))
 def tutte8line() -> Topology:
-    """Line graph of the Tutte 8-cage, ``gqline(2)``: 45 nodes, degree 4, diameter 4.
+    """Line graph of the Tutte 8-cage, ``gqline(2)``: 45 nodes, degree 4.
+
+    Diameter 4.
 
     References
     ----------
@@ -56,7 +60,9 @@ def tutte8line() -> Topology:
 
 @named(lambda n, d: when((n, d) == (189, 4)), size=("189", "4", "tutte12line()"))
 def tutte12line() -> Topology:
-    """Line graph of the Tutte 12-cage, ``ghline(2)``: 189 nodes, degree 4, diameter 6.
+    """Line graph of the Tutte 12-cage, ``ghline(2)``: 189 nodes, degree 4.
+
+    Diameter 6.
 
     References
     ----------
@@ -67,7 +73,9 @@ def tutte12line() -> Topology:
 
 @named(lambda n, d: _find_polygon(n, d, 3), size=("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"))
 def pg2line(q: int) -> Topology:
-    """Line graph of ``pg2(q)``: (q + 1)(q^2 + q + 1) nodes, degree 2q, diameter 3.
+    """Line graph of ``pg2(q)``: degree 2q, diameter 3.
+
+    (q + 1)(q^2 + q + 1) nodes.
 
     References
     ----------
@@ -78,7 +86,9 @@ def pg2line(q: int) -> Topology:
 
 @named(lambda n, d: _find_polygon(n, d, 4), size=("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"))
 def gqline(q: int) -> Topology:
-    """Line graph of ``gq(q)``: (q + 1)^2 (q^2 + 1) nodes, degree 2q, diameter 4.
+    """Line graph of ``gq(q)``: degree 2q, diameter 4.
+
+    (q + 1)^2 (q^2 + 1) nodes.
 
     References
     ----------
@@ -89,7 +99,9 @@ def gqline(q: int) -> Topology:
 
 @named(lambda n, d: _find_polygon(n, d, 6), size=("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"))
 def ghline(q: int) -> Topology:
-    """Line graph of ``gh(q)``: (q + 1)(q^6 - 1)/(q - 1) nodes, degree 2q, diameter 6.
+    """Line graph of ``gh(q)``: degree 2q, diameter 6.
+
+    (q + 1)(q^6 - 1)/(q - 1) nodes.
 
     References
     ----------
@@ -99,7 +111,10 @@ def ghline(q: int) -> Topology:
 
 
 def _flags(q: int, n: int) -> int:
-    """Return how many pairs of a point and a line through it a generalized n-gon of order q has."""
+    """Return the number of flags of a generalized n-gon of order q.
+
+    A flag is a point and a line through it.
+    """
     return int((q + 1) * sum(q**i for i in range(n)))
 
 
@@ -110,7 +125,9 @@ def _polygon_line(build: Callable[[int], Topology], q: int, n: int) -> Topology:
 
 
 def _line(graph: Topology) -> Topology:
-    """Return the line graph: one node for each duplex link u < v in order of (u, v), linked when they share an end.
+    """Return the line graph: a node per duplex link u < v.
+
+    In order of (u, v), linked when they share an end.
 
     It is vertex-transitive because all graphs used here are edge-transitive: the Petersen graph, and the classical
     generalized polygons, whose groups are transitive on pairs of a point and a line through it.
@@ -130,7 +147,7 @@ def _line(graph: Topology) -> Topology:
 
 
 def _on_edges(graph: Topology, number: IntArray, image: Permutation) -> IntArray:
-    """Return where the edges go that the links with these numbers belong to, if the nodes go to their images."""
+    """Return images of edges by link numbers, given images of nodes."""
     edge = np.empty(len(number) // 2, dtype=np.int64)
     edge[number] = number[graph.link_index(image[graph.src], image[graph.dst])]
     return edge

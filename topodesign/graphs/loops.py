@@ -8,13 +8,13 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def looped_nodes(topology: Topology) -> IntArray:
-    """Return the nodes with self-loops, ascending, each as often as it has parallel ones."""
+    """Return the nodes with self-loops, ascending, repeated for parallel ones."""
     loops = topology.src == topology.dst
     return np.repeat(topology.src[loops], topology.capacity[loops])
 
 
 def join_loops(topology: Topology) -> Topology:
-    """Return the topology with links between the nodes that have self-loops in the place of these.
+    """Return the topology with self-loops replaced by links between their nodes.
 
     Of the k nodes with a self-loop, in ascending order, the i-th gets a link to the one k//2 places further,
     cyclically. So an even number is joined in pairs of opposite links, which keeps a duplex topology duplex, and an
@@ -33,7 +33,9 @@ def join_loops(topology: Topology) -> Topology:
 
 
 def pair_free_ports(topology: Topology, degree: int) -> Topology:
-    """Return a duplex topology with links between the nodes that have fewer than so many links.
+    """Return a duplex topology with links between nodes with free ports.
+
+    Those that have fewer links than a number.
 
     Ports are taken in rounds, the first free one of every node, then the second of those that have two, and so on. The
     first half of the ports in that order is joined with the second, moved round by as many places as makes no link
@@ -56,7 +58,7 @@ def pair_free_ports(topology: Topology, degree: int) -> Topology:
 
 
 def _are_new(topology: Topology, one: IntArray, other: IntArray) -> bool:
-    """Return whether links between these nodes are no self-loops, all different and not there yet."""
+    """Return whether links between nodes are new, distinct and no self-loops."""
     pairs = np.minimum(one, other) * topology.nodes + np.maximum(one, other)
     missing = topology.link_index(one, other) < 0
     return bool(np.all(one != other) and np.all(missing) and len(np.unique(pairs)) == len(pairs))

@@ -27,7 +27,9 @@ def _degree(q: int) -> int:
 
 @named(_find, size=("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"))
 def mms(q: int) -> Topology:
-    """McKay-Miller-Siran graph: 2q^2 nodes, degree (3q - e)/2 with e = 0, 1, -1 for q = e (mod 4), diameter 2.
+    """McKay-Miller-Siran graph: 2q^2 nodes, degree (3q - e)/2, diameter 2.
+
+    With e = 0, 1, -1 for q = e (mod 4).
 
     Needs a prime power q > 2 other than 2 modulo 4. The node (x, y) is xq + y, and <m, c> is q^2 + mq + c. They are
     joined when y = mx + c; (x, y) and (x, y') when y - y' is in X; <m, c> and <m, c'> when c - c' is in X'. With g a
@@ -61,7 +63,10 @@ def mms(q: int) -> Topology:
 
 
 def _automorphisms(field: FiniteField) -> Iterator[IntArray]:
-    """Yield translations along y, translations along x, and shears, by a basis of the field each."""
+    """Yield translations and shears, by a basis of the field each.
+
+    Translations along y and along x.
+    """
     q = field.order
     x, y = np.divmod(np.arange(q * q), q)  # of points, and slope and intercept of lines
     for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):

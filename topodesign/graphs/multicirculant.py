@@ -1,4 +1,7 @@
-"""Multicirculant graphs: cycles of nodes, of unequal length where the size needs it, that one rotation turns."""
+"""Multicirculant graphs: cycles of nodes that one rotation turns.
+
+Of unequal length where the size needs it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 @named(size=("the k lengths together", "d", "multicirculant(4,2,12,3,0,0,1,0,0,6,0,1,0)"))
 def multicirculant(d: int, k: int, *numbers: int) -> Topology:
-    """Graph of degree d on k cycles of nodes that a rotation keeps: the k lengths, and i,j,c for each orbit of links.
+    """Graph of degree d on k cycles that a rotation keeps.
+
+    Given by the k lengths, and i,j,c for each orbit of links.
 
     Cycle i of length n_i has the nodes (i, t), t modulo n_i, numbered cycle after cycle; the rotation takes (i, t) to
     (i, t + 1). The numbers i,j,c stand for the links both ways between (i, t) and (j, t + c) for all t: there are
@@ -53,7 +58,7 @@ def multicirculant(d: int, k: int, *numbers: int) -> Topology:
 
 
 def _check(d: int, lengths: tuple[int, ...], orbits: tuple[tuple[int, int, int], ...]) -> None:
-    """Count the links at a node of every cycle, before any is made."""
+    """Count the links at a node of every cycle before making any."""
     links = [0] * len(lengths)
     for i, j, c in orbits:
         if not (0 <= i < len(lengths) and 0 <= j < len(lengths)):

@@ -1,4 +1,4 @@
-"""Complete bipartite graphs, cocktail-party graphs, and complete bipartite graphs minus a matching."""
+"""Complete bipartite and cocktail-party graphs, and crowns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from topodesign.topology.topology import Topology, check_buildable
 
 @named(lambda n, d: when(n == 2 * d >= 4, d), size=("2*d", "d", "bipartite(4)"))
 def bipartite(d: int) -> Topology:
-    """Complete bipartite graph K_{d,d}: nodes 0..d-1 against d..2d-1; degree d, diameter 2 (1 for d = 1).
+    """Complete bipartite graph K_{d,d}: degree d, diameter 2 (1 for d = 1).
+
+    Nodes 0..d-1 against d..2d-1.
 
     References
     ----------
@@ -26,7 +28,9 @@ def bipartite(d: int) -> Topology:
 
 @named(lambda n, d: when(n == d + 2 >= 6 and n % 2 == 0, n // 2), size=("2*n", "2*n - 2", "cocktailparty(4)"))
 def cocktailparty(n: int) -> Topology:
-    """Cocktail-party graph K_{2,...,2} on n pairs: i is linked to all but i + n (mod 2n); degree 2n - 2, diameter 2.
+    """Cocktail-party graph K_{2,...,2} on n pairs: degree 2n - 2, diameter 2.
+
+    Node i is linked to all but i + n (mod 2n).
 
     References
     ----------
@@ -43,7 +47,9 @@ def cocktailparty(n: int) -> Topology:
 
 @named(size=("6", "4", "octahedron()"))
 def octahedron() -> Topology:
-    """Octahedron K_{2,2,2} = J(4,2): 6 nodes, degree 4; the finder knows it as ``cocktailparty(3)``.
+    """Octahedron K_{2,2,2} = J(4,2): 6 nodes, degree 4.
+
+    The finder knows it as ``cocktailparty(3)``.
 
     References
     ----------
@@ -54,7 +60,9 @@ def octahedron() -> Topology:
 
 @named(lambda n, d: when(n == 2 * d + 2 >= 6, d + 1), size=("2*n", "n - 1", "crown(5)"))
 def crown(n: int) -> Topology:
-    """Crown graph: K_{n,n} minus the matching of i with n + i, i = 0..n-1; degree n - 1, diameter 3.
+    """Crown graph: K_{n,n} without a matching; degree n - 1, diameter 3.
+
+    The matching joins i and n + i, i = 0..n-1.
 
     References
     ----------
@@ -67,14 +75,17 @@ def crown(n: int) -> Topology:
 
 
 def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
-    """Link ``left[k]`` with ``side + right[k]``, pairs that stay if both sides are turned alike or exchanged."""
+    """Link ``left[k]`` with ``side + right[k]``.
+
+    The pairs stay if both sides are rotated alike or exchanged.
+    """
     source, target = np.concatenate((left, right + side)), np.concatenate((right + side, left))
     return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())
 
 
 @named(lambda n, d: when(n == d + 1 >= 2, n), size=("n", "n - 1", "complete(6)"))
 def complete(n: int) -> Topology:
-    """Complete graph K_n: every node has a link to every other; degree n - 1, diameter 1.
+    """Complete graph K_n: degree n - 1, diameter 1.
 
     References
     ----------

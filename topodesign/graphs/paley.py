@@ -1,4 +1,7 @@
-"""Paley graphs and digraphs: a link wherever the difference is a square in a finite field."""
+"""Paley graphs and digraphs: links where the difference is a square.
+
+In a finite field.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from topodesign.topology.topology import Topology, check_buildable
     size=("q", "(q - 1)/2", "paley(13)"),
 )
 def paley(q: int) -> Topology:
-    """Paley graph: x and y in GF(q) are linked when y - x is a square; q = 1 (mod 4), degree (q - 1)/2, diameter 2.
+    """Paley graph: links where y - x is a square in GF(q).
+
+    q = 1 (mod 4), degree (q - 1)/2, diameter 2.
 
     Nodes are numbered as in :class:`topodesign.topology.finite_field.FiniteField`. The links have their reverses
     because -1 is a square.
@@ -34,7 +39,9 @@ def paley(q: int) -> Topology:
     size=("q", "(q - 1)/2", "paleydigraph(11)"),
 )
 def paleydigraph(q: int) -> Topology:
-    """Paley digraph (tournament): a link from x to x + s for every square s of GF(q); q = 3 (mod 4), degree (q - 1)/2.
+    """Paley digraph (tournament): links from x to x + s for squares s.
+
+    In GF(q), q = 3 (mod 4), degree (q - 1)/2.
 
     Of two nodes exactly one has a link to the other, because -1 is not a square; the diameter is 2.
 

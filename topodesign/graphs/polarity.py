@@ -1,4 +1,6 @@
-"""Polarity graphs of generalised polygons, and such with copies of nodes: among the largest of diameter 2, 3 and 5.
+"""Polarity graphs of generalised polygons, also with copied nodes.
+
+Among the largest of diameter 2, 3 and 5.
 
 A polarity exchanges points and lines of a generalised n-gon of order q in pairs and keeps the incidence. Its graph
 has the points as nodes, and u and v are joined when u is on the line that belongs to v; it has half as many nodes as
@@ -41,7 +43,9 @@ def _is_odd_power_of_two(q: int) -> bool:
     size=("q**2 + q + 1", "q + 1", "polarity(3)"),
 )
 def polarity(q: int) -> Topology:
-    """Brown's graph, the polarity graph of the projective plane PG(2,q): q^2 + q + 1 nodes, degree q + 1, diameter 2.
+    """Brown's graph: q^2 + q + 1 nodes, degree q + 1, diameter 2.
+
+    The polarity graph of the projective plane PG(2,q).
 
     The point (k, b) belongs to the line [k, -b], so that two points (k, b) and (a, s) are joined when b + s = ak. The
     q + 1 points on their own lines are joined in pairs for odd q, which makes a duplex graph, else in a directed
@@ -62,7 +66,9 @@ def polarity(q: int) -> Topology:
     size=("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
 )
 def gqpolarity(q: int) -> Topology:
-    """Polarity graph of the quadrangle W(q), q = 2^(2e+1): (q + 1)(q^2 + 1) nodes, degree q + 1, diameter 3.
+    """Polarity graph of the quadrangle W(q): degree q + 1, diameter 3.
+
+    (q + 1)(q^2 + 1) nodes, q = 2^(2e+1).
 
     The point (a, s, a') belongs to the line [a^r, s^(1/r), a'^r] with r = 2^(e+1), that is x^(rr) = x^2. The q^2 + 1
     points on their own lines are joined in a directed cycle.
@@ -80,7 +86,9 @@ def gqpolarity(q: int) -> Topology:
     size=("q**2 + q + 2", "q + 1", "polaritynucleus(4)"),
 )
 def polaritynucleus(q: int) -> Topology:
-    """Brown's graph of an even q with a node more: q^2 + q + 2 nodes, degree q + 1, diameter 2.
+    """Brown's graph of even q with one more node: degree q + 1, diameter 2.
+
+    q^2 + q + 2 nodes.
 
     The q + 1 points on their own lines are on one line, and all joined with the point to which that belongs. The new
     node, numbered last, is joined with them too, and takes the ports of their self-loops.
@@ -108,7 +116,9 @@ def polaritynucleus(q: int) -> Topology:
     size=("q**2 + q + 5", "q + 2", "polaritycopies(3)"),
 )
 def polaritycopies(q: int) -> Topology:
-    """Brown's graph of an odd q with copies of four nodes: q^2 + q + 5 nodes, degree q + 2, diameter 2.
+    """Brown's graph of odd q with copies of four nodes: degree q + 2.
+
+    q^2 + q + 5 nodes, diameter 2.
 
     Let a be a point on its own line and u, v, w three of the q points that are joined with it. Any two of these four
     have no neighbour in common but a, so that there is a port for copies a', u', v', w' that are joined with what they
@@ -149,7 +159,9 @@ def polaritycopies(q: int) -> Topology:
 
 @named(_find_copies, size=("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"))
 def gqpolaritycopies(q: int, k: int) -> Topology:
-    """Polarity graph of W(q) with k copies of some nodes: (q + 1 + k)(q^2 + 1) nodes, degree q + 1 + k, diameter 3.
+    """Polarity graph of W(q) with k copies of some nodes: degree q + 1 + k.
+
+    (q + 1 + k)(q^2 + 1) nodes, diameter 3.
 
     The graph is that of :func:`gqpolarity`. Every line has one of the q^2 + 1 points on their own lines, so that each
     node is joined with exactly one of these if they count as joined with themselves. Each of them gets k copies,
@@ -195,7 +207,10 @@ def _check_quadrangle(q: int) -> None:
 
 
 def quadrangle_graph(q: int) -> Topology:
-    """Return the polarity graph of W(q) with a self-loop at every point on its own line."""
+    """Return the polarity graph of W(q) with its self-loops.
+
+    One at every point on its own line.
+    """
     _check_quadrangle(q)
     field, e = FiniteField(q), prime_power(q)[1] // 2
     x = np.arange(q)
@@ -215,7 +230,7 @@ def quadrangle_graph(q: int) -> Topology:
 
 @named(lambda n, d: when((n, d) == (364, 4)), size=("364", "4", "ghpolarity()"))
 def ghpolarity() -> Topology:
-    """Polarity graph of the generalised hexagon H(3): 364 nodes, degree 4, diameter 5.
+    """Polarity graph of the hexagon H(3): 364 nodes, degree 4, diameter 5.
 
     The point (a, s, a', s', a'') belongs to the line with the same coordinates. The 28 points on their own lines are
     joined in pairs.
@@ -234,7 +249,10 @@ def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
 
 
 def _polarity_graph(incidence: Topology, line_of: IntArray) -> Topology:
-    """Return the polarity graph with its self-loops; point u belongs to line number ``line_of[u]``."""
+    """Return the polarity graph with its self-loops.
+
+    Point u belongs to line number ``line_of[u]``.
+    """
     points = len(line_of)
     point_of = np.argsort(line_of)
     of_points = incidence.src < points

@@ -1,4 +1,7 @@
-"""The polarity graph of the quadrangle W(8) with copies of points and with hubs: large duplex graphs of diameter 3."""
+"""The polarity graph of W(8) with copied points and hubs.
+
+Large duplex graphs of diameter 3.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ points 13a to 13a + 12 among those on their own lines, or the points themselves 
     size=("n", "d", "gqpolarityhubs(856,13)"),
 )
 def gqpolarityhubs(n: int, d: int) -> Topology:
-    """Polarity graph of W(8) with copies of nodes and 13 hubs: 65d + 1 to 65d + 13 nodes, d = 13 or 14; diameter 3.
+    """Polarity graph of W(8) with copies and 13 hubs: d = 13 or 14.
+
+    65d + 1 to 65d + 13 nodes, diameter 3.
 
     As in :func:`topodesign.graphs.polarity.gqpolaritycopies` with k = d - 9, but the copies of a point on its own line,
     d - 8 with itself, are not joined with one another: all but these have no free port, and these d - 8 each. They

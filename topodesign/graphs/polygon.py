@@ -1,4 +1,4 @@
-"""Incidence graphs of projective and affine planes, generalized quadrangles and hexagons.
+"""Incidence graphs of planes, generalized quadrangles and hexagons.
 
 A generalized n-gon of order q has as many points as lines, q + 1 lines through every point, and an incidence graph of
 diameter n and girth 2n: the largest duplex graph there is for its degree q + 1 and diameter n, since it meets the
@@ -32,7 +32,9 @@ def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
 
 @named(lambda n, d: _find_polygon(n, d, 3), size=("2*(q**2 + q + 1)", "q + 1", "pg2(2)"))
 def pg2(q: int) -> Topology:
-    """Incidence graph of the projective plane PG(2,q): 2(q^2 + q + 1) nodes, degree q + 1, diameter 3.
+    """Incidence graph of PG(2,q): degree q + 1, diameter 3.
+
+    The projective plane has 2(q^2 + q + 1) points and lines.
 
     The point (k, b) is on the line [a, s] when b = ak + s. Vertex-transitive: the collineations are transitive on
     points, and a polarity exchanges points and lines. q = 2 is the Heawood graph.
@@ -52,7 +54,9 @@ def pg2(q: int) -> Topology:
 # q = 2 is a ring of 8.
 @named(lambda n, d: when(d >= 3 and n == 2 * d**2 and is_prime_power(d), d), size=("2*q**2", "q", "ag2(3)"))
 def ag2(q: int) -> Topology:
-    """Incidence graph of the affine plane AG(2,q) without its vertical lines: 2q^2 nodes, degree q, diameter 4.
+    """Incidence graph of AG(2,q): 2q^2 nodes, degree q, diameter 4.
+
+    The affine plane without its vertical lines.
 
     The point x + q*y is on the line of slope m and intercept b, node q^2 + m + q*b, when y = mx + b. Vertex-transitive:
     translations and shears are transitive on the points, and exchanging (x, y) with the line m = x, b = -y keeps the
@@ -72,7 +76,10 @@ def ag2(q: int) -> Topology:
 
 
 def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
-    """Yield translations along x, translations along y and shears, by a basis of the field, and the exchange."""
+    """Yield translations, shears and the exchange.
+
+    Translations along x and y, and shears, by a basis of the field.
+    """
     q = field.order
     y, x = np.divmod(np.arange(q * q), q)  # of points, and intercept and slope of lines
     for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):
@@ -88,7 +95,9 @@ def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
 
 @named(lambda n, d: _find_polygon(n, d, 4), size=("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"))
 def gq(q: int) -> Topology:
-    """Incidence graph of the generalized quadrangle W(q): 2(q + 1)(q^2 + 1) nodes, degree q + 1, diameter 4.
+    """Incidence graph of the quadrangle W(q): degree q + 1, diameter 4.
+
+    2(q + 1)(q^2 + 1) nodes.
 
     The point (a, s, a') is on the line [k, b, k'] when b = a' - ak and k' = a^2 k + s - 2aa'. Vertex-transitive only
     for even q, where W(q) is self-dual; for odd q a point and a line represent all. q = 2 is the Tutte 8-cage.
@@ -109,7 +118,9 @@ def gq(q: int) -> Topology:
 
 @named(lambda n, d: _find_polygon(n, d, 6), size=("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"))
 def gh(q: int) -> Topology:
-    """Incidence graph of the split Cayley hexagon H(q): 2(q^6 - 1)/(q - 1) nodes, degree q + 1, diameter 6.
+    """Incidence graph of the hexagon H(q): degree q + 1, diameter 6.
+
+    The split Cayley hexagon; 2(q^6 - 1)/(q - 1) nodes.
 
     The point (a, s, a', s', a'') is on the line [k, b, k', b', k''] when b = a'' - ak, b' = a^2 k + a' - 2aa'',
     k' = a^3 k^2 + s' - ks - 3a^2 a'' k - 3a' a'' + 3a a''^2 and k'' = a^3 k + s - 3a^2 a'' + 3aa'. Vertex-transitive
@@ -142,7 +153,9 @@ def gh(q: int) -> Topology:
 
 @named(lambda n, d: when((n, d) == (14, 4)), size=("14", "4", "heawoodd3()"))
 def heawoodd3() -> Topology:
-    """Distance-3 graph of the Heawood graph: the points and lines of PG(2,2) that are not incident; 14 nodes, degree 4.
+    """Distance-3 graph of the Heawood graph: 14 nodes, degree 4.
+
+    The points and lines of PG(2,2) that are not incident.
 
     References
     ----------
@@ -155,7 +168,9 @@ def heawoodd3() -> Topology:
 
 
 def _polygon(q: int, n: int, equations: Equations) -> Topology:
-    """Return the incidence graph of a generalized n-gon; one point, and one line if it is not self-dual, represent all.
+    """Return the incidence graph of a generalized n-gon.
+
+    One point, and one line if it is not self-dual, represent all.
 
     A point or line with i coordinates has the number 1 + q + ... + q^(i-1) plus its coordinates read as digits to base
     q, the last one lowest; lines come after all points. ``equations`` takes the free coordinate of the line and the
@@ -190,7 +205,10 @@ def _pairs(q: int, n: int, equations: Equations) -> tuple[IntArray, IntArray]:
 
 
 def _incidence(points: int, point: IntArray, line: IntArray, *, symmetry: Symmetry | None) -> Topology:
-    """Return the incidence graph of as many lines as points; pair k is incident."""
+    """Return the incidence graph of equally many lines and points.
+
+    Pair k is incident.
+    """
     source = np.concatenate((point, points + line))
     target = np.concatenate((points + line, point))
     return Topology.from_arrays(2 * points, source, target, symmetry=symmetry)

@@ -1,4 +1,6 @@
-"""Symmetries of the classical generalized polygons, in the coordinates of :mod:`topodesign.graphs.polygon`.
+"""Symmetries of the classical generalized polygons.
+
+In the coordinates of :mod:`topodesign.graphs.polygon`.
 
 The coordinates of a point or line are the beginning of one of two rows: (a, s, a', ...) for points with an odd number
 of them and lines with an even number, (k, b, k', ...) for the others. There are three kinds of symmetries.
@@ -136,12 +138,17 @@ _POLYGONS = {3: _PLANE, 4: _QUADRANGLE, 6: _HEXAGON}
 
 
 def is_self_dual(n: int, q: int) -> bool:
-    """Return whether the classical generalized n-gon of order q is its own dual: n = 3, n = 4 for even q, or 3 | q."""
+    """Return whether the classical generalized n-gon of order q is self-dual.
+
+    So it is for n = 3, n = 4 with even q, or 3 | q.
+    """
     return n == 3 or (n == 4 and q % 2 == 0) or (n == 6 and q % 3 == 0)
 
 
 def automorphisms(n: int, q: int, point: IntArray, line: IntArray) -> Iterator[IntArray]:
-    """Yield permutations of the points and then the lines of the generalized n-gon of order q: n = 3, 4 or 6.
+    """Yield permutations of the points, then lines, of a generalized n-gon.
+
+    Of order q, n = 3, 4 or 6.
 
     They generate a group that is transitive on incident pairs of a point and a line, and takes points to lines if the
     polygon is self-dual.
@@ -161,7 +168,7 @@ def automorphisms(n: int, q: int, point: IntArray, line: IntArray) -> Iterator[I
 
 
 class _Coordinates:
-    """The points and lines of a generalized n-gon of order q, numbered as in graphs.polygon."""
+    """Points and lines of a generalized n-gon, as in graphs.polygon."""
 
     def __init__(self, n: int, q: int) -> None:
         self.n, self.q = n, q
@@ -171,7 +178,10 @@ class _Coordinates:
         self.description = _POLYGONS[n]
 
     def shifted(self, by: int, of_a: Shift, of_k: Shift) -> IntArray:
-        """Return where points and lines go under shifts of both rows by an element of the field."""
+        """Return images of points and lines under shifts of both rows.
+
+        By an element of the field.
+        """
         points, lines = [], []
         for count in range(self.n):
             row = [*self._row(count), *[np.zeros(self.q**count, dtype=np.int64)] * (self.n - 1 - count)]
@@ -192,7 +202,10 @@ class _Coordinates:
         return np.concatenate((*(self.half + line for line in points), *lines))
 
     def reflected(self, reflection: tuple[int, ...], points: IntArray, lines: IntArray) -> IntArray:
-        """Return where points and lines go when coordinates of the space are exchanged; needs the incident pairs."""
+        """Return images of points and lines under exchanged coordinates.
+
+        Needs the incident pairs.
+        """
         vectors = self._vectors()
         place = np.array(reflection)
         moved = vectors[:, np.abs(place) - 1]

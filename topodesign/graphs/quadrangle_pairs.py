@@ -1,4 +1,7 @@
-"""Pairs of a point and a line of a generalised quadrangle: large duplex graphs of diameter 3."""
+"""Point-line pairs of a generalised quadrangle.
+
+Large duplex graphs of diameter 3.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 @named(_find, size=("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"))
 def gqpairs(s: int, t: int) -> Topology:
-    """Pairs of a point and a line of a generalised quadrangle of order (s,t): degree (s + 1)(t + 1), diameter 3.
+    """Point-line pairs of a quadrangle of order (s,t): diameter 3.
+
+    Degree (s + 1)(t + 1).
 
     The quadrangle is W(q) for s = t = q, a prime power, or the one of order (2,4). It has (s + 1)(st + 1) points and
     (t + 1)(st + 1) lines, and the graph their product. (p, l) is joined with (p', l') when p is on l' and p' on l: from
@@ -60,7 +65,9 @@ def gqpairs(s: int, t: int) -> Topology:
 
 
 def _double_sixes() -> NDArray[np.bool_]:
-    """Return which of 27 points are on which of 45 lines: six a, six b and all pairs {i, j}.
+    """Return which of 27 points are on which of 45 lines.
+
+    Six a, six b and all pairs {i, j}.
 
     The lines are {a_i, b_j, ij} and {ij, kl, mn}, all letters different.
     """

@@ -1,4 +1,7 @@
-"""Random regular digraphs and graphs from an explicit seed: a yardstick for everything that has structure."""
+"""Random regular graphs and digraphs from a seed.
+
+A yardstick for structured topologies.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     lambda n, d: when((seed := _GOOD_SEEDS.get((n, d), -1)) >= 0, n, d, seed), size=("n", "d", "randomregular(16,3,0)")
 )
 def randomregular(n: int, d: int, seed: int) -> Topology:
-    """Random d-regular digraph on n > d nodes without self-loops and parallel links, strongly connected.
+    """Random d-regular digraph on n > d nodes, strongly connected.
+
+    Without self-loops and parallel links.
 
     The union of d random permutations, in which two links exchange their ends as long as there are self-loops or
     parallel links; for dense ones (n <= 2d) the absent links are drawn instead. For d = 1 it is a random
@@ -68,7 +73,9 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
 
 @named(_find_graph, size=("n", "d", "randomregulargraph(16,3,0)"))
 def randomregulargraph(n: int, d: int, seed: int) -> Topology:
-    """Random d-regular graph on n > d nodes: every link has its reverse, no self-loops or parallel links, connected.
+    """Random d-regular duplex graph on n > d nodes, connected.
+
+    Without self-loops and parallel links.
 
     The nd ports are paired at random, and then each self-loop or parallel pair exchanges an end with one met at random
     that both can be joined with; for dense graphs (n <= 2d) the absent links are drawn instead. Where n and d are odd
@@ -95,7 +102,9 @@ def randomregulargraph(n: int, d: int, seed: int) -> Topology:
 
 
 def _graph(n: int, d: int, more: int, stream: np.random.PCG64) -> Topology | None:
-    """Return a random graph, connected or not, or None if the repair gets stuck.
+    """Return a random graph, or None if the repair gets stuck.
+
+    It may be disconnected.
 
     All nodes have d links, but for the last, which has so many more.
     """
@@ -135,7 +144,7 @@ def _complement(topology: Topology | None) -> Topology | None:
 
 
 def _draw(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
-    """Return the targets of every node, shape (n, d), or None if the repair gets stuck."""
+    """Return the targets of every node, shape (n, d), or None if stuck."""
     if d == 1:
         ring = _permutation(n, stream)
         target = np.empty((n, 1), dtype=np.int64)
@@ -152,7 +161,10 @@ def _draw(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
 
 
 def _simple(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
-    """Draw d permutations one by one; rows met at random exchange targets unless that makes more links unusable."""
+    """Draw d permutations in sequence, repaired by exchanges.
+
+    Random rows exchange targets unless that makes more links unusable.
+    """
     target = np.empty((n, d), dtype=np.int64)
     for c in range(d):
         done, column = target[:, :c], _permutation(n, stream)
@@ -176,7 +188,7 @@ def _simple(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
 
 
 def _unusable(done: IntArray, source: IntArray, target: IntArray) -> np.ndarray:
-    """Return where a link is a self-loop or parallel to one of the links in the same row of ``done``."""
+    """Return where a link is a self-loop or parallel to one in ``done``."""
     clash: np.ndarray = (source == target) | (done == target[:, None]).any(axis=1)
     return clash
 
@@ -187,7 +199,10 @@ def _permutation(n: int, stream: np.random.PCG64) -> IntArray:
 
 
 def _connected(topology: Topology) -> bool:
-    """Whether all nodes are reached from node 0; then each is from each, for all have as many links out as in."""
+    """Return whether all nodes are reached from node 0.
+
+    Then each is from each, for all have as many links out as in.
+    """
     seen = np.zeros(topology.nodes, dtype=np.bool_)
     seen[0], front = True, np.zeros(1, dtype=np.int64)
     while len(front):

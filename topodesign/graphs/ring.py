@@ -1,4 +1,4 @@
-"""Rings of any degree by parallel links, and the shifted ring that serves as a baseline."""
+"""Rings of any degree by parallel links, and the shifted ring."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable
 
 @named(lambda n, d: when(n >= 2 and d >= 1, d, n), size=("n", "d", "uniring(1,8)"))
 def uniring(d: int, n: int) -> Topology:
-    """Unidirectional ring of degree d: node i has d parallel links to i + 1 (mod n); diameter n - 1.
+    """Unidirectional ring with d parallel links to i + 1 (mod n).
+
+    Degree d, diameter n - 1.
 
     References
     ----------
@@ -28,7 +30,7 @@ def uniring(d: int, n: int) -> Topology:
 
 @named(lambda n, d: when(n >= 3 and d >= 2 and d % 2 == 0, d, n), size=("n", "d", "biring(2,8)"))
 def biring(d: int, n: int) -> Topology:
-    """Bidirectional ring of even degree d: node i has d/2 parallel links each to i + 1 and i - 1 (mod n).
+    """Bidirectional ring of even degree d: d/2 links to either side.
 
     The diameter is floor(n/2). On two nodes both directions meet, which makes d parallel links each way.
 
@@ -44,7 +46,9 @@ def biring(d: int, n: int) -> Topology:
 
 @named(size=("n", "4", "shiftedring(16)"))
 def shiftedring(n: int) -> Topology:
-    """Shifted ring: the bidirectional ring 0, 1, ..., n-1 and a second one of stride p on the same nodes; degree 4.
+    """Shifted ring: a ring and a second one of stride p; degree 4.
+
+    Both bidirectional, on nodes 0, 1, ..., n-1.
 
     The stride p is the integer from 2 to n/2 coprime to n that is nearest to sqrt(n) (the smaller of two), where the
     diameter, about p/2 + n/(2p), is smallest. Where there is none (n = 3, 4, 6) the rings coincide and every link has

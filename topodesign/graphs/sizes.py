@@ -1,4 +1,4 @@
-"""Integer powers, roots and binomials: node counts are refused before they grow larger than anything that is built."""
+"""Integer powers, roots and binomials, limited to buildable sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topodesign.topology.topology import MAX_LINKS, IntArray
 
 
 def when(holds: bool, *arguments: int) -> tuple[tuple[int, ...], ...]:
-    """Return the arguments as the only ones that give a size, or none."""
+    """Return the only arguments of a size, or none."""
     return (arguments,) if holds else ()
 
 
@@ -38,13 +38,16 @@ def binomial(n: int, k: int) -> int:
 
 
 def integer_root(value: int, exponent: int) -> int:
-    """Return the largest integer whose power is at most ``value`` (value >= 0, exponent >= 1)."""
+    """Return the integer part of a root (value >= 0, exponent >= 1)."""
     above = 1 << (value.bit_length() // exponent + 1)
     return bisect_right(range(above), value, key=lambda root: root**exponent) - 1
 
 
 def subsets(n: int, k: int) -> IntArray:
-    """Return all k-subsets (1 <= k <= n), ascending within a row, rows in order of :func:`rank`; shape (C(n,k), k)."""
+    """Return all k-subsets (1 <= k <= n), ascending; shape (C(n,k), k).
+
+    Rows are in order of :func:`rank`.
+    """
     count = math.comb(n, k)
     flat = itertools.chain.from_iterable(itertools.combinations(range(n), k))
     rows = np.fromiter(flat, dtype=np.int64, count=count * k).reshape(count, k)
@@ -52,14 +55,19 @@ def subsets(n: int, k: int) -> IntArray:
 
 
 def swap_and_turn(n: int) -> tuple[IntArray, IntArray]:
-    """Return two permutations that generate all those of 0..n-1, n >= 2: 0 and 1 change places, all move on by one."""
+    """Return two generators of the permutations of 0..n-1: swap and rotation.
+
+    For n >= 2.
+    """
     swap = np.arange(n)
     swap[[0, 1]] = 1, 0
     return swap, (np.arange(n) + 1) % n
 
 
 def rank(rows: IntArray, n: int) -> IntArray:
-    """Return the number of each subset of 0..n-1 with ascending elements: the sum of C(element i, i + 1), i = 0, ....
+    """Return the rank of ascending subsets of 0..n-1.
+
+    The sum of C(element i, i + 1), i = 0, ....
 
     The subsets of one size get the numbers from 0 on, those of smaller largest element first.
     """
@@ -70,7 +78,7 @@ def rank(rows: IntArray, n: int) -> IntArray:
 
 
 def complements(rows: IntArray, n: int) -> IntArray:
-    """Return the elements of 0..n-1 outside each row, ascending; shape (rows, n - k)."""
+    """Return the complements of rows in 0..n-1, ascending; shape (rows, n - k)."""
     outside = np.ones((len(rows), n), dtype=bool)
     np.put_along_axis(outside, rows, values=False, axis=1)
     return np.nonzero(outside)[1].reshape(len(rows), n - rows.shape[1])

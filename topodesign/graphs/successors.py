@@ -1,4 +1,4 @@
-"""Digraphs written out link by link, for small ones that no rule describes."""
+"""Digraphs given link by link, for small ones without a rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from topodesign.topology.topology import Topology, check_buildable
 
 @named(size=("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"))
 def successors(d: int, *heads: int) -> Topology:
-    """Digraph in which node i has links to the d nodes ``heads[i*d]`` to ``heads[i*d + d-1]``: a whole list of links.
+    """Digraph by a list of successors.
+
+    Node i has links to the d nodes ``heads[i*d]`` to ``heads[i*d + d-1]``.
 
     So ``successors(2,1,2,2,0,0,1)`` has the links 0-1, 0-2, 1-2, 1-0, 2-0, 2-1. A node listed twice for one source is a
     link of capacity two, and the source itself is a self-loop, which uses up a port. A spec has room for about a

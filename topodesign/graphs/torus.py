@@ -16,7 +16,10 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    """Yield the sides of least diameter, the fewest of them: a side of 2 takes one port, all others two."""
+    """Yield the fewest sides of least diameter.
+
+    A side of 2 takes one port, all others two.
+    """
     best: tuple[int, int, tuple[int, ...]] | None = None
     for twos in range(degree % 2, degree + 1, 2):
         rest, odd = divmod(nodes, 2**twos)
@@ -30,7 +33,7 @@ def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 
 def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    """Yield the sides a and 2a, where the twist makes up for the uneven sides."""
+    """Yield sides a and 2a, where the twist makes up for the uneven sides."""
     if degree % 2 == 0 and degree >= 4:
         k = degree // 2
         for long in range(1, k):
@@ -41,7 +44,10 @@ def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 
 def factorings(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ascending tuples of ``count`` factors, none below ``least``, with the given product."""
+    """Yield ascending tuples of ``count`` factors with a product.
+
+    None is below ``least``.
+    """
     if count == 0:
         if product == 1:
             yield ()
@@ -60,7 +66,9 @@ def factorings(product: int, count: int, least: int) -> Iterator[tuple[int, ...]
 
 @named(_find_torus, size=("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"))
 def torus(*sides: int) -> Topology:
-    """Torus: a bidirectional ring along every dimension; the node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
+    """Torus: a bidirectional ring along every dimension.
+
+    The node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
 
     A side takes two ports of a node, a side of 2 only one: its ring is a single duplex link, so that ``torus(2,2,2)``
     is ``hypercube(3)``. The diameter is the sum of floor(side/2).
@@ -75,7 +83,9 @@ def torus(*sides: int) -> Topology:
 
 @named(_find_twisted, size=("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"))
 def twistedtorus(*sides: int) -> Topology:
-    """Twisted torus: as ``torus``, but crossing the wrap of a dimension of side a shifts all longer ones by a.
+    """Twisted torus: wraps along a side a shift longer ones by a.
+
+    Otherwise as ``torus``.
 
     In other words the integer grid modulo one vector for each dimension: its side a along itself, and -a along every
     strictly longer dimension. On two dimensions of sides a and 2a this is the rectangular twisted torus, whose diameter
@@ -104,7 +114,9 @@ def _check(sides: tuple[int, ...]) -> None:
 
 
 def _grid(sides: tuple[int, ...], lattice: IntArray) -> Topology:
-    """Return the Cayley graph of Z^k modulo the rows of ``lattice`` with the unit vectors and their opposites.
+    """Return the Cayley graph of Z^k modulo the rows of ``lattice``.
+
+    With the unit vectors and their opposites.
 
     Row i has ``sides[i]`` at i, and else entries only for dimensions of larger side: taking the dimensions by ascending
     side, one pass brings any vector into the box of representatives.
@@ -119,7 +131,7 @@ def _grid(sides: tuple[int, ...], lattice: IntArray) -> Topology:
 
 
 def _steps(sides: tuple[int, ...], lattice: IntArray, *lengths: int) -> Iterator[list[IntArray]]:
-    """Yield where steps of some lengths along each dimension lead from every node."""
+    """Yield the targets of steps of some lengths along each dimension."""
     place = np.cumprod((1, *sides[:-1]))
     coordinates = np.arange(int(place[-1]) * sides[-1])[:, None] // place % np.array(sides)
     ascending = sorted(range(len(sides)), key=sides.__getitem__)
@@ -135,7 +147,9 @@ def _steps(sides: tuple[int, ...], lattice: IntArray, *lengths: int) -> Iterator
 
 @named(never, size=("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"))
 def mesh(*sides: int) -> Topology:
-    """Mesh: duplex links between neighbours along every dimension; the node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
+    """Mesh: duplex links between neighbours along every dimension.
+
+    The node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
 
     As ``torus`` without the links that go round. Nodes on the rim have ports to spare, so no search offers a mesh; it
     is there to be compared with.

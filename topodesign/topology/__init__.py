@@ -1,4 +1,6 @@
-"""Topology: links with capacities as columns, what is known of their symmetry, and their files. Imports base.
+"""Topology: links with capacities, symmetry, and files.
+
+Imports base.
 
 ``topology`` is the frozen value; ``symmetry`` has automorphisms that prove which nodes look alike, ``automorphisms``
 and ``isomorphism`` the same by search; ``family`` makes a plain function a family of graphs with a spec and a finder.

@@ -1,4 +1,4 @@
-"""Search for the automorphisms of a topology or fabric, and what sets of links they turn into each other."""
+"""Automorphisms of topologies and fabrics, and orbits of links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def find_automorphisms(
     limits: Iterable[tuple[Hashable, Sequence[int]]] = (),
     teams: Iterable[Sequence[int]] = (),
 ) -> list[IntArray]:
-    """Return generators of all permutations of the vertices that keep links, colours, limits and teams.
+    """Return generators of the automorphism group.
+
+    All permutations of the vertices that keep links, colours, limits and teams.
 
     The search is igraph's (BLISS). A limit becomes a vertex that is joined to its links, a link two vertices on the way
     between its ends, so that a graph without directions has the same automorphisms.
@@ -68,7 +70,7 @@ def find_automorphisms(
 
 
 def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
-    """Return a number for each set of links; those of one number are images of each other.
+    """Return a class per set of links; equal classes are images of each other.
 
     Each set is brought home by every node in it, so that sets between which the generators lead have a form in common,
     and those of different numbers may yet be alike.

@@ -1,4 +1,6 @@
-"""Classes of what looks alike in the linear program of a flow, so that one number for each class is enough.
+"""Classes of equal variables in the linear program of a flow.
+
+One number for each class is enough.
 
 The program has a column for every source and link, a row for every source and vertex (what comes in goes out), and a
 row for every link (its capacity) and every limit that links share. Colours of rows and columns are refined until those
@@ -60,7 +62,9 @@ def equitable_classes(
     allowed: NDArray[np.bool_] | None = None,
     limits: Sequence[Limit] = (),
 ) -> Classes:
-    """Return the coarsest classes that are finer than capacities, demands and marks.
+    """Return the coarsest equitable classes.
+
+    Finer than capacities, demands and marks.
 
     * ``topology``: any, with switches.
     * ``sources``: vertices from which something has to go, shape ``(sources,)``.
@@ -98,20 +102,20 @@ def _summed(values: Hashes, place: IntArray, count: int) -> Hashes:
 
 
 def _links(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return a class for every triple of the classes of a link's ends and its own; exact."""
+    """Return a class for each triple of end classes and link class; exact."""
     classes = int(vertex.max(initial=0)) + 1
     ends = _numbered(vertex[:, topology.src].astype(np.int64) * classes + vertex[:, topology.dst])
     return _numbered(ends.astype(np.int64) * (int(load.max(initial=0)) + 1) + load)
 
 
 def _seen(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> Hashes:
-    """Return what every source sees of every link: the classes of its ends and its own."""
+    """Return what each source sees of each link: end classes and its own."""
     ends = _hashed(vertex)
     return _mixed(_mixed(ends[:, topology.src], ends[:, topology.dst]), _hashed(load))
 
 
 def _around(topology: Topology, vertex: NDArray[np.int32], seen: Hashes) -> Hashes:
-    """Return the class of every vertex with those of the links out of it and into it."""
+    """Return the class of each vertex with those of its links out and in."""
     out = _gathered(seen, topology.src, topology.nodes)
     order = np.argsort(topology.dst, kind="stable")
     into = _gathered(seen[:, order], topology.dst[order], topology.nodes)
@@ -119,7 +123,7 @@ def _around(topology: Topology, vertex: NDArray[np.int32], seen: Hashes) -> Hash
 
 
 def _gathered(values: Hashes, key: IntArray, nodes: int) -> Hashes:
-    """Return sums over the columns of equal keys, which ascend; shape ``(rows, nodes)``."""
+    """Return sums over columns of equal ascending keys; shape ``(rows, nodes)``."""
     sums = np.zeros((len(values), nodes), dtype=np.uint64)
     first = np.flatnonzero(np.diff(key, prepend=-1))
     if len(first):
@@ -128,7 +132,7 @@ def _gathered(values: Hashes, key: IntArray, nodes: int) -> Hashes:
 
 
 def _numbered(values: Hashes | IntArray) -> NDArray[np.int32]:
-    """Return a number for each value, the same for equal ones, from 0 without a gap."""
+    """Return a number per value, equal for equal values, from 0 without gaps."""
     _, number = np.unique(values, return_inverse=True)
     return number.reshape(values.shape).astype(np.int32)
 
@@ -143,7 +147,10 @@ def _hashed(values: NDArray[np.integer] | NDArray[np.bool_]) -> Hashes:
 
 
 def _scrambled(values: Hashes) -> Hashes:
-    """Scramble 64 bits (the finalizer of SplitMix64: Steele, Lea and Flood 2014)."""
+    """Scramble 64 bits.
+
+    The finalizer of SplitMix64: Steele, Lea and Flood 2014.
+    """
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

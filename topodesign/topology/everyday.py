@@ -1,4 +1,4 @@
-"""Everyday names of topologies as specs: what each stands for, as the spec that rebuilds it.
+"""Everyday names of topologies, with the specs that rebuild them.
 
 A topology that was asked for by one of these names says the longer spec, so that no file depends on them. To add one,
 write a function of integers that returns a spec, and list it below.
@@ -14,24 +14,36 @@ from topodesign.topology.family import inspect_call
 
 
 def slimfly(q: int) -> Spec:
-    """Slim Fly for a prime power q: the McKay-Miller-Siran graph of 2q^2 nodes, about 3q/2 ports, diameter 2."""
+    """Slim Fly for a prime power q: 2q^2 nodes, some 3q/2 ports, diameter 2.
+
+    The McKay-Miller-Siran graph.
+    """
     return Spec("mms", (q,))
 
 
 def jellyfish(n: int, d: int, seed: int = 0) -> Spec:
-    """Jellyfish: a random regular graph of n nodes with d ports, duplex; another seed makes another one."""
+    """Jellyfish: a random regular duplex graph of n nodes with d ports.
+
+    Another seed makes another one.
+    """
     return Spec("randomregulargraph", (n, d, seed))
 
 
 def hyperx(*sides: int) -> Spec:
-    """HyperX: complete graphs along every coordinate of a grid; as many ports as all sides less one each."""
+    """HyperX: complete graphs along every coordinate of a grid.
+
+    The ports are the sum of all sides less one each.
+    """
     if len(sides) < 2:
         return Spec("complete", sides)
     return Spec("product", tuple(Spec("complete", (side,)) for side in sides))
 
 
 def dragonfly(a: int, h: int) -> Spec:
-    """Dragonfly of groups of a nodes with h global links each, without switches; with hosts it is a fabric."""
+    """Dragonfly of groups of a nodes with h global links, without switches.
+
+    With hosts it is a fabric.
+    """
     return Spec("dragonflygroups", (a, h))
 
 
@@ -65,7 +77,7 @@ SPOKEN_FABRICS = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "
 
 
 def spelled_out(spec: Spec) -> Spec | None:
-    """Return the spec that an everyday name stands for; None if it is none.
+    """Return the spec of an everyday name, or None.
 
     Examples
     --------

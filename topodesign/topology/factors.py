@@ -1,4 +1,7 @@
-"""Cartesian products that are called otherwise, too: tori, meshes, hypercubes, Hamming graphs, powers."""
+"""Products under other names: tori, meshes, hypercubes, powers.
+
+Hamming graphs, too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from topodesign.topology.topology import Topology
 
 
 def named_factors(spec: Spec) -> list[Spec]:
-    """Return the factors of a product that a spec names, the fastest running coordinate first; of others itself."""
+    """Return the factors of a product that a spec names.
+
+    The fastest running coordinate comes first; other specs return themselves.
+    """
     numbers = [one for one in spec.args if isinstance(one, int)]
     if spec.name in {"torus", "mesh"} and len(numbers) > 1:
         return [Spec(spec.name, (side,)) for side in numbers]
@@ -25,7 +31,10 @@ def named_factors(spec: Spec) -> list[Spec]:
 
 
 def factors_of(topology: Topology) -> list[Topology]:
-    """Return the topologies, of two nodes at least, whose product one is by its spec; none if it is not."""
+    """Return the factors of a product by its spec, or none.
+
+    Each has at least two nodes.
+    """
     specs = [] if topology.spec is None else named_factors(topology.spec)
     factors = [build(spec) for spec in specs] if len(specs) > 1 else []
     whole = factors and min(factor.nodes for factor in factors) > 1 and build(Spec("product", tuple(specs))) == topology

@@ -1,4 +1,7 @@
-"""The decorator that gives a generator its spec: the call's arguments become the text that rebuilds the result."""
+"""The decorator that gives a generator its spec.
+
+The call's arguments become the text that rebuilds the result.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Find = Callable[[int, int], Iterable[tuple[Any, ...]]]
 
 
 def never(_nodes: int, _degree: int) -> Iterable[tuple[int, ...]]:
-    """Find nothing: for a generator that the finder reaches in another way."""
+    """Return nothing, for a generator that the finder reaches otherwise."""
     return ()
 
 
@@ -28,7 +31,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def call_signature(function: Callable[..., Any]) -> str:
-    """Return a call as a user would write it in a spec, for messages: ``genkautz(d,n)``."""
+    """Return a call as in a spec, for messages: ``genkautz(d,n)``."""
     parameters = _signature(function).parameters.values()
     words = [f"{p.name},..." if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
     return f"{function.__name__}({','.join(words)})"
@@ -49,7 +52,10 @@ def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
 
 @dataclass(eq=False)
 class Family:
-    """A generator of topologies that writes its own spec; call it like the function it wraps."""
+    """A generator that writes its own spec.
+
+    Call it like the function it wraps.
+    """
 
     function: Callable[..., Topology]  # the plain function: integers (or group specs) -> Topology
     # find(nodes, degree) yields the argument tuples worth considering that give exactly that size
@@ -87,7 +93,7 @@ class Family:
 
 
 def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
-    """Turn a plain function of integers into a :class:`Family` whose results carry their spec.
+    """Make a function of integers a :class:`Family` with specs.
 
     * ``find``: ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The
       finder calls it for every size it needs, so it must be quick and yield only what is worth pricing.

@@ -1,4 +1,6 @@
-"""Topologies as text: JSON and CSV lists of links, GraphML, DOT, and lists of edges and neighbours.
+"""Topologies as text: link lists, GraphML, DOT and adjacency lists.
+
+Link lists in JSON and CSV.
 
 :mod:`topodesign.fabrics.networks` reads all of them.
 """
@@ -53,7 +55,10 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
 
 
 def links_in_pieces(topology: Topology, file_format: LinkFormat) -> Iterator[str]:
-    """Return what :func:`write_links` does, piece by piece, for more links than a text should hold."""
+    """Yield the text of :func:`write_links` in pieces.
+
+    For more links than one text should hold.
+    """
     if not isinstance(topology, Topology):
         raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")
     writers = {
@@ -97,7 +102,10 @@ def _to_edges(topology: Topology) -> Iterator[str]:
 
 
 def _to_adjlist(topology: Topology) -> Iterator[str]:
-    """Write a line a node; backwards where links lead to larger numbers only, which would be read as undirected."""
+    """Write a line per node.
+
+    Reversed if links lead to larger numbers only, which would be read as undirected.
+    """
     check_buildable(topology.nodes, int(topology.capacity.sum()))
     first, size = topology.indptr, max(1, _PIECE // 8)
     nodes = range(topology.nodes)
@@ -113,7 +121,9 @@ def _to_adjlist(topology: Topology) -> Iterator[str]:
 
 
 def _to_dot(topology: Topology) -> Iterator[str]:
-    """Write a digraph; duplex links become one line without arrowheads, and switches boxes.
+    """Write a digraph.
+
+    Duplex links become one line without arrowheads, and switches boxes.
 
     A node without links has a line of its own, so that readers find it.
     """

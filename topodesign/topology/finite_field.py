@@ -1,4 +1,4 @@
-"""Arithmetic in the finite field of q elements, for Paley graphs, affine groups and finite geometries."""
+"""Arithmetic in finite fields, for Paley graphs and geometries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LARGEST_FIELD = 4096
 
 
 class FiniteField:
-    """The field GF(q); the polynomial c0 + c1 x + ... over GF(p) is the integer c0 + c1 p + ....
+    """The field GF(q).
+
+    The polynomial c0 + c1 x + ... over GF(p) is the integer c0 + c1 p + ....
 
     * ``order``: q, a prime power.
     * ``characteristic``: p, the prime.
@@ -110,7 +112,9 @@ def is_prime_power(q: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _primitive_powers(p: int, k: int) -> tuple[int, ...]:
-    """Return the powers of x (k > 1) or of the smallest primitive root (k = 1): 1, g, g^2, ... below order q - 1.
+    """Return the powers of a primitive element: 1, g, g^2, ....
+
+    Of x (k > 1) or of the smallest primitive root (k = 1), below order q - 1.
 
     For k > 1 the field's polynomial is the first monic one, in numeric order of its coefficients, for which x is a
     generator of the multiplicative group; such a (primitive) polynomial is irreducible.
@@ -133,7 +137,10 @@ def _prime_powers(p: int, g: int) -> tuple[int, ...]:
 
 
 def _polynomial_powers(p: int, k: int, tail: tuple[int, ...]) -> tuple[int, ...]:
-    """Return 1, x, x^2, ... modulo x^k + tail until it repeats; empty if x is not invertible."""
+    """Return 1, x, x^2, ... modulo x^k + tail until it repeats.
+
+    Empty if x is not invertible.
+    """
     if tail[0] == 0:
         return ()
     one = (1,) + (0,) * (k - 1)

@@ -1,4 +1,7 @@
-"""Groups of a given order beyond the metacyclic ones: semidirect products by matrices, linear groups, products."""
+"""Groups of an order beyond the metacyclic ones.
+
+Semidirect products by matrices, linear groups, products.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ _LARGEST_DIRECT_FACTOR = 336
 
 
 def further_groups(order: int, most: int = 16) -> list[Group]:
-    """Return groups of an order that are not abelian and, in general, not split metacyclic.
+    """Return further groups of an order.
+
+    They are not abelian and, in general, not split metacyclic.
 
     They are (Z_a x Z_n^k) : Z_m, where the generator of Z_m multiplies Z_a by a unit and acts on Z_n^k, k > 1, by the
     companion matrix of a polynomial (wreath products, Heisenberg and affine groups among them), one for each way in
@@ -33,7 +38,7 @@ def further_groups(order: int, most: int = 16) -> list[Group]:
 
 @dataclass(frozen=True)
 class _Description:
-    """A group that is not built yet, with the share of pairs of elements that commute."""
+    """A group that is not built yet, with its share of commuting pairs."""
 
     spec: Spec
     order: int
@@ -58,7 +63,7 @@ def _product(one: _Description, other: _Description) -> _Description:
 
 
 def _small_factors(order: int) -> list[_Description]:
-    """Return the Frobenius and dihedral groups of an order, and those of :func:`_undivided`."""
+    """Return Frobenius, dihedral and :func:`_undivided` groups of an order."""
     found = list(_undivided(order))
     for m in range(2, order):
         n = order // m
@@ -75,7 +80,9 @@ def _undivided(order: int) -> tuple[_Description, ...]:
 
 
 def _listed(order: int) -> Iterator[_Description]:
-    """Yield symmetric, alternating and linear groups, whose numbers of conjugacy classes are known, each once.
+    """Yield symmetric, alternating and linear groups, each once.
+
+    Their numbers of conjugacy classes are known.
 
     PSL(2,3), PSL(2,4), PSL(2,5), PSL(2,9), PGL(2,3) and PGL(2,5) are alternating and symmetric groups.
     """
@@ -97,13 +104,16 @@ def _listed(order: int) -> Iterator[_Description]:
 
 
 def _field_of_linear_group(order: int) -> int | None:
-    """Return the prime power q > 2 with q(q^2 - 1) = order, if there is one."""
+    """Return the prime power q > 2 with q(q^2 - 1) = order, or None."""
     q = round(order ** (1 / 3))
     return next((r for r in (q, q + 1) if r > 2 and r**3 - r == order and is_prime_power(r)), None)
 
 
 def _semidirect(order: int) -> Iterator[_Description]:
-    """Yield (Z_a x Z_n^k) : Z_m with a prime to n and a companion matrix, one for each profile of fixed elements."""
+    """Yield (Z_a x Z_n^k) : Z_m, one per profile of fixed elements.
+
+    With a prime to n and a companion matrix.
+    """
     for m in range(2, order // 4 + 1):
         if order % m:
             continue
@@ -129,7 +139,10 @@ def _powers_dividing(value: int) -> Iterator[tuple[int, int]]:
 
 
 def _unit_actions(a: int, m: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return units u of Z_a with u^m = 1, one for each list of how many elements u^g fixes, g dividing m."""
+    """Return units u of Z_a with u^m = 1, one per profile of fixed elements.
+
+    The profile counts what u^g fixes, for g dividing m.
+    """
     found: dict[tuple[int, ...], int] = {}
     for unit in range(1, a + 1):
         if math.gcd(unit, a) == 1 and pow(unit, m, a) == 1 % a:
@@ -140,7 +153,9 @@ def _unit_actions(a: int, m: int) -> list[tuple[tuple[int, ...], int]]:
 
 @functools.lru_cache(maxsize=4096)
 def _companion_actions(n: int, k: int, m: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
-    """Return companion matrices C over Z_n with C^m = 1, one for each list of how many elements C^g fixes, g | m.
+    """Return companion matrices C over Z_n with C^m = 1.
+
+    One for each list of how many elements C^g fixes, g | m.
 
     A matrix is given by its last column: C takes e_i to e_(i+1) and e_k to that column.
     """
@@ -182,7 +197,7 @@ def _fixed_elements(matrices: IntArray, n: int) -> IntArray:
 
 
 def _commuting_pairs(fixed: list[int], m: int) -> int:
-    """Return the number of commuting pairs of A : Z_m divided by the order of A.
+    """Return the number of commuting pairs of A : Z_m over the order of A.
 
     (v, b) and (w, e) commute if (1 - M^e)v = (1 - M^b)w. The images of 1 - M^e and 1 - M^b add up to that of 1 - M^g
     with g = gcd(b, e, m), so |A| times as many pairs (v, w) do as M^g fixes elements.

@@ -42,15 +42,17 @@ class Group:
         return np.arange(self.order, dtype=np.int64)
 
     def right(self, element: int) -> IntArray:
-        """Return the permutation g -> g * element as an array of shape ``(order,)``."""
+        """Return the permutation g -> g * element, shape ``(order,)``."""
         return self.multiply(self.elements(), np.int64(element))  # type: ignore[arg-type]
 
     def left(self, element: int) -> IntArray:
-        """Return the permutation g -> element * g as an array of shape ``(order,)``."""
+        """Return the permutation g -> element * g, shape ``(order,)``."""
         return self.multiply(np.int64(element), self.elements())  # type: ignore[arg-type]
 
     def generators(self) -> list[int]:
-        """Return elements that generate the group, at most log2(order): each is the first outside what those before do.
+        """Return at most log2(order) elements that generate the group.
+
+        Each is the first outside what those before generate.
 
         The orbits of left multiplications by some elements are the right cosets of the subgroup that they generate.
         """
@@ -61,7 +63,9 @@ class Group:
         return found
 
     def action(self, copies: int = 1) -> Symmetry:
-        """Return the group acting by left multiplication on copies of itself; (copy u, element g) is u*order + g.
+        """Return the group acting by left multiplication on copies of itself.
+
+        (copy u, element g) is u*order + g.
 
         That keeps all links from (u, g) to (w, g*s), and no element but the identity keeps a node where it is.
         """
@@ -74,7 +78,10 @@ class Group:
         return Symmetry(copies * self.order, tuple(starts), generators)
 
     def table(self) -> IntArray:
-        """Return all right multiplications: ``table[s, g] = g * s``, shape ``(order, order)``."""
+        """Return all right multiplications, shape ``(order, order)``.
+
+        ``table[s, g] = g * s``.
+        """
         return self.multiply(self.elements()[None, :], self.elements()[:, None])
 
     def inverses(self) -> IntArray:
@@ -96,7 +103,10 @@ def cyclic(n: int) -> Group:
 
 
 def abelian(*sizes: int) -> Group:
-    """Product of cyclic groups Z_n1 x Z_n2 x ...; (a1, a2, ...) is the integer a1 + n1*(a2 + n2*(...))."""
+    """Product of cyclic groups Z_n1 x Z_n2 x ....
+
+    (a1, a2, ...) is the integer a1 + n1*(a2 + n2*(...)).
+    """
     if not sizes:
         raise ParameterError("abelian needs at least one size, as in abelian(4,4)")
     for size in sizes:
@@ -115,7 +125,9 @@ def abelian(*sizes: int) -> Group:
 
 
 def metacyclic(n: int, m: int, r: int) -> Group:
-    """Split metacyclic group Z_n : Z_m, where conjugation by the generator of Z_m multiplies Z_n by r.
+    """Split metacyclic group Z_n : Z_m.
+
+    Conjugation by the generator of Z_m multiplies Z_n by r.
 
     The element (a, b) is the integer a + n*b, and (a, b)(c, e) = (a + r^b c, b + e). Needs r^m = 1 (mod n).
     """
@@ -140,14 +152,20 @@ def metacyclic(n: int, m: int, r: int) -> Group:
 
 
 def dihedral(n: int) -> Group:
-    """Dihedral group of order 2n; a + n*b is the rotation by a, after a reflection if b = 1."""
+    """Dihedral group of order 2n.
+
+    a + n*b is the rotation by a, after a reflection if b = 1.
+    """
     require_at_least("n", n, 1)
     base = metacyclic(n, 2, n - 1)
     return Group(Spec("dihedral", (n,)), base.order, n <= 2, base.multiply)
 
 
 def dicyclic(n: int) -> Group:
-    """Dicyclic group of order 4n (n = 2: quaternions): x^2n = 1, y^2 = x^n, y x = x^-1 y; x^a y^b is a + 2n*b."""
+    """Dicyclic group of order 4n (n = 2: quaternions).
+
+    x^2n = 1, y^2 = x^n, y x = x^-1 y; x^a y^b is a + 2n*b.
+    """
     require_at_least("n", n, 1)
     check_buildable(4 * n, 0)
     cycle = 2 * n
@@ -162,7 +180,9 @@ def dicyclic(n: int) -> Group:
 
 
 def affine(q: int) -> Group:
-    """Affine group AGL(1, q) of the maps x -> c*x + t over the field of q elements (q a prime power).
+    """Affine group AGL(1, q) of the maps x -> c*x + t over GF(q).
+
+    q is a prime power.
 
     The map is the integer t + q*k where c is the k-th power of the field's generator; the product f*g applies g first.
     """
@@ -179,7 +199,9 @@ def affine(q: int) -> Group:
 
 
 def semidirect(base: Spec, m: int, *matrix: int) -> Group:
-    """Semidirect product A : Z_m of an abelian group, where the generator of Z_m acts on A by a matrix.
+    """Semidirect product A : Z_m of an abelian group.
+
+    The generator of Z_m acts on A by a matrix.
 
     A is ``abelian(n1,...,nk)`` and the matrix M has k rows of k integers, written row by row: it takes (a1, ..., ak)
     to the element with coordinates M[i][1]*a1 + ... + M[i][k]*ak (mod ni). The element (v, b) is the integer v +
@@ -207,7 +229,10 @@ def semidirect(base: Spec, m: int, *matrix: int) -> Group:
 
 
 def _powers_of_action(sizes: Sequence[int], m: int, matrix: Sequence[int]) -> IntArray:
-    """Return M^0, ..., M^(m-1) with every row i modulo n_i, shape (m, k, k), after checking that M acts."""
+    """Return M^0, ..., M^(m-1), shape (m, k, k), checked to act on A.
+
+    Every row i is modulo n_i.
+    """
     k, rank = len(sizes), f"{len(sizes)} x {len(sizes)}"
     if len(matrix) != k * k:
         raise ParameterError(f"the matrix must have {rank} integers, row by row, not {len(matrix)} arguments")
@@ -227,7 +252,10 @@ def _powers_of_action(sizes: Sequence[int], m: int, matrix: Sequence[int]) -> In
 
 
 def _linear_images(sizes: Sequence[int], matrices: IntArray) -> IntArray:
-    """Return where each matrix takes each element of the abelian group, shape (matrices, order)."""
+    """Return the image of each element under each matrix.
+
+    Elements of the abelian group; shape (matrices, order).
+    """
     place = np.cumprod([1, *sizes[:-1]])
     elements = np.arange(math.prod(sizes))
     coordinates = elements[None, :] // place[:, None] % np.array(sizes)[:, None]
@@ -238,7 +266,10 @@ def _linear_images(sizes: Sequence[int], matrices: IntArray) -> IntArray:
 
 
 def direct(*factors: Spec) -> Group:
-    """Direct product G x H x ... of groups; (g, h, ...) is the integer g + ``|G|``*(h + ``|H|``*(...))."""
+    """Direct product G x H x ... of groups.
+
+    (g, h, ...) is the integer g + ``|G|``*(h + ``|H|``*(...)).
+    """
     if not factors or not all(isinstance(factor, Spec) for factor in factors):
         raise ParameterError("direct takes groups, as in direct(psl2(7),cyclic(3))")
     parts = [group(factor) for factor in factors]
@@ -257,13 +288,19 @@ def direct(*factors: Spec) -> Group:
 
 
 def symmetric(n: int) -> Group:
-    """Symmetric group of the permutations of 0..n-1 in lexicographic order; the product f*g applies g first."""
+    """Symmetric group of 0..n-1, permutations in lexicographic order.
+
+    The product f*g applies g first.
+    """
     rows = _permutations(n)
     return _permutation_group(Spec("symmetric", (n,)), rows, max(1, n - 1))
 
 
 def alternating(n: int) -> Group:
-    """Alternating group of the even permutations of 0..n-1 in lexicographic order; the product f*g applies g first."""
+    """Alternating group of 0..n-1, permutations in lexicographic order.
+
+    The even permutations; the product f*g applies g first.
+    """
     rows = _permutations(n)
     first, second = np.triu_indices(n, 1)
     odd = np.sum(rows[:, first] > rows[:, second], axis=1) % 2
@@ -278,7 +315,9 @@ def _permutations(n: int) -> IntArray:
 
 
 def pgl2(q: int) -> Group:
-    """Projective group PGL(2,q) of the maps x -> (ax + b)/(cx + d), order q(q^2 - 1), q a prime power.
+    """Projective group PGL(2,q) of the maps x -> (ax + b)/(cx + d).
+
+    Order q(q^2 - 1), q a prime power.
 
     They permute the points infinity, 0, 1, ... of the projective line, numbered 0, 1, 2, ... in this order with the
     field's elements numbered as in :class:`topodesign.topology.finite_field.FiniteField`, and are themselves numbered
@@ -288,7 +327,9 @@ def pgl2(q: int) -> Group:
 
 
 def psl2(q: int) -> Group:
-    """Projective group PSL(2,q): the maps of :func:`pgl2` whose determinant is a square, numbered in the same way.
+    """Projective group PSL(2,q): maps of :func:`pgl2` with square determinant.
+
+    Numbered in the same way.
 
     Simple for q > 3; its order is q(q^2 - 1)/2 for odd q, and for even q it is PGL(2,q).
     """
@@ -297,7 +338,10 @@ def psl2(q: int) -> Group:
 
 
 def _moebius_maps(q: int) -> tuple[IntArray, np.ndarray]:
-    """Return all maps of PGL(2,q) as permutations, shape (order, q + 1), and which have a square determinant."""
+    """Return all maps of PGL(2,q), and which have a square determinant.
+
+    As permutations, shape (order, q + 1).
+    """
     field = _small_field(q, q**4)
     # One matrix of each class: c = 0 and d = 1, or c = 1.
     a, b, c, d = (np.concatenate(ends) for ends in zip(*_scaled_matrices(q), strict=True))
@@ -326,7 +370,7 @@ def _scaled_matrices(q: int) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]
 
 
 def sl2(q: int) -> Group:
-    """Linear group SL(2,q) of the 2 x 2 matrices with determinant 1 over GF(q), order q(q^2 - 1).
+    """Linear group SL(2,q) of determinant 1 over GF(q), order q(q^2 - 1).
 
     The matrices act on the q^2 - 1 vectors other than zero; (x, y) is the point x + q*y - 1 with (0, 1), which would be
     q - 1, exchanged with the point 1, so that the unit vectors are points 0 and 1. Matrices are numbered in the
@@ -357,7 +401,10 @@ def _small_field(q: int, images: int) -> FiniteField:
 
 
 def _permutation_group(spec: Spec, rows: IntArray, base: int) -> Group:
-    """Return the group of all rows, sorted permutations that differ in the images of their first ``base`` points."""
+    """Return the group of all rows, sorted permutations.
+
+    They differ in the images of their first ``base`` points.
+    """
     points = rows.shape[1]
     place = points ** np.arange(base)[::-1]
     keys = rows[:, :base] @ place

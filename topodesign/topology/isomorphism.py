@@ -1,4 +1,4 @@
-"""Isomorphisms: the order of one topology's nodes in which it is another, and from a topology to its transpose."""
+"""Isomorphisms between topologies, and to a transpose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MIRROR_EFFORT = 2**25  # table entries that a search may look at: some seconds
 
 @dataclass(frozen=True)
 class Isomorphism:
-    """Whether two topologies are the same but for the order of their nodes."""
+    """The answer whether two topologies are equal up to node order."""
 
     # place[v] is the node of the first topology that node v of the second is, None if there is no such order or none
     # was found
@@ -25,7 +25,10 @@ class Isomorphism:
 
 
 def mirror(topology: Topology) -> IntArray:
-    """Return a permutation g of the nodes, shape ``(nodes,)``, such that link uv has the capacity of link g(v)g(u)."""
+    """Return an isomorphism g to the transpose, shape ``(nodes,)``.
+
+    Link uv has the capacity of link g(v)g(u).
+    """
     if topology.is_duplex:
         return np.arange(topology.nodes)
     found = isomorphism(topology.transpose(), topology, effort=_MIRROR_EFFORT)
@@ -37,7 +40,9 @@ def mirror(topology: Topology) -> IntArray:
 
 
 def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _EFFORT) -> Isomorphism:
-    """Look for the order of the nodes of one topology in which it is the other, capacities included.
+    """Return the node order in which one topology is the other.
+
+    Capacities included.
 
     The nodes of both get colours that are refined together until nodes of one colour have alike neighbours. Then nodes
     of one colour are matched in order. If that is no isomorphism, a node is matched with each node of its colour on the
@@ -85,7 +90,7 @@ def _moved(topology: Topology, place: IntArray) -> Topology:
 
 
 def _ports(wanted: Topology, existing: Topology) -> tuple[IntArray, IntArray]:
-    """Return the neighbours of the nodes of both topologies, one after the other, and the links' capacities.
+    """Return the neighbours of both topologies' nodes, and capacities.
 
     Both have the shape (2, 2 * nodes, distinct neighbours): along links out and along links in. Where a node has fewer
     neighbours the capacity is 0.
@@ -107,7 +112,10 @@ def _ports(wanted: Topology, existing: Topology) -> tuple[IntArray, IntArray]:
 
 
 def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArray, int]:
-    """Split colours until nodes of one colour have alike neighbours; return the colours and the number of rounds."""
+    """Split colours until nodes of one colour have like neighbours.
+
+    Returns the colours and the number of rounds.
+    """
     neighbour, capacity = ports
     count, rounds = 0, 0
     values, kinds = np.unique(capacity, return_inverse=True)
@@ -124,7 +132,10 @@ def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArr
 
 
 def _branches(colours: IntArray, *, only_first: bool) -> Iterator[IntArray]:
-    """Match the first node of the smallest colour with each node of the other side in turn, or with the first alone."""
+    """Match the first node of the smallest colour with each node opposite.
+
+    Or with the first alone.
+    """
     nodes = len(colours) // 2
     size = np.bincount(colours[:nodes])
     colour = int(np.argmin(np.where(size > 1, size, 2 * nodes)))

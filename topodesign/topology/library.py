@@ -32,7 +32,7 @@ CATALOG_NAMES = ("catalog", "catalog_duplex")
 
 
 class Generator(Protocol):
-    """A family or an expansion: called with what its spec has in the brackets, it makes the topology with that spec."""
+    """A family or expansion, called with the arguments of its spec."""
 
     @property
     def name(self) -> str:
@@ -51,7 +51,10 @@ class Generator(Protocol):
 
 
 def generator(name: str) -> Generator | None:
-    """Return the family or the expansion of a name, ours before those of other packages; None if there is none."""
+    """Return the family or expansion of a name, or None.
+
+    Ours come before those of other packages.
+    """
     sorts = (doors.FAMILIES, doors.EXPANSIONS)
     ours: Generator | None = next((sort.own[name] for sort in sorts if name in sort.own), None)
     return ours or next((sort.others[name] for sort in sorts if name in sort.others), None)
@@ -88,7 +91,10 @@ def build(spec: Spec | str) -> Topology:
 
 
 def linked(value: object) -> Topology | None:
-    """Return a topology, or that of a matrix of NumPy or scipy; None for what is neither."""
+    """Return the topology of a topology or matrix, else None.
+
+    Matrices of NumPy or scipy.
+    """
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(value):
         rows = value.tocoo()  # type: ignore[attr-defined]
@@ -99,7 +105,10 @@ def linked(value: object) -> Topology | None:
 
 
 def _of_matrix(matrix: np.ndarray) -> Topology:
-    """Return the topology with as many links from u to v as a square matrix says in row u and column v."""
+    """Return the topology of a square matrix of link counts.
+
+    Row u and column v count the links from u to v.
+    """
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.number):
         raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
     src, dst = np.nonzero(matrix)
@@ -118,7 +127,7 @@ def _of_entries(shape: tuple[int, ...], src: np.ndarray, dst: np.ndarray, many: 
 
 
 def names_fabric(text: str) -> bool:
-    """Return whether a text is the spec of a fabric, by the name it begins with.
+    """Return whether a text begins with the name of a fabric.
 
     Of a dragonfly the number of arguments tells: with groups, routers and hosts it is a fabric, and a topology else.
     """
@@ -129,7 +138,7 @@ def names_fabric(text: str) -> bool:
 
 
 def names_topology(name: str) -> bool:
-    """Return whether a spec of a topology may begin with a name."""
+    """Return whether a name can begin the spec of a topology."""
     return name in SPOKEN or name in CATALOG_NAMES or generator(name) is not None
 
 
@@ -161,7 +170,10 @@ def _build(spec: Spec, text: str) -> Topology:
 
 
 def _of_catalog(spec: Spec) -> Topology:
-    """Return the topology of a row of the catalog, which has its whole spec, and the short one for an alias."""
+    """Return the topology of a catalog row.
+
+    It has its whole spec, and the short one as an alias.
+    """
     numbers = [argument for argument in spec.args if isinstance(argument, int)]
     if len(numbers) != 3 or len(spec.args) != 3:
         raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")

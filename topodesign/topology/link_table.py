@@ -1,4 +1,4 @@
-"""Links that are not alike: a CSV table with the latency and bandwidth of each."""
+"""Unequal links: a CSV table of latencies and bandwidths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LinkTable:
     bandwidth: Mapping[Link, Fraction]  # bits per second of all parallel links together, by (src, dst)
 
     def on(self, topology: Topology) -> LinkTable:
-        """Return the table for the links of a topology: without its rows for self-loops, which carry nothing."""
+        """Return the table for the links of a topology, without self-loops."""
         pairs = sorted({*self.alpha, *self.bandwidth})
         links = {(u, v) for u, v, _ in topology.links()} | {(u, u) for u in range(topology.nodes)}
         wrong = [pair for pair in pairs if pair not in links]
@@ -39,7 +39,7 @@ class LinkTable:
         return self.renamed(lambda link: link if link[0] != link[1] else None)
 
     def renamed(self, there: Callable[[Link], Link | None]) -> LinkTable:
-        """Return the table of the same links by other numbers of their ends, without those that have none there."""
+        """Return the table with renumbered ends, without those that have no number."""
 
         def moved(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
             return {pair: value for link, value in values.items() if (pair := there(link)) is not None}
@@ -47,7 +47,10 @@ class LinkTable:
         return LinkTable(moved(self.alpha), moved(self.bandwidth))
 
     def columns(self, topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
-        """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any."""
+        """Return alpha and bandwidth in the order of ``topology.links()``.
+
+        Self-loops carry nothing and get any.
+        """
         pairs = [(u, v) for u, v, _ in topology.links()]
         missing = [pair for pair in pairs if pair not in self.alpha and pair[0] != pair[1]]
         if missing:
@@ -61,7 +64,10 @@ class LinkTable:
 
 
 def read_link_table(path: str | Path) -> LinkTable:
-    """Read a table with the header ``src,dst,alpha,bandwidth`` and rows such as ``0,5,10us,25Gbps``."""
+    """Read a table with the header ``src,dst,alpha,bandwidth``.
+
+    Rows are such as ``0,5,10us,25Gbps``.
+    """
     path = as_path(path)
     alpha: dict[Link, Fraction] = {}
     bandwidth: dict[Link, Fraction] = {}

@@ -1,4 +1,7 @@
-"""Where to draw the nodes of a topology: by its structure where the spec tells it, else by what is near to what."""
+"""Positions of nodes in drawings.
+
+By structure if the spec gives it, else by distances.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Positions(NamedTuple):
 
 
 def positions_of(topology: Topology) -> Positions:
-    """Return where to draw the nodes; the same topology always has the same drawing.
+    """Return the positions of nodes, always the same for a topology.
 
     A product (torus, hypercube, Hamming graph, mesh, Cartesian product or power) is a grid, with more than two
     dimensions a grid of grids. Other topologies whose construction proves symmetry are drawn on a ring for every orbit,
@@ -49,7 +52,10 @@ def positions_of(topology: Topology) -> Positions:
 
 
 def _grid(sizes: list[int]) -> NDArray[np.float64]:
-    """Return places on a grid, dimensions by turns to the right and down, each block of one inside the next."""
+    """Return positions on a grid of nested blocks.
+
+    Dimensions lead to the right and down by turns.
+    """
     places = np.zeros((1, 2))
     for dimension, size in enumerate(sizes):
         axis = dimension % 2
@@ -61,7 +67,10 @@ def _grid(sizes: list[int]) -> NDArray[np.float64]:
 
 
 def _rings(orbits: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return places on one ring for every orbit, the largest outside, node numbers clockwise from the top."""
+    """Return positions on a ring per orbit, largest outside.
+
+    Node numbers run clockwise from the top.
+    """
     places = np.zeros((len(orbits), 2))
     counts = np.bincount(orbits)
     for ring, orbit in enumerate(np.argsort(-counts, kind="stable").tolist()):
@@ -87,7 +96,10 @@ def _springs(topology: Topology) -> NDArray[np.float64]:
 
 
 def _fitted(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return places moved and scaled into the square from -1 to 1, both axes alike."""
+    """Return positions scaled into the square from -1 to 1.
+
+    Both axes alike.
+    """
     low, high = places.min(axis=0), places.max(axis=0)
     span = float((high - low).max())
     fitted: NDArray[np.float64] = (places - (low + high) / 2) * (2 / span if span else 0)

@@ -1,4 +1,4 @@
-"""Automorphisms that leave no node where it is: what is worked out for one root holds, shifted, for all the others.
+"""Free groups of automorphisms, which shift results of one root to others.
 
 The numbers of nodes tell where to look. Boxes of eight GPUs are numbered box by box, a torus row by row, a hypercube by
 bits: with numbers written in digits of some sizes, adding one to a digit moves every node. Whether it keeps all links
@@ -30,7 +30,7 @@ _FEWEST_ROUNDS = 64
 
 @dataclass(frozen=True, eq=False)
 class Shifts:
-    """A group of automorphisms that acts freely on the nodes that are not switches."""
+    """A group of automorphisms that acts freely on the compute nodes."""
 
     topology: Topology  # on which it acts
     generators: Permutations  # permutations of all vertices, shape (g, nodes)
@@ -55,19 +55,19 @@ class Shifts:
 
     @cached_property
     def link_orbits(self) -> tuple[IntArray, IntArray]:
-        """The number of every link's orbit, from 0 on, and the size of every orbit."""
+        """The orbit number of every link, from 0, and the size of every orbit."""
         first = link_orbits_under(self.topology, self.generators)
         _, orbit, size = np.unique(first, return_inverse=True, return_counts=True)
         return orbit.ravel(), size
 
     def on(self, topology: Topology) -> Shifts | None:
-        """Return the same group on other links between the same nodes; None if it does not keep these."""
+        """Return the same group on other links, or None if it does not keep them."""
         if any(not _keeps_links(topology, generator) for generator in self.generators):
             return None
         return replace(self, topology=topology)
 
     def keeps(self, demand: IntArray, *of_links: NDArray[Any]) -> bool:
-        """Whether numbers for the nodes without switches, and others for the links, are the same in every orbit."""
+        """Return whether numbers of compute nodes and of links are invariant."""
         whole = np.zeros(self.topology.nodes, dtype=np.int64)
         whole[_compute(self.topology)] = demand
         orbit, size = self.link_orbits
@@ -78,7 +78,9 @@ class Shifts:
 
 
 def distinct_nodes(topology: Topology, demand: IntArray, *of_links: NDArray[Any]) -> IntArray:
-    """Return compute nodes of which all others are images, if demands of the nodes and numbers of links are kept, too.
+    """Return compute nodes of which all others are images.
+
+    If demands of the nodes and numbers of links are kept, too.
 
     All of them where nothing is known.
     """
@@ -90,7 +92,10 @@ def distinct_nodes(topology: Topology, demand: IntArray, *of_links: NDArray[Any]
 
 @lru_cache(maxsize=16)
 def find_shifts(topology: Topology) -> Shifts | None:
-    """Return a group of automorphisms that moves all nodes, as large as the numbers of the nodes show; None if none."""
+    """Return a free group that moves all nodes, or None.
+
+    As large as the numbers of the nodes show.
+    """
     nodes = _compute(topology)
     generators: list[IntArray] = []
     orders: list[int] = []
@@ -141,7 +146,10 @@ def _compute(topology: Topology) -> IntArray:
 
 
 def _digits(count: int) -> list[tuple[int, int]]:
-    """Return digits that numbers below ``count`` may have: what they count, and how many values; most values first."""
+    """Return digits of numbers below ``count``: weight and values.
+
+    Most values first.
+    """
     parts = [one for one in range(1, count + 1) if count % one == 0]
     pairs = [(place, values) for values in parts[1:] for place in parts if count % (place * values) == 0]
     return sorted(pairs, key=lambda pair: (-pair[1], -pair[0]))
@@ -155,7 +163,7 @@ def _rotated(count: int, place: int, values: int) -> IntArray:
 
 
 def extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray | None:
-    """Return the automorphism that takes nodes, in their order, to the given ones of them; None if none is found.
+    """Return an automorphism with given images of the first nodes, or None.
 
     A switch goes to where its neighbours, with the capacities to and from them, go together: sums of random numbers are
     compared, and the result is checked on every link. Of switches that look alike each stays where it is if it can.
@@ -168,7 +176,10 @@ def extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray |
     weight = topology.capacity.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
 
     def around(vertex: IntArray) -> NDArray[np.uint64]:
-        """Return a number for what every vertex sees, where vertices are called by these numbers, -1 unknown."""
+        """Return a number for the neighbourhood of every vertex.
+
+        Vertices are called by these numbers, -1 if unknown.
+        """
         named = np.where(vertex >= 0, code[vertex], np.uint64(0))
         seen = np.zeros(topology.nodes, dtype=np.uint64)
         np.add.at(seen, topology.dst, named[topology.src] * weight)
@@ -203,13 +214,13 @@ def extended(topology: Topology, nodes: IntArray, image: IntArray) -> IntArray |
 
 
 def _keeps_links(topology: Topology, image: NDArray[np.integer]) -> bool:
-    """Whether a permutation takes every link to one of the same capacity."""
+    """Return whether a permutation keeps links and capacities."""
     link = topology.link_index(image[topology.src], image[topology.dst])
     return not (link < 0).any() and np.array_equal(topology.capacity[link], topology.capacity)
 
 
 def _fits(one: IntArray, order: int, others: list[IntArray]) -> bool:
-    """Whether a permutation comes back after so many times, and commutes with others."""
+    """Return whether a permutation has an order and commutes with others."""
     power = np.arange(len(one))
     for _ in range(order):
         power = one[power]

@@ -1,4 +1,4 @@
-"""A group of automorphisms that proves which nodes of a topology look alike."""
+"""A group of automorphisms that proves which nodes are equivalent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Permutation = NDArray[np.int32]
 
 
 class Links(Protocol):
-    """What a symmetry needs of a topology: its links, their capacities, and its switches."""
+    """The links, capacities and switches that a symmetry needs."""
 
     @property
     def nodes(self) -> int:
@@ -65,7 +65,7 @@ class Symmetry:
             raise TopologyError(f"representatives must be among nodes 0 to {self.nodes - 1}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the generators in the place of the function that makes them."""
+        """Pickle the generators in place of the function that makes them."""
         return Symmetry, (self.nodes, self.representatives, partial(tuple, self.generators))
 
     @cached_property
@@ -96,19 +96,27 @@ class Symmetry:
         return tuple(sealed(orbit) for orbit in np.split(order, starts[1:]))
 
     def link_orbits(self, topology: Links) -> Nodes:
-        """Return the smallest link of every link's orbit, int64 of shape ``(links,)``."""
+        """Return the smallest link of every link's orbit.
+
+        int64 of shape ``(links,)``.
+        """
         return link_orbits_under(topology, self.generators)
 
     @cached_property
     def represented_by(self) -> Nodes:
-        """The first representative in every node's orbit, -1 if there is none; int64 of shape ``(nodes,)``."""
+        """The first representative of every node's orbit, -1 if none.
+
+        int64 of shape ``(nodes,)``.
+        """
         chosen = np.full(self.nodes, -1, dtype=np.int64)
         last_first = np.array(self.representatives[::-1], dtype=np.int64)
         chosen[self.orbit_of[last_first]] = last_first
         return sealed(chosen[self.orbit_of])
 
     def check(self, topology: Links) -> None:
-        """Prove that all generators are automorphisms of a topology, and every node an image of a representative.
+        """Prove that generators are automorphisms and representatives suffice.
+
+        Every node must be an image of a representative.
 
         The check is exact: every link is looked up where each generator takes it, with its capacity.
         """
@@ -133,7 +141,9 @@ class Symmetry:
             raise TopologyError(f"node {missing[0]} is the image of no representative")
 
     def transversal(self, node: int) -> Permutation:
-        """Return a permutation of the group that takes the node's representative to the node, shape ``(nodes,)``.
+        """Return a permutation from the node's representative to it.
+
+        Shape ``(nodes,)``.
 
         It is that of :meth:`transversals`. The representative is that of :attr:`represented_by`.
         """
@@ -150,7 +160,9 @@ class Symmetry:
         return sealed(permutation)
 
     def transversals(self, representative: int) -> Iterator[tuple[int, Permutation]]:
-        """Yield each node of an orbit with a permutation of the group that takes the representative to it.
+        """Yield each node of an orbit with a permutation to it.
+
+        From the representative, within the group.
 
         The representative itself comes first, with the identity. The permutations are composed along a tree of
         shortest words, depth first, so that two of them are in memory at a time and each takes at most two passes over
@@ -177,7 +189,9 @@ class Symmetry:
                 waiting += orbit[start[node] : start[node + 1]].tolist()
 
     def images(self, representative: int, points: NDArray[np.integer]) -> tuple[Nodes, Permutation]:
-        """Return where the permutations of :meth:`transversals` take some points, for all nodes of an orbit at once.
+        """Return images of points for all nodes of an orbit.
+
+        Under the permutations of :meth:`transversals`.
 
         * ``representative``: of the orbit, one of :attr:`represented_by`.
         * ``points``: nodes, shape ``(p,)``; memory is for ``p`` numbers for every node of the orbit.
@@ -199,7 +213,7 @@ class Symmetry:
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether no permutation of the group but the identity leaves a node where it is.
+        """Whether only the identity fixes a node.
 
         Then there is one permutation alone that takes a representative to a node of its orbit, and what is laid down
         for the representatives has one image for every node, which the whole group keeps.
@@ -207,7 +221,9 @@ class Symmetry:
         return self.free_order(np.arange(self.nodes)) is not None
 
     def free_order(self, nodes: Nodes) -> int | None:
-        """Return the order of the group if none but the identity leaves one of some nodes where it is, else None.
+        """Return the order of the group if only the identity fixes some nodes.
+
+        Else None.
 
         Notes
         -----
@@ -226,7 +242,7 @@ class Symmetry:
         return int(sizes[0]) if np.all(sizes == sizes[0]) and self._fixes(first, points) else None
 
     def _fixes(self, representative: int, points: NDArray[np.integer]) -> bool:
-        """Return whether the stabilizer of a representative leaves the points where they are."""
+        """Return whether a representative's stabiliser fixes the points."""
         nodes, images = self.images(representative, points)
         row_of = np.zeros(self.nodes, dtype=np.int64)
         row_of[nodes] = np.arange(len(nodes))
@@ -235,12 +251,17 @@ class Symmetry:
     def lifted(
         self, nodes: int, representatives: tuple[int, ...], lift: Callable[[Permutation], NDArray[Any]]
     ) -> Symmetry:
-        """Return the symmetry of another topology on which every permutation of this group acts through ``lift``."""
+        """Return the symmetry of another topology through ``lift``.
+
+        Every permutation of this group acts there.
+        """
         return Symmetry(nodes, representatives, lambda: map(lift, self.generators))
 
     @cached_property
     def _tree(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """For every node the one before it on a shortest word from its representative, and the letter between.
+        """The spanning tree of words from representatives to nodes.
+
+        The node before each on a shortest word, and the letter between.
 
         Letters from 0 are generators, and from g their inverses; the representatives have the letter -1. Last come all
         nodes in order of the lengths of their words.
@@ -271,7 +292,10 @@ class Symmetry:
 
 @tiered(lambda images, *_: images.size)
 def _spread(images: Permutation, first: Nodes, parent: Permutation, way: Permutation, order: Permutation) -> int:
-    """Fill in the tree of shortest words from the roots, which ``order`` begins with; return how many have one."""
+    """Fill in the tree of shortest words from the roots.
+
+    ``order`` begins with them. Returns how many nodes have a word.
+    """
     reached = 0
     for node in range(len(first)):
         reached += first[node] == node
@@ -296,7 +320,10 @@ def shift(nodes: int, by: int) -> NDArray[np.int64]:
 
 
 def map_to_representatives(symmetry: Symmetry, nodes: Nodes, *points: Nodes) -> tuple[Nodes, ...]:
-    """Return the representatives of nodes, and where what takes these there takes points, row by row."""
+    """Return representatives of nodes, and images of points.
+
+    Under what takes the nodes to these, row by row.
+    """
     roots, back = symmetry.represented_by[nodes], [np.empty_like(column) for column in points]
     order = np.argsort(nodes, kind="stable")
     start = np.searchsorted(nodes[order], np.arange(symmetry.nodes + 1)).tolist()
@@ -312,7 +339,10 @@ def map_to_representatives(symmetry: Symmetry, nodes: Nodes, *points: Nodes) -> 
 
 
 def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
-    """Return the smallest node of every node's orbit, given those without one more generator; shape ``(nodes,)``."""
+    """Return the smallest node of each orbit with one more generator.
+
+    Shape ``(nodes,)``.
+    """
     while True:
         image = first[generator]
         if np.array_equal(image, first):
@@ -325,12 +355,15 @@ def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
 
 
 def orbits_under(count: int, permutations: Iterable[NDArray[Any]]) -> Nodes:
-    """Return the smallest of every place's orbit under permutations of so many places, shape ``(count,)``."""
+    """Return the smallest place of every place's orbit, shape ``(count,)``."""
     return reduce(joined, permutations, np.arange(count))
 
 
 def link_orbits_under(topology: Links, permutations: Iterable[NDArray[Any]]) -> Nodes:
-    """Return the smallest link of every link's orbit under permutations of the nodes that keep all links."""
+    """Return the smallest link of every link's orbit under permutations.
+
+    Permutations of the nodes that keep all links.
+    """
     images = (topology.link_index(one[topology.src], one[topology.dst]) for one in permutations)
     return orbits_under(len(topology.src), images)
 

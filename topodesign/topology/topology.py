@@ -1,4 +1,7 @@
-"""The topology: a multi-digraph with integer link capacities, and nodes that compute or only switch."""
+"""The topology: a multi-digraph with integer capacities.
+
+Nodes compute or only switch.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ _TABLE = 2**22  # pairs of nodes whose links are looked up in a table
 
 
 def check_buildable(nodes: int, links: int) -> None:
-    """Raise TooLargeError if a topology of this size would not fit; call it before allocating anything."""
+    """Raise TooLargeError for a topology too large to build.
+
+    Call it before allocating.
+    """
     if nodes > MAX_NODES:
         raise TooLargeError(f"{nodes} nodes are too many to build (at most {MAX_NODES})")
     if links > MAX_LINKS:
@@ -155,7 +161,10 @@ class Topology:
     def from_links(
         cls, nodes: int, links: Iterable[tuple[int, int] | tuple[int, int, int]], *, switches: Iterable[int] = ()
     ) -> Topology:
-        """Make a topology from pairs ``(u, v)`` or triples ``(u, v, capacity)``; repeated links add up."""
+        """Make a topology from ``(u, v)`` or ``(u, v, capacity)``.
+
+        Repeated links add up.
+        """
         rows = [(link[0], link[1], link[2] if len(link) == 3 else 1) for link in links]
         table = np.array(rows).reshape(-1, 3)
         return cls.from_arrays(nodes, table[:, 0], table[:, 1], table[:, 2], switches=switches)
@@ -181,12 +190,18 @@ class Topology:
 
     @cached_property
     def out_ports(self) -> IntArray:
-        """Ports used for links out of each node (int64, shape ``(nodes,)``), self-loops included."""
+        """Ports of links out of each node, with self-loops.
+
+        int64, shape ``(nodes,)``.
+        """
         return self._ports(self.src)
 
     @cached_property
     def in_ports(self) -> IntArray:
-        """Ports used for links into each node (int64, shape ``(nodes,)``), self-loops included."""
+        """Ports of links into each node, with self-loops.
+
+        int64, shape ``(nodes,)``.
+        """
         return self._ports(self.dst)
 
     def _ports(self, ends: IntArray) -> IntArray:
@@ -195,12 +210,14 @@ class Topology:
 
     @cached_property
     def degree(self) -> int:
-        """Ports that a node needs: the largest number of links out of or into any node."""
+        """Ports that a node needs: the largest number of links out or in."""
         return int(max(self.out_ports.max(), self.in_ports.max()))
 
     @property
     def representatives(self) -> tuple[int, ...] | None:
-        """Nodes of which every other is the image under an automorphism, as far as the construction proves it.
+        """Nodes whose images under automorphisms are all others.
+
+        As far as the construction proves it.
 
         They alone need to be looked at as sources. None if nothing is proven.
         """
@@ -218,7 +235,10 @@ class Topology:
 
     @cached_property
     def is_duplex(self) -> bool:
-        """Whether every link has its reverse with the same capacity (self-loops are their own reverse)."""
+        """Whether every link has its reverse with the same capacity.
+
+        Self-loops are their own reverse.
+        """
         back = self.dst * self.nodes + self.src
         if not np.array_equal(np.sort(back), self.src * self.nodes + self.dst):
             return False
@@ -232,13 +252,19 @@ class Topology:
 
     @cached_property
     def indptr(self) -> IntArray:
-        """Row pointers of the CSR form: the links of node u are entries ``indptr[u]`` to ``indptr[u+1]``."""
+        """Row pointers of the CSR form.
+
+        The links of node u are entries ``indptr[u]`` to ``indptr[u+1]``.
+        """
         pointers = np.zeros(self.nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.src, minlength=self.nodes), out=pointers[1:])
         return sealed(pointers)
 
     def neighbours(self, node: int) -> IntArray:
-        """Return the distinct nodes that ``node`` has links to, ascending (itself too if it has a self-loop)."""
+        """Return the distinct nodes that ``node`` has links to, ascending.
+
+        Itself, too, if it has a self-loop.
+        """
         return self.dst[self.indptr[node] : self.indptr[node + 1]]
 
     @cached_property
@@ -247,7 +273,9 @@ class Topology:
         return sealed(self.src * self.nodes + self.dst)
 
     def link_index(self, src: ArrayLike, dst: ArrayLike) -> IntArray:
-        """Return which entry of ``src``, ``dst`` and ``capacity`` joins two nodes, and -1 where there is no such link.
+        """Return the entry of a link between two nodes, -1 if there is none.
+
+        Among ``src``, ``dst`` and ``capacity``.
 
         Parameters
         ----------
@@ -272,7 +300,9 @@ class Topology:
         return np.where(self._keys[place] == wanted, place, -1)
 
     def describe_unreached(self) -> str:
-        """Return which node is not reached and why, for an error; empty if every node reaches every other.
+        """Return which node is unreached and why, for an error.
+
+        Empty if every node reaches every other.
 
         Examples
         --------
@@ -317,7 +347,10 @@ class Topology:
         )
 
     def to_networkx(self) -> nx.DiGraph:
-        """Return a networkx DiGraph with an integer ``capacity`` on every edge and ``switch`` on every node."""
+        """Return a networkx DiGraph.
+
+        With an integer ``capacity`` on every edge and ``switch`` on every node.
+        """
         import networkx as nx  # noqa: PLC0415  heavy, and seldom wanted
 
         graph = nx.DiGraph(spec=None if self.spec is None else str(self.spec))
@@ -327,7 +360,10 @@ class Topology:
 
 
 def disconnected(topology: Topology) -> DisconnectedError:
-    """Return the error for a topology in which some node does not reach some other; it names one."""
+    """Return the error for a topology that is not strongly connected.
+
+    It names a node.
+    """
     hint = (
         "; --read links=duplex takes every edge both ways" if topology.spec is None and not topology.is_duplex else ""
     )

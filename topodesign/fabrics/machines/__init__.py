@@ -1,4 +1,4 @@
-"""Machines as their own tools describe them: a reader a tool, and what makes a fabric of what it says.
+"""Readers of the output of machines' own tools, one per tool.
 
 A reader is one file with one function from text to a :class:`~topodesign.fabrics.machines.machine.Machine`, and a line
 in :mod:`topodesign.fabrics.machines.outputs`. What a tool does not say is not guessed by a reader: it stays open, and

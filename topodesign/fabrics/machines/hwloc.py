@@ -1,4 +1,6 @@
-"""What ``lstopo --of xml`` of hwloc 2 writes: packages, bridges, devices of PCIe, and bandwidths between GPUs.
+"""Reader of ``lstopo --of xml`` of hwloc 2.
+
+Packages, bridges, PCIe devices, and bandwidths between GPUs.
 
 Accelerators are what has the class of a 3D controller, a display or a processing accelerator; cards are what the
 operating system knows as a network or an OpenFabrics device. Speeds of PCIe are in GB/s. Where hwloc was built with
@@ -34,7 +36,7 @@ _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box; FileFormatError if it is no such text."""
+    """Read a box from text; FileFormatError for other text."""
     root = parse_xml(text, "topology", "lstopo")
     found = _Found()
     for machine in root.findall("object"):
@@ -105,7 +107,7 @@ _Links: TypeAlias = tuple[dict[tuple[str, str], tuple[int, Rate]], dict[str, tup
 
 
 def _matrix(table: Element, gpus: list[tuple[str, Element]], switches: set[str | None]) -> _Links:
-    """Return what joins GPUs, and what each has to switches, by a matrix of bandwidths between objects."""
+    """Return GPU links and links to switches from the bandwidth matrix."""
     size = number_of(table, "nbobjs")
     marks = " ".join(one.text or "" for one in table.findall("indexes")).split()
     words = " ".join(one.text or "" for one in table.findall("u64values")).split()
@@ -129,7 +131,7 @@ def _matrix(table: Element, gpus: list[tuple[str, Element]], switches: set[str |
 
 
 def _speed(device: Element) -> Rate:
-    """Return GB/s of the link of PCIe above a device; None if it is not specified."""
+    """Return the GB/s of the PCIe link above a device, or None."""
     said = device.get("pci_link_speed", "")
     return Fraction(said) or None if _DECIMAL.fullmatch(said) else None
 
@@ -140,7 +142,7 @@ def _is_accelerator(device: Element) -> bool:
 
 
 def _cards(device: Element) -> Iterator[str]:
-    """Yield the names of a network card: that of OpenFabrics if it has one."""
+    """Yield names of network cards, those of OpenFabrics if they have one."""
     names = [(one.get("osdev_type"), one.get("name", "")[:60]) for one in device.findall("object")]
     cards = [(kind, name) for kind, name in names if kind in _NETWORKS and name]
     best = max((kind for kind, _ in cards if kind), default=None)
@@ -148,6 +150,6 @@ def _cards(device: Element) -> Iterator[str]:
 
 
 def _matters(device: Element) -> bool:
-    """Return whether a bridge leads to an accelerator or a card, or is one's device."""
+    """Return whether a bridge leads to an accelerator or a card, or belongs to one."""
     devices = [one for one in device.iter("object") if one.get("type") == "PCIDev"]
     return any(_is_accelerator(one) or any(True for _ in _cards(one)) for one in devices)

@@ -1,4 +1,7 @@
-"""What a tool says of one box: its accelerators, links between them, the tree that PCIe is, and its network cards."""
+"""A box as a tool describes it.
+
+Its accelerators, links between them, PCIe tree and network cards.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class Machine:
         return way
 
     def distance(self, a: str, b: str) -> int:
-        """Return how many links of PCIe and between processors there are from one device to another."""
+        """Return the number of PCIe and socket links between two devices."""
         up, down = self.way_up(a), self.way_up(b)
         meet = next((step for step, name in enumerate(up) if name in down), None)
         return len(up) + len(down) - 1 if meet is None else meet + down.index(up[meet])
@@ -83,7 +86,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Rates:
-    """What tools leave open, in GB/s: of a link between accelerators, of PCIe, between processors, of a card."""
+    """Rates that tools leave open, in GB/s.
+
+    Of a link between accelerators, of PCIe, between processors, of a card.
+    """
 
     link: Rate = None
     pcie: Rate = None
@@ -101,7 +107,9 @@ _WORDS = {"link": "a link between accelerators", "pcie": "PCIe", "sockets": "bet
 
 
 def fabric_of(machine: Machine, name: str, boxes: int, rates: Rates, pcie: bool | None) -> tuple[Fabric, list[str]]:
-    """Return so many boxes of a machine as a fabric, and what had to be assumed, a sentence each.
+    """Return a number of equal boxes as a fabric, and the assumptions made.
+
+    One sentence per assumption.
 
     Cards with the same place in all boxes share a switch, a rail. ``rates`` count where the machine does not say;
     ``pcie`` says whether PCIe is part of it, None for where links between accelerators do not join all of them.
@@ -148,7 +156,7 @@ class _Filled:
         self.sentences: list[str] = list(machine.notes)
 
     def rate(self, what: str, said: Rate) -> Fraction:
-        """Return the rate that is given for it, that of the machine, or the one that is assumed."""
+        """Return the given rate, that of the machine, or an assumed one."""
         given: Rate = getattr(self._rates, what)
         if given is not None or said is not None:
             return given if given is not None else said  # type: ignore[return-value]
@@ -167,7 +175,10 @@ class _Filled:
             self.sentences.append(sentence)
 
     def nic(self, card: str, *, with_tree: bool) -> Fraction:
-        """Return what a card carries, which is no more than its own PCIe; nothing is assumed of the card itself."""
+        """Return the rate of a card, limited by its PCIe link.
+
+        Nothing is assumed of the card itself.
+        """
         machine = self._machine
         rate = self._rates.nic if self._rates.nic is not None else machine.nics[card]
         if rate is None:
@@ -193,7 +204,7 @@ def _between(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLin
 
 
 def _kept(machine: Machine) -> list[str]:
-    """Return the processors and PCIe switches that something is below of that is no switch."""
+    """Return the processors and PCIe switches that have devices below."""
     needed = {top for name in [*machine.gpus, *machine.nics] if name in machine.above for top in machine.way_up(name)}
     devices = {*machine.gpus, *machine.nics}
     return [name for name in [*machine.roots, *machine.above] if name in needed - devices]
@@ -212,7 +223,10 @@ def _tree(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
 
 
 def _cards(machine: Machine, with_tree: bool) -> Iterator[tuple[str, str]]:
-    """Yield each card with what it is at: what it hangs on, or without PCIe the nearest of the least served."""
+    """Yield each card with the device it is attached to.
+
+    Without PCIe it is the nearest of those with the fewest cards.
+    """
     served = dict.fromkeys(machine.gpus, 0)
     for card in machine.nics:
         if with_tree and card in machine.above:

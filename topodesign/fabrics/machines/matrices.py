@@ -1,4 +1,4 @@
-"""Tables of two devices each, as ``nvidia-smi`` and ``rocm-smi`` print them, and the tree that they tell of."""
+"""Device tables of ``nvidia-smi`` and ``rocm-smi``, and the tree they imply."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST = 1024  # devices of a table
 
 
 def rows_of(text: str) -> list[list[str]]:
-    """Return the words of each line, without what terminals make of them."""
+    """Return the words of each line without terminal codes."""
     return [_ESCAPE.sub("", line).split() for line in text.split("\n")]
 
 
 def table_at(rows: Sequence[list[str]], start: int, device: Callable[[str], bool]) -> dict[tuple[str, str], str]:
-    """Return the cells of the table whose heading is at a line, by its devices.
+    """Return the cells by device of the table with its heading at a line.
 
     Columns and rows whose names are no device are omitted; rows end with the first line that is none.
     """
@@ -45,7 +45,9 @@ def table_at(rows: Sequence[list[str]], start: int, device: Callable[[str], bool
 
 
 def tree_of(devices: Sequence[str], near: Mapping[tuple[str, str], int], most: int) -> dict[str, tuple[str, Rate]]:
-    """Return what each device and switch hangs on; processors, named ``cpu0`` and so on, hang on nothing.
+    """Return the parent of each device and switch.
+
+    Processors, named ``cpu0`` and so on, have none.
 
     ``near``: how far pairs of devices are from each other: 0 for one PCIe switch, 1 for several, 2 for a host bridge, 3
     for a processor; what is further away or not known is not there. ``most``: the level of a processor, below which
@@ -72,7 +74,7 @@ def tree_of(devices: Sequence[str], near: Mapping[tuple[str, str], int], most: i
 
 
 def _groups(devices: Sequence[str], pairs: set[tuple[str, str]]) -> list[list[str]]:
-    """Return the devices in groups that pairs join, each in their order."""
+    """Return the devices in groups joined by pairs, each in order."""
     home = {device: [device] for device in devices}
     for a, b in sorted(pairs):
         if home[a] is not home[b]:

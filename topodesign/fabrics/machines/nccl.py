@@ -1,4 +1,6 @@
-"""The topology that NCCL and RCCL write to the file that ``NCCL_TOPO_DUMP_FILE`` names.
+"""Reader of the topology dump of NCCL and RCCL.
+
+They write it to the file of ``NCCL_TOPO_DUMP_FILE``.
 
     <system version="1"> <cpu numaid="0"> <pci busid link_speed link_width> ... <gpu dev sm>
       <nvlink target count tclass>
@@ -42,7 +44,7 @@ _NVLS = 90  # the generation from which on switches copy and add
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box; FileFormatError if it is no such text."""
+    """Read a box from text; FileFormatError for other text."""
     root = parse_xml(text, "system", "NCCL")
     found = _Found(with_gpus=next(root.iter("gpu"), None) is not None)
     for number, cpu in enumerate(root.findall("cpu")):
@@ -64,7 +66,10 @@ class _Found:
         self._count: Counter[str] = Counter()
 
     def device(self, element: Element, top: str, rate: Rate, depth: int) -> None:
-        """Take in what is below a processor or a bridge, ``rate`` the least of PCIe on the way."""
+        """Add the devices below a processor or bridge.
+
+        ``rate`` is the least PCIe rate on the way.
+        """
         if depth > _DEPTH:
             raise FileFormatError(f"PCIe is more than {_DEPTH} bridges deep")
         self._cpu = top if depth == 0 else self._cpu
@@ -89,7 +94,10 @@ class _Found:
                 self.card(list(below.iter("net")), top, rate)
 
     def gpu(self, gpu: Element, device: Element, top: str, rate: Rate) -> None:
-        """Take in an accelerator, called by its number, or by its rank where several hosts have that number."""
+        """Add an accelerator, named by its number or rank.
+
+        By rank if several hosts have that number.
+        """
         bus = self.hosts[self._cpu], _bus(device.get("busid", ""))
         number = number_of(gpu, "dev") if self.with_gpus else len(self.gpus)
         if f"gpu{number}" in self.above and self.hosts[self._cpu]:
@@ -143,13 +151,16 @@ class _Found:
 
 
 def _bus(text: str) -> object:
-    """Return a bus number as a number, as NCCL compares them: hexadecimal digits in any case, without signs."""
+    """Return a bus number as an integer, as NCCL compares them.
+
+    Hexadecimal digits in any case, without separators.
+    """
     digits = re.sub(r"[:.]", "", text)
     return int(digits, 16) if re.fullmatch(r"[0-9a-fA-F]{1,16}", digits) else text
 
 
 def _links(gpu: Element) -> Iterator[tuple[Element, int, Rate]]:
-    """Yield the links of a GPU, how many there are side by side, and what one carries."""
+    """Yield the links of a GPU, their number and the rate of one."""
     for link in gpu:
         if link.tag in {"nvlink", "xgmi"}:
             rate = _NVLINK.get(number_of(gpu, "sm", 0)) if link.tag == "nvlink" else None
@@ -157,7 +168,7 @@ def _links(gpu: Element) -> Iterator[tuple[Element, int, Rate]]:
 
 
 def _pcie(element: Element) -> Rate:
-    """Return what the link of PCIe above a device carries; None if it is not specified."""
+    """Return the rate of the PCIe link above a device, or None."""
     speed = _SPEED.match(element.get("link_speed", ""))
     width = number_of(element, "link_width", 0)
     return Fraction(speed[1]) * width / 8 if speed and width else None

@@ -29,7 +29,7 @@ _LEGEND = re.compile(r"(NIC[0-9]+):")
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box; FileFormatError if it is no such text, or two cells contradict each other."""
+    """Read a box from text; FileFormatError for other or contradictory text."""
     rows = rows_of(text)
     start = next((place for place, words in enumerate(rows) if words[:1] and _GPU.fullmatch(words[0])), None)
     if start is None:
@@ -64,7 +64,10 @@ def _is_device(word: str) -> bool:
 
 
 def _names(rows: list[list[str]], devices: list[str]) -> dict[str, str]:
-    """Return what devices are called in a fabric: GPUs in small letters, cards as the legend says."""
+    """Return fabric names of devices.
+
+    GPUs in lower case, cards as in the legend.
+    """
     legend = {found[1]: words[1] for words in rows if len(words) == 2 and (found := _LEGEND.fullmatch(words[0]))}
     names = {device: device.lower() if _GPU.fullmatch(device) else legend.get(device, device) for device in devices}
     if len(set(names.values())) < len(names):
@@ -75,7 +78,7 @@ def _names(rows: list[list[str]], devices: list[str]) -> dict[str, str]:
 def _nearness(
     rows: list[list[str]], start: int, cells: Mapping[tuple[str, str], str], names: Mapping[str, str]
 ) -> dict[tuple[str, str], int]:
-    """Return how far devices are from each other, by cells and by the processors that GPUs belong to."""
+    """Return distances of devices, by cells and processors."""
     near = {(names[a], names[b]): _NEAR[cell] for (a, b), cell in cells.items() if cell in _NEAR}
     numa: dict[str, str] = {}
     width = sum(a == b for a, b in cells)

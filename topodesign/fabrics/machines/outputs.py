@@ -1,4 +1,4 @@
-"""From what a machine's own tool says of it to a fabric."""
+"""Fabrics from the output of a machine's own tool."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LARGEST = 16 * 2**20
 
 
 class ReadMachine(NamedTuple):
-    """A machine's fabric, and what was assumed of it, a sentence each."""
+    """A machine's fabric, with the assumptions made, one sentence each."""
 
     fabric: Fabric
     assumed: tuple[str, ...]
@@ -40,7 +40,7 @@ class ReadMachine(NamedTuple):
 
 @takes(MachineOptions)
 def fabric_of_machine(path: str | Path, **options: Unpack[MachineOptions]) -> ReadMachine:
-    r"""Make a fabric from what a machine's own tool says of it.
+    r"""Make a fabric from the output of a machine's own tool.
 
     Parameters
     ----------

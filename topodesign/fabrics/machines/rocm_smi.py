@@ -1,4 +1,6 @@
-"""What ``rocm-smi --showtopo`` and ``amd-smi topology`` print: tables of weights and kinds of links between GPUs.
+"""Reader of ``rocm-smi --showtopo`` and ``amd-smi topology``.
+
+Tables of weights and kinds of links between GPUs.
 
 RCCL takes Infinity Fabric of the weights 13, 15 and 41 for one hop: 13 joins dies of one chip, 41 partitions of chips
 that a link joins. Pairs with another weight reach each other over other GPUs. Neither specifies how many links
@@ -28,7 +30,7 @@ _ONE_HOP = frozenset((13, 15, 41))
 
 
 def read(text: str) -> Machine:
-    """Return what the text says of a box; FileFormatError if it is no such text."""
+    """Read a box from text; FileFormatError for other text."""
     rows = rows_of(text)
     kinds = _table(rows, "link type")
     weights = _table(rows, "weight")
@@ -68,7 +70,7 @@ def read(text: str) -> Machine:
 
 
 def _table(rows: list[list[str]], title: str) -> dict[tuple[str, str], str] | None:
-    """Return the cells of the table that a line introduces; None if there is none."""
+    """Return the cells of the table below a line, or None."""
     for place, words in enumerate(rows):
         heading = rows[place + 1][:1] if place + 1 < len(rows) else []
         if title in " ".join(words).lower() and heading and _is_gpu(heading[0]):

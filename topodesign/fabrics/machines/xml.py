@@ -1,4 +1,4 @@
-"""XML of tools, read without what a document may ask for beyond itself."""
+"""XML of tools, read without external entities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PER_LETTER = 24  # bytes of the tree that one letter may become
 
 
 def parse_xml(text: str, root: str, tool: str) -> Element:
-    """Return the root; FileFormatError if it is no XML, declares entities, or has another root than the tool's."""
+    """Return the root of an XML document.
+
+    FileFormatError if it is no XML, declares entities, or has another root.
+    """
     from lxml import etree  # noqa: PLC0415  heavy
 
     if "<!ENTITY" in text:
@@ -33,7 +36,10 @@ def parse_xml(text: str, root: str, tool: str) -> Element:
 
 
 def number_of(element: Element, name: str, default: int | None = None) -> int:
-    """Return the whole number of an attribute; FileFormatError if it is none, or missing without a default."""
+    """Return the whole number of an attribute.
+
+    FileFormatError if it is none, or missing without a default.
+    """
     said = element.get(name)
     if said is None and default is not None:
         return default

@@ -1,4 +1,4 @@
-"""Networks as people have them: one reader for every file of links or fabrics, and for graphs of other libraries.
+"""One reader for every network file, and for graphs of other libraries.
 
 Three steps, one module each: ``read`` finds the format by content and ``lines``, ``graphs``, ``tools`` and ``ours``
 turn it into a :class:`~topodesign.fabrics.networks.raw.RawNetwork`, whose attributes have the names that the file gives

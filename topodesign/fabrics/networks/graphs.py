@@ -1,4 +1,4 @@
-"""Graphs of networkx, igraph and scipy, and the file formats of graph libraries: these libraries read what they can."""
+"""Graphs of networkx, igraph and scipy, and formats that these read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEEPEST = 50  # blocks inside blocks of DOT
 
 
 def from_object(value: Any) -> RawNetwork:
-    """Return the network of a graph of networkx or igraph; ParameterError for anything else."""
+    """Return the network of a networkx or igraph graph, or ParameterError."""
     if not is_graph(value):
         raise ParameterError(f"a topology, a spec, a file of links, a graph or a matrix is needed, not {value!r:.100}")
     if isinstance(value, sys.modules["networkx"].Graph):
@@ -50,7 +50,10 @@ def from_object(value: Any) -> RawNetwork:
 
 
 def is_graph(value: object) -> bool:
-    """Return whether a value is a graph of networkx or igraph, which it can be only if they are imported."""
+    """Return whether a value is a graph of networkx or igraph.
+
+    It can be one only if these are imported.
+    """
     libraries = (sys.modules.get(name) for name in ("networkx", "igraph"))
     return any(library is not None and isinstance(value, library.Graph) for library in libraries)
 
@@ -75,7 +78,7 @@ def _named(node: Any) -> str:
 
 
 def _parsed(form: str, parse: Callable[[], nx.Graph]) -> RawNetwork:
-    """Return what networkx reads; whatever it or its libraries raise is ours."""
+    """Return a network that networkx reads, with its errors as ours."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what a library takes for granted in a file that is not quite its form
@@ -100,7 +103,7 @@ def read_graphml(text: str) -> RawNetwork:
 
 
 def _without_ids(raw: RawNetwork, declared: re.Match[str] | None) -> RawNetwork:
-    """Return a network without the marks of its edges, which networkx puts in place of an attribute of that name."""
+    """Return a network without edge ids that networkx puts for an attribute."""
     if declared is not None:
         raise FileFormatError("an attribute of edges has a name that the format has another use for; rename it")
     marks = [str(fields.get("id", at)) for at, (_, _, fields) in enumerate(raw.edges)]
@@ -127,7 +130,10 @@ def _check_xml(text: str) -> None:
 
 
 def read_gml(text: str) -> RawNetwork:
-    """Return the network of GML, with nodes named by their labels if all have one."""
+    """Read GML.
+
+    Nodes are named by their labels if all have one.
+    """
     import networkx as nx  # noqa: PLC0415  heavy
 
     labels = re.findall(r"\bnode\s*\[[^\[\]]*?\blabel\s+(\"[^\"]*\"|\S+)", text)
@@ -143,7 +149,7 @@ def read_pajek(text: str) -> RawNetwork:
 
 
 def is_graph6(line: str) -> bool:
-    """Return whether a line without the format's heading has as many letters as graph6 gives its number of nodes."""
+    """Return whether a line without heading has the length of its graph6 size."""
     if not re.fullmatch(r"[?-~]{2,}", line):
         return False
     nodes = ord(line[0]) - 63
@@ -164,7 +170,7 @@ def read_graph6(text: str) -> RawNetwork:
 
 
 def read_matrix_market(text: str) -> RawNetwork:
-    """Return the network of a matrix of links in the Matrix Market format."""
+    """Read a link matrix in the Matrix Market format."""
     import numpy as np  # noqa: PLC0415  heavy
     import scipy.io  # noqa: PLC0415  heavy
 
@@ -187,7 +193,7 @@ def read_matrix_market(text: str) -> RawNetwork:
 
 
 def read_node_link(data: dict[str, Any]) -> RawNetwork:
-    """Return the network of node-link data, as networkx and D3 write it."""
+    """Read node-link data, as networkx and D3 write it."""
     unknown = sorted(data.keys() - {"directed", "multigraph", "graph", "nodes", "links", "edges"})
     if unknown:
         raise FileFormatError(f"unknown field {unknown[0][:50]!r} in node-link data")
@@ -231,7 +237,10 @@ def read_node_link(data: dict[str, Any]) -> RawNetwork:
 
 
 def read_dot(text: str) -> RawNetwork:
-    """Return the network of a DOT file; an edge of a directed graph with ``dir=none`` or ``both`` is two links."""
+    """Read DOT.
+
+    An edge of a directed graph with ``dir=none`` or ``both`` becomes two links.
+    """
     dot = _Dot(text)
     strict = dot.next("strict")
     dot.directed = dot.word() == "digraph"
@@ -269,7 +278,7 @@ class _Dot:
         self.directed = False
 
     def next(self, *words: str) -> str:
-        """Return the token that is next, if it is one of these words, and go on; else an empty text."""
+        """Consume the next token if it is one of some words; else return no text."""
         found = self.tokens[self.at][1] if self.at < len(self.tokens) else ""
         if found not in words or self.tokens[self.at][0] == "quoted":
             return ""
@@ -285,7 +294,7 @@ class _Dot:
         return found
 
     def block(self, defaults: tuple[dict[str, Any], dict[str, Any]], depth: int = 0) -> list[str]:
-        """Read statements up to the closing bracket; return the nodes that they name."""
+        """Read statements up to the closing bracket; return their nodes."""
         own = dict(defaults[0]), dict(defaults[1])
         found: list[str] = []
         if depth > _DEEPEST:

@@ -58,7 +58,7 @@ def _all_numbers(rows: list[tuple[int, list[str], Mapping[str, Any]]]) -> bool:
 
 
 def _edges(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rules) -> RawNetwork:
-    """Return the network of an undirected edge a line, perhaps after a heading with counts."""
+    """Read one undirected edge a line, perhaps after a heading with counts."""
     notes: list[str] = []
     heading = [int(cell) for cell in rows[0][1]] if all(map(is_whole, rows[0][1])) else []
     switches: range | None = None
@@ -88,7 +88,7 @@ def _edges(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rules) -
 
 
 def _neighbours(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rules) -> RawNetwork:
-    """Return the network of a node a line, and those that it has links to.
+    """Read one node a line with the nodes that it has links to.
 
     Where all links lead to nodes of later lines this is how networkx writes undirected graphs, each edge once; as links
     of one way they would never lead back.
@@ -107,7 +107,10 @@ def _neighbours(rows: list[tuple[int, list[str], Mapping[str, Any]]], rules: Rul
 
 
 def read_csv(text: str, rules: Rules) -> RawNetwork:
-    """Return the network of a link a row, from the first column to the second as the header names them."""
+    """Read one link a row, from the first column to the second.
+
+    The header names the columns.
+    """
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     for sign in (";", "\t"):
         if sign in first and "," not in text:
@@ -144,7 +147,7 @@ def read_csv(text: str, rules: Rules) -> RawNetwork:
 
 
 def name_nodes(words: Iterable[str], rules: Rules, notes: list[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the nodes that links name, of a file that lists links only.
+    """Return the nodes of a file that lists links only.
 
     Numbers are to be all from 0 or from 1 on: a gap is a node without links, a heading, or a slip of the pen.
     """

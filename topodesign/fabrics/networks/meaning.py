@@ -1,4 +1,6 @@
-"""What the attributes of a network mean: capacity, latency and role, or a refusal that names the attribute.
+"""Meaning of network attributes: capacity, latency and role.
+
+Other attributes are refused by name.
 
 No attribute that may carry a bandwidth, a latency or a role is dropped. Names that people use are understood with the
 unit that the value, the name, or an attribute beside it says. Any other attribute of an edge that holds numbers, and
@@ -51,7 +53,7 @@ _FIELDS = ("capacity", "latency", "role", "switch", "ignore", "nodes", "links", 
 
 @dataclass(frozen=True)
 class Rules:
-    """What the user says of a file's attributes, for each option ``--read KEY=VALUE``.
+    """Rules of ``--read KEY=VALUE`` for the attributes of a file.
 
     Attributes
     ----------
@@ -74,7 +76,7 @@ class Rules:
 
 
 def parse_rules(words: Iterable[str] | str) -> Rules:
-    """Return what ``KEY=VALUE`` words say; ParameterError names the word that says nothing."""
+    """Parse ``KEY=VALUE`` words; ParameterError names a faulty word."""
     found: dict[str, Any] = {}
     for word in [words] if isinstance(words, str) else words:
         name, sign, value = (part.strip() for part in str(word).partition("="))
@@ -147,7 +149,7 @@ def understand(raw: RawNetwork, rules: Rules, name: str) -> Network:
 
 
 def _check_size(raw: RawNetwork) -> None:
-    """Refuse networks without links or with one node, and names that look the same on a screen."""
+    """Refuse networks without links, of one node, or with look-alike names."""
     if not raw.nodes:
         raise FileFormatError("there is no node; a network needs at least one node and one link")
     if len(raw.nodes) < 2:
@@ -161,7 +163,7 @@ def _check_size(raw: RawNetwork) -> None:
 
 
 def _about(raw: RawNetwork) -> dict[str, Any]:
-    """Return the attributes of the whole graph that mean something; those that may are refused."""
+    """Return known attributes of the graph; refuse those that may mean something."""
     if raw.exact:
         return raw.about
     about, both = dict(raw.about), _RATES | _LATENCIES
@@ -186,7 +188,7 @@ def _about(raw: RawNetwork) -> dict[str, Any]:
 
 
 def _is_unit_name(word: str, unit: str) -> bool:
-    """Return whether a graph's attribute is the unit of one that is known, and of its kind."""
+    """Return whether an attribute is the unit of a known one of its kind."""
     base = re.sub(r"units?$", "", word)
     measures = _LATENCIES if unit.endswith("s") and not unit.endswith("ps") and "/" not in unit else _RATES
     return base != word and (base in measures or base in _MEASURED)
@@ -238,7 +240,7 @@ def _flagged(power: str, said: Mapping[str, Any], order: Sequence[str]) -> tuple
 def _switches_by(
     name: str, values: Mapping[str, Any], order: Sequence[str], raw: RawNetwork, *, forced: bool
 ) -> set[str] | None:
-    """Return the switches that an attribute tells; None if it tells nothing of roles."""
+    """Return the switches that an attribute marks, or None."""
     flags = {"true": "switch", "yes": "switch", "1": "switch", "false": "host", "no": "host", "0": "host"}
     words = {node: re.sub(r"[^a-z01]", "", str(value).lower()) for node, value in values.items()}
     words = {node: flags.get(word, word) if forced else word for node, word in words.items()}
@@ -261,7 +263,7 @@ def _may_be_role(values: Mapping[str, Any]) -> bool:
 
 
 def _check_node_attribute(name: str, values: Mapping[str, Any], known: bool) -> None:
-    """Refuse an attribute of nodes that may say a role or a bandwidth."""
+    """Refuse an unknown node attribute that may be a role or bandwidth."""
     hint = suggest(name, _POWERS, "", most=1, like=_SIMILAR)
     if hint:
         raise FileFormatError(f"unknown attribute {name[:50]!r} of nodes; {hint}")
@@ -313,7 +315,10 @@ class _Edges:
         return f"link '{u[:50]}', '{v[:50]}'"
 
     def capacities(self) -> tuple[list[Fraction] | list[int], bool]:
-        """Return bytes per second of each edge and True, or how they compare and False."""
+        """Return capacities of edges.
+
+        With True in bytes per second, with False relative to each other.
+        """
         rates: dict[str, list[Fraction]] = {}
         relative: dict[str, list[int]] = {}
         asked = self.rules.capacity
@@ -354,7 +359,10 @@ class _Edges:
         return self.known, bool(rates)
 
     def _is_rate(self, name: str, plain: str, values: Mapping[int, Any]) -> bool:
-        """Return whether an attribute is a capacity by its name, or a weight or a label that is one by its unit."""
+        """Return whether an attribute is a capacity.
+
+        By its name, or a weight or label with a unit.
+        """
         if plain in _RATES or (
             plain.startswith(("bandwidth", "bw", "speed", "rate", "capacity", "linkspeed")) and plain.endswith("bps")
         ):
@@ -364,12 +372,15 @@ class _Edges:
         return False
 
     def _unit_column(self, name: str) -> str:
-        """Return the attribute of edges that says the unit of another, such as LinkSpeedUnits; nothing if none does."""
+        """Return the edge attribute that gives the unit of another, or none.
+
+        Such as LinkSpeedUnits.
+        """
         wanted = {f"{_plain(name)}unit", f"{_plain(name)}units"}
         return next((column for column in self.columns if _plain(column) in wanted), "")
 
     def _unit(self, plain: str) -> str:
-        """Return the unit that the name, or an attribute of the graph, says of an attribute."""
+        """Return the unit of an attribute, by its name or a graph attribute."""
         for ending, unit in _SUFFIXES:
             if plain.endswith(ending):
                 return unit
@@ -423,7 +434,10 @@ class _Edges:
                 )
 
     def kinds(self) -> tuple[list[str], dict[str, Fraction]]:
-        """Return the class of each edge, and the latency of each class that the edges themselves say."""
+        """Return the class of each edge, and latencies by class.
+
+        Latencies that edges themselves have.
+        """
         count = len(self.pairs)
         kinds = [""] * count
         for place, value in self.columns.get("class", {}).items():
@@ -472,7 +486,7 @@ class _Edges:
             raise FileFormatError(f"{self.where(place)}: {name}: {error}") from None
 
     def _check_unknown(self, name: str, values: Mapping[int, Any]) -> None:
-        """Note an attribute that may mean something, or refuse one whose name is nearly one of ours."""
+        """Note an unknown attribute, or refuse one whose name is nearly known."""
         hint = suggest(name, _SAID, "", most=1, like=_SIMILAR)
         if hint and _plain(name) not in _SAID:
             raise FileFormatError(f"unknown attribute {name[:50]!r} of edges; {hint}")
@@ -511,7 +525,7 @@ def _plain(name: object) -> str:
 
 
 def _number(value: object) -> int | float | None:
-    """Return the number that a value is or, as text, says; None if it is none."""
+    """Return the number of a value or text, or None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, Real):
@@ -530,7 +544,7 @@ def _decimal(value: object) -> str:
 
 
 def _rate_text(value: object) -> Fraction | None:
-    """Return the bytes per second that a text with a unit says; None if it says none."""
+    """Return bytes per second of a text with a unit, or None."""
     rate = _said(parse_bandwidth, value)
     return None if rate is None else rate / 8
 
@@ -540,7 +554,7 @@ def _time_text(value: object) -> Fraction | None:
 
 
 def _said(parse: Callable[[str], Fraction], value: object) -> Fraction | None:
-    """Return what a text with a unit says; None if it says nothing of the sort."""
+    """Return the quantity of a text with a unit, or None."""
     if not isinstance(value, str) or not value[:1].isdigit():
         return None
     try:

@@ -16,7 +16,9 @@ from topodesign.topology.topology import Topology
 
 @dataclass(frozen=True)
 class Network:
-    """A network from a file or a graph: a plain topology, or a fabric with switches, bandwidths or latencies.
+    """A network from a file or graph.
+
+    A plain topology, or a fabric with switches, bandwidths or latencies.
 
     Attributes
     ----------
@@ -62,11 +64,14 @@ class Network:
 
     @property
     def is_fabric(self) -> bool:
-        """Whether more than plain links are specified, so that only a fabric holds all of it."""
+        """Whether only a fabric holds all of it, not plain links."""
         return bool(self.stated or any(self.able.values()) or self.kinds or self.latency or self.prices or self.shared)
 
     def topology(self) -> Topology:
-        """Return the links alone; ParameterError if bandwidths, classes or latencies would be lost."""
+        """Return the plain topology.
+
+        ParameterError if bandwidths, classes or latencies would be lost.
+        """
         if self.stated or self.kinds or self.latency or self.prices or self.shared:
             what = "bandwidths" if self.stated else "classes or latencies"
             raise ParameterError(f"{self.path or self.name} is a fabric, whose links have {what}; {TAKES_FABRICS}")
@@ -138,5 +143,5 @@ TAKES_FABRICS = (
 
 
 def _fabric_name(name: str) -> str:
-    """Return a node's name as fabrics have them: without commas, which separate names in options."""
+    """Return a fabric name of a node: no commas, which separate names."""
     return ":".join(part.strip(" ()'") for part in name.split(",")) if "," in name else name

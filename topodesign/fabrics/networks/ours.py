@@ -1,4 +1,4 @@
-"""Fabric files in YAML and JSON, and lists of links in JSON: the formats that this package writes."""
+"""This package's own formats: fabric files (YAML, JSON) and link lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _POWERS = ("multicast", "aggregation", "memory")
 
 
 def read_fabric_fields(data: Any) -> RawNetwork:
-    """Return the network of a fabric file; see :mod:`topodesign.fabrics.files` for its fields."""
+    """Read the fields of a fabric file.
+
+    See :mod:`topodesign.fabrics.files`.
+    """
     fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency", "prices", "unequal"))
     nodes: dict[str, Mapping[str, Any]] = {}
     for group in ("nodes", "switches"):
@@ -56,7 +59,7 @@ def read_fabric_fields(data: Any) -> RawNetwork:
 
 
 def read_links(data: dict[str, Any]) -> RawNetwork:
-    """Return the network of ``{"nodes": N, "links": [[u, v, capacity], ...], "switches": [u, ...]}``."""
+    """Read ``{"nodes": N, "links": [[u, v, capacity], ...], "switches": [u, ...]}``."""
     unknown = sorted(data.keys() - {"nodes", "links", "switches"})
     if unknown:
         raise FileFormatError(f"unknown field {unknown[0][:50]!r}; known are nodes, links, switches")
@@ -97,7 +100,7 @@ def latencies_of(value: Any) -> dict[str, Fraction]:
 
 
 def prices_of(value: Any) -> dict[str, Price]:
-    """Return the price of each class of links; in JSON a cost may be a number."""
+    """Return the price of each class of links; a JSON cost may be a number."""
     if not isinstance(value, dict):
         raise FileFormatError(f"prices: expected a price for each class of links, not {shown(value)}")
     found = {}
@@ -128,7 +131,7 @@ def shared_limits(value: Any) -> list[Shared]:
 
 
 def without_lines(located: Located) -> Any:
-    """Return a value of YAML as text, true or false, lists and mappings, without its lines."""
+    """Return a YAML value without line numbers: text, booleans, lists, mappings."""
     value = located.value
     if isinstance(value, list):
         return [without_lines(item) for item in value]
@@ -156,7 +159,7 @@ def shown(value: Any) -> str:
 
 
 def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
-    """Return a mapping after a look at the names of its fields."""
+    """Return a mapping after a check of its field names."""
     before = f"{where}: " if where else ""
     if not isinstance(value, dict):
         raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {shown(value)}")

@@ -12,7 +12,7 @@ PLAIN: Mapping[str, Any] = {}
 
 @dataclass
 class RawNetwork:
-    """Nodes, edges and their attributes, under the names that a file gives them.
+    """Nodes, edges and attributes under the names of a file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The one reader of networks: what a file is, is found by its content."""
+"""The one reader of networks, which finds the format by content."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FORMATS: tuple[tuple[re.Pattern[str], Callable[[str], RawNetwork]], ...] = tuple
 
 
 def read_network(place: Any, rules: Iterable[str] | str = ()) -> Network:
-    r"""Read a network from a file of any known format, or from a graph of networkx or igraph.
+    r"""Read a network from a file of any format, or a networkx or igraph graph.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def read_network(place: Any, rules: Iterable[str] | str = ()) -> Network:
 
 @contextmanager
 def reading(rules: Iterable[str], tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Read all networks in a block by these rules, and tell what is understood of each."""
+    """Read all networks in a block by some rules, and report what is used."""
     tokens = _RULES.set(parse_rules(rules)), _TELL.set(tell)
     try:
         yield
@@ -119,7 +119,10 @@ def reading(rules: Iterable[str], tell: Callable[[str], None] | None = None) -> 
 
 
 def names_file(text: str) -> bool:
-    """Return whether a text is the path of a network, and no spec: it has a known ending, or no brackets and a dot."""
+    """Return whether a text is a path of a network, not a spec.
+
+    It has a known ending, or no brackets and a dot.
+    """
     suffix = Path(text).suffix
     return suffix.lower() in ENDINGS or ("(" not in text and bool(suffix or "/" in text))
 

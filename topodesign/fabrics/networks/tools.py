@@ -26,7 +26,10 @@ _TECCL_PRESETS = {"DGX1": "dgx1_v100", "NDV2": "dgx1_v100", "DGX2": "dgx_a100", 
 
 
 def read_ibnetdiscover(text: str) -> RawNetwork:
-    """Return the network of ``ibnetdiscover``: adapters of one host are one node, by the first word of their name."""
+    """Read ``ibnetdiscover``.
+
+    Adapters of one host are one node, by the first word of their name.
+    """
     names: dict[str, str] = {}
     nodes: dict[str, Mapping[str, Any]] = {}
     cables: dict[frozenset[tuple[str, str]], Fraction] = {}
@@ -65,7 +68,10 @@ def read_ibnetdiscover(text: str) -> RawNetwork:
 
 
 def read_containerlab(data: dict[str, Any]) -> RawNetwork:
-    """Return the network of a containerlab topology: Linux containers are nodes, other kinds are switches."""
+    """Read containerlab.
+
+    Linux containers are nodes; other kinds are switches.
+    """
     about = data["topology"]
     if not isinstance(about.get("nodes"), dict) or not isinstance(about.get("links"), list):
         raise FileFormatError("a containerlab file has topology.nodes and topology.links")
@@ -91,7 +97,7 @@ def read_containerlab(data: dict[str, Any]) -> RawNetwork:
 
 
 def read_fnss(text: str) -> RawNetwork:
-    """Return the network of an FNSS file, with the units of its properties."""
+    """Read an FNSS file, with the units of its properties."""
     root = parse_xml(text, "topology", "FNSS")
 
     def properties(element: Any) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def read_fnss(text: str) -> RawNetwork:
 
 
 def read_booksim(text: str) -> RawNetwork:
-    """Return the network of a BookSim ``anynet`` file: routers are switches, and links go both ways."""
+    """Read a BookSim ``anynet`` file: switches as routers, duplex links."""
     nodes: dict[str, Mapping[str, Any]] = {}
     links: dict[tuple[str, str], Mapping[str, Any]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -133,7 +139,10 @@ def read_booksim(text: str) -> RawNetwork:
 
 
 def read_ns3(text: str) -> RawNetwork:
-    """Return the network of a topology file of ns-3 (HPCC) or SimAI: counts, switches, links with rate and delay."""
+    """Read a topology file of ns-3 (HPCC) or SimAI.
+
+    Counts, switches, links with rate and delay.
+    """
     lines = [line.split() for line in text.splitlines() if line.split() and not line.startswith("#")]
     heading = [int(word) for word in lines[0] if is_whole(word)]
     simai = len(lines[0]) > 3
@@ -164,7 +173,7 @@ def read_ns3(text: str) -> RawNetwork:
 
 
 def read_astra(data: dict[str, Any]) -> RawNetwork:
-    """Return the network of ASTRA-sim's analytical back end: a building block for each dimension."""
+    """Read ASTRA-sim's analytical network: a building block per dimension."""
     fields: list[Any] = [data.get(name) for name in ("topology", "npus_count", "bandwidth", "latency")]
     shapes, counts, rates, delays = fields
     if not all(isinstance(one, list) and len(one) == len(shapes) for one in fields):
@@ -205,7 +214,7 @@ def read_astra(data: dict[str, Any]) -> RawNetwork:
 
 
 def read_taccl(data: dict[str, Any]) -> RawNetwork:
-    """Return the network of a TACCL topology with matrices ``links`` and ``betas``, whose rows are destinations."""
+    """Read TACCL matrices ``links`` and ``betas``, with destinations as rows."""
     links: Any = data.get("links")
     betas: Any = data.get("betas")
     alpha = data.get("alpha")
@@ -241,7 +250,7 @@ def read_taccl(data: dict[str, Any]) -> RawNetwork:
 
 
 def refuse_teccl(data: dict[str, Any]) -> RawNetwork:
-    """Refuse a TE-CCL input, which names a topology and holds none, with the fabric that is meant."""
+    """Refuse a TE-CCL input, and name the fabric it refers to."""
     said = data["TopologyParams"] if isinstance(data["TopologyParams"], dict) else {}
     name, boxes = str(said.get("name", "")), said.get("chassis", 1)
     spec = _TECCL_PRESETS.get(name.upper())

@@ -1,4 +1,4 @@
-"""Expansions: one a file, with the graph map, the closed-form cost and the schedule lift side by side.
+"""Expansions, one a file: graph map, closed-form cost, schedule lift.
 
 Imports base, topology, graphs and plans. To add one, copy the pattern of :mod:`topodesign.graphs.expansions.line` into
 a new file, which holds three functions, and the :class:`topodesign.graphs.expansions.expansion.Expansion` that they

@@ -1,4 +1,7 @@
-"""Bidirectional union: a one-way topology and its transpose on the same nodes, which duplex cabling can wire."""
+"""Bidirectional union of a one-way topology and its transpose.
+
+Duplex cabling can wire it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _SIGNATURE = "bidirect(G)"
 
 
 def graph(base: Topology) -> Topology:
-    """Return the union of G with its transpose: every link and its reverse, degree 2d.
+    """Return G with its transpose: every link and its reverse, degree 2d.
 
     The automorphisms of G are those of its transpose, so a vertex-transitive G stays so.
 
@@ -35,7 +38,9 @@ def graph(base: Topology) -> Topology:
 
 
 def claim(base: Base) -> Claim:
-    """Return the cost by closed form, that of G, provided G is isomorphic to its transpose.
+    """Return the closed-form cost: that of G, if it equals its transpose.
+
+    Up to isomorphism.
 
     Half of every shard follows G's schedule and half its mirror image, so paths need not be shortest in the union: the
     best SPFF schedule of the union has at most as many steps but may need more bandwidth.
@@ -48,7 +53,9 @@ def claim(base: Base) -> Claim:
 
 
 def lift(base: Topology, schedule: Rounds) -> Rounds:
-    """Return the schedule in which half of every shard follows the base's schedule and half its mirror image.
+    """Return the schedule with half of each shard mirrored.
+
+    The other half follows the base's schedule.
 
     References
     ----------

@@ -1,4 +1,7 @@
-"""Cyclic covers: copies of a digraph between which links lead round, such as the bipartite double cover."""
+"""Cyclic covers: copies of a digraph joined in a circle.
+
+Such as the bipartite double cover.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _SIGNATURE = "cover(G,m)"
 
 
 def graph(base: Topology, m: int = 2) -> Topology:
-    """Return m copies of the nodes of G, in which a link u->w leads from each copy of u to w's in the next, cyclically.
+    """Return m copies of G; links u->w lead from each copy to the next.
 
     It is the tensor product with a directed cycle, and the voltage lift by ``cyclic(m)`` with the voltage 1 on all
     links; copy i of node u is the integer u*m + i. There are no self-loops. With m = 2 it is the bipartite double
@@ -39,7 +42,7 @@ def graph(base: Topology, m: int = 2) -> Topology:
 
 
 def _symmetry(base: Topology, copies: int) -> Symmetry:
-    """Return the automorphisms of G, in all copies at once, and the turning of the copies."""
+    """Return the automorphisms of G in all copies, and the rotation of copies."""
     nodes, known = base.nodes, base.symmetry
     first = range(nodes) if known is None else known.representatives
 

@@ -22,7 +22,9 @@ _SIGNATURE = "degree(G,n)"
 
 
 def graph(base: Topology, n: int) -> Topology:
-    """Return the degree expansion: node (u, i) is n*u + i and has a link to (v, j) for every link uv and all i, j.
+    """Return the degree expansion.
+
+    Node (u, i) is n*u + i and has a link to (v, j) for every link uv and all i, j.
 
     References
     ----------
@@ -40,7 +42,7 @@ def graph(base: Topology, n: int) -> Topology:
 
 
 def _symmetry(base: Topology, copies: int) -> Symmetry:
-    """Return the automorphisms of G, which take copy i to copy i, and the turning of the copies of every node."""
+    """Return the automorphisms of G on each copy, and the rotation of copies."""
     known = base.symmetry
     nodes, copy = base.nodes * copies, np.arange(copies)
     representatives = tuple(copies * node for node in base.representatives or range(base.nodes))
@@ -62,7 +64,9 @@ def _require_loopless(base: object) -> Topology:
 
 
 def claim(base: Base, n: int) -> Claim:
-    """Return the cost by closed form: y + (n-1)/(nN), and no step more if all neighbours come back in fewer steps.
+    """Return the closed-form cost: y + (n-1)/(nN).
+
+    No step more if all neighbours come back in fewer steps.
 
     The shards of a node's copies go out to all its neighbours in a step before these send theirs. If all neighbours are
     equally far from the node, that is the step of the copies' distance; then the schedule is SPFF and bounds that cost.
@@ -82,7 +86,9 @@ def claim(base: Base, n: int) -> Claim:
 
 @both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
-    """Return the schedule in which every copy of a node sends as the node does, to that copy which is the owner's.
+    """Return the schedule in which every copy of a node sends as the node does.
+
+    To the copy that is the owner's.
 
     The shards of a node's other copies go out over all its links in equal parts, in the last step before any neighbour
     sends what it has of them; if there is none, in a step of their own before all others. As all links carry equally
@@ -120,7 +126,10 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
 
 
 def _joining_step(base: Topology, schedule: Rounds) -> int:
-    """Return the last step before any node sends what it has of the shard of a node that has a link to it."""
+    """Return the last step before a node sends the shard of an in-neighbour.
+
+    Over all nodes.
+    """
     first = np.full((base.nodes, base.nodes), schedule.steps + 1, dtype=np.int32)
     np.minimum.at(first, (schedule.src, schedule.block), schedule.step)
     return int(first[base.dst, base.src].min(initial=schedule.steps + 1)) - 1

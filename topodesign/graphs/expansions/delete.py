@@ -1,4 +1,4 @@
-"""Deletion of nodes: the links into a node are joined to the links out of it."""
+"""Deletion of nodes: links into a node are joined to links out of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _MOST_PORTS = 20  # ports of a deleted node; of more than 17 no spec can number 
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
-    """Return G without node v, its in-links joined to its out-links by the m-th permutation.
+    """Return G without node v, its in- and out-links joined.
+
+    By the m-th permutation.
 
     The i-th link into v, sorted, is led on to the head of the p(i)-th link out of v, sorted, where p is the m-th
     permutation in lexicographic order, from 0. All other nodes keep their ports; self-loops of v go with it. Later

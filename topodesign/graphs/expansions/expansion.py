@@ -1,4 +1,4 @@
-"""What every expansion is: the graph map, the claimed cost and, where it exists, the schedule lift."""
+"""Expansions: graph map, claimed cost, and schedule lift if it exists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Lift = Callable[..., Rounds]
 
 @dataclass(frozen=True)
 class Base:
-    """A topology that is expanded, with its SPFF cost: what closed forms start from.
+    """A topology to expand, with its SPFF cost for closed forms.
 
     The cost holds for reduce-scatter and allgather: it is the larger price of the topology and its transpose.
     """
@@ -46,7 +46,10 @@ class Base:
         return not self.topology.self_loops and int(self.topology.capacity.max()) == 1
 
     def distances(self, node: int) -> NDArray[np.float64]:
-        """Return how far every node is from one, infinity where there is no path; shape ``(nodes,)``."""
+        """Return the distances of nodes from one, infinite if unreachable.
+
+        Shape ``(nodes,)``.
+        """
         graph, x, near = self.topology, 0, np.array([node])
         distance: NDArray[np.float64] = np.full(self.nodes, np.inf)
         place = np.empty(self.nodes, np.int64)
@@ -63,7 +66,10 @@ class Base:
 
     @cached_property
     def returns(self) -> tuple[frozenset[int], ...]:
-        """For each representative node the distances from it to its in-neighbours, itself (0) if it has a self-loop."""
+        """Distances from representatives to their in-neighbours.
+
+        Including 0 for a self-loop.
+        """
         graph = self.topology
         return tuple(
             frozenset(self.distances(node)[graph.src[graph.dst == node]].astype(np.int64).tolist())
@@ -81,7 +87,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expansion:
-    """A map from topologies to larger ones; call it with topologies first and integers (or a group) after them."""
+    """A map from topologies to larger ones.
+
+    Call it with topologies first and integers (or a group) after them.
+    """
 
     name: str  # name in a spec
     graph: Callable[..., Topology]  # the graph map: topologies and integers -> Topology without a spec
@@ -106,11 +115,11 @@ class Expansion:
         return takes_spec(self.graph)
 
     def claim_by_links(self, args: Iterable[Topology | int], price: Callable[[Topology], Cost]) -> Claim | None:
-        """Return the closed form for topologies whose cost a function tells, None if there is none."""
+        """Return the closed form of bases whose cost a function gives, or None."""
         return self.claim(*(Base(one, price(one)) if isinstance(one, Topology) else one for one in args))
 
     def __call__(self, *args: Topology | Spec | int) -> Topology:
-        """Expand, and give the result its spec if the bases have theirs."""
+        """Expand, and set the spec if the bases have theirs."""
         inspect_call(self.graph, args)
         result = self.graph(*args)
         words: list[int | Spec] = []

@@ -1,4 +1,4 @@
-"""Insertion of nodes: a new node is put in the middle of some links."""
+"""Insertion of nodes in the middle of some links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _SIGNATURE = "insert(G,u1,w1,...)"
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
-    """Return G with a new node, numbered last, in the middle of the d links u->w: each becomes u->new and new->w.
+    """Return G with a new last node in the middle of d links.
+
+    Each link u->w becomes u->new and new->w.
 
     All nodes keep their number of ports. With k times d links, k nodes are inserted one after the other; the later
     ones may be put in the middle of the links of the earlier. The link of a new node to itself is one that need not be

@@ -1,4 +1,4 @@
-"""What the schedule lifts share: their checks, and the way from reduce-scatters to all collectives."""
+"""Common parts of schedule lifts: checks, and lifts to all collectives."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def _turned(argument: Any) -> Any:
 
 
 def _check(args: tuple[Any, ...], signature: str) -> Collective:
-    """Check that every topology is followed by its schedule, and return the collective of all schedules."""
+    """Check that each topology is followed by its schedule.
+
+    Returns the collective of all schedules.
+    """
     collectives: list[Collective] = []
     for place, argument in enumerate(args):
         if isinstance(argument, Topology):
@@ -69,7 +72,7 @@ def _check(args: tuple[Any, ...], signature: str) -> Collective:
 
 
 def require_schedule(base: object, schedule: object, signature: str) -> IntArray:
-    """Return the link of the base that each row uses, shape ``(rows,)``."""
+    """Return the base link of each row, shape ``(rows,)``."""
     topology = require_base(base, signature)
     if not isinstance(schedule, Rounds):
         raise ScheduleError(f"a lift to {signature} needs a schedule after every topology, not {schedule!r}")

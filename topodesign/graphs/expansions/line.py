@@ -1,4 +1,4 @@
-"""Line graph expansion: d times the nodes at the same degree, for one more step."""
+"""Line graph expansion: d times the nodes, one more step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _DISTANCES = 62  # that are looked at together, a bit each
 
 
 def graph(base: Topology, k: int = 1) -> Topology:
-    """Return the k-th line graph: its nodes are the links of G in order, and link uv leads to every link vw.
+    """Return the k-th line graph.
+
+    Its nodes are the links of G in order; link uv leads to every link vw.
 
     A link of capacity c is c nodes, numbered in a row. Node i of the result is the i-th link of the base.
 
@@ -58,7 +60,7 @@ def _once(base: Topology) -> Topology:
 
 
 def _symmetry(base: Topology, nodes: int) -> Symmetry | None:
-    """Return the automorphisms of G, which carry links to links, and the turning of links that are parallel."""
+    """Return the automorphisms of G on links, and rotations of parallel links."""
     known = base.symmetry
     if known is None:
         return None
@@ -79,7 +81,7 @@ def _symmetry(base: Topology, nodes: int) -> Symmetry | None:
 
 
 def claim(base: Base, k: int = 1) -> Claim:
-    """Return the cost by closed form: k steps more and y + d/(d-1) * (1/N - 1/(d^k N)).
+    """Return the closed-form cost: k steps more, y + d/(d-1)(1/N - 1/(d^k N)).
 
     A node of the line graph is a walk of k links to some node u, and does as u does, d^k times over, but for what the
     walk holds already. So the claim is an upper bound. It is exact if to every node u and for every distance x from u,
@@ -100,7 +102,10 @@ def claim(base: Base, k: int = 1) -> Claim:
 
 
 def _seen_in_full(base: Base, k: int) -> bool:
-    """Return whether to every node u, for every distance x, a walk of k links leads that avoids nodes so far from u."""
+    """Return whether walks of k links reach all nodes at all distances.
+
+    To every node u, for every distance x, along nodes that are not that far from u.
+    """
     graph = base.topology
     back: IntArray = graph.src[np.argsort(graph.dst, kind="stable")].reshape(graph.nodes, graph.degree)
     for node in graph.representatives or range(graph.nodes):
@@ -121,7 +126,9 @@ def _seen_in_full(base: Base, k: int) -> bool:
 
 
 def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:
-    """Return the schedule of the line graph in which every node wu sends as u does, d times over, and one step more.
+    """Return the line graph's schedule: that of the base and one step more.
+
+    Every node wu sends as u does, d times over.
 
     A shard of node vv' goes where that of v goes in the base's schedule, to some node uv, and in the last step from
     there to vv'. What a link of capacity c carries is cut into c parts for its c nodes.
@@ -137,7 +144,10 @@ def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:
 
 
 def _names(base: Topology) -> IntArray:
-    """Return the node of the line graph that each node of the transpose's line graph is, a link turned round."""
+    """Return the line-graph node of each node of the transpose's line graph.
+
+    A link is reversed.
+    """
     tail, head = np.repeat(base.src, base.capacity), np.repeat(base.dst, base.capacity)
     return np.lexsort((tail, head))
 

@@ -1,4 +1,7 @@
-"""Trunks: every link m times, for more ports than there are other nodes."""
+"""Trunks: every link m times.
+
+For more ports than other nodes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _SIGNATURE = "parallel(G,m)"
 
 
 def graph(base: Topology, m: int) -> Topology:
-    """Return G with every capacity multiplied by m; the same nodes, m times the degree."""
+    """Return G with every capacity multiplied by m: m times the degree."""
     topology = require_base(base, _SIGNATURE)
     times = require_count(m, _SIGNATURE)
     return Topology(
@@ -22,13 +25,16 @@ def graph(base: Topology, m: int) -> Topology:
 
 
 def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same cost
-    """Return the cost of the base: m times the links carry the same data with m times the bandwidth of a node."""
+    """Return the cost of the base.
+
+    m times the links carry the same data with m times the bandwidth of a node.
+    """
     return Claim(base.cost, Basis.THEOREM)
 
 
 @both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  every m has the same schedule
-    """Return the schedule itself: m links in parallel share what one has carried."""
+    """Return the base's schedule; m parallel links share a link's data."""
     require_count(m, _SIGNATURE)
     return schedule
 

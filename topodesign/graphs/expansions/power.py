@@ -35,7 +35,9 @@ def graph(base: Topology, n: int) -> Topology:
 
 
 def claim(base: Base, n: int) -> Claim:
-    """Return the cost by closed form: n times the steps and y * N/(N-1) * (N^n - 1)/N^n.
+    """Return the closed-form cost: n times the steps.
+
+    y * N/(N-1) * (N^n - 1)/N^n.
 
     It is the SPFF cost if the base is simple and bandwidth-optimal (Theorem 14), else that of a lifted schedule.
 
@@ -53,7 +55,7 @@ def claim(base: Base, n: int) -> Claim:
 
 @both_ways(_SIGNATURE)
 def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
-    """Return the schedule that reduces along one coordinate after the other, the last one first.
+    """Return the schedule that reduces along coordinates, the last one first.
 
     That keeps the links of one coordinate busy at a time. So every shard is cut into n parts, and for each of them all
     coordinates are shifted by one more: at any time the n parts use the links of different coordinates.

@@ -1,4 +1,4 @@
-"""Cartesian product: one coordinate for each factor, and links along one coordinate at a time."""
+"""Cartesian product: links along one coordinate at a time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def graph(*factors: Topology) -> Topology:
 
 
 def _symmetry(bases: list[Topology]) -> Symmetry | None:
-    """Return the factors' automorphisms, each of which acts on one coordinate alone."""
+    """Return the factors' automorphisms, each on one coordinate."""
     count = math.prod(len(base.representatives or range(base.nodes)) for base in bases)
     if count == math.prod(base.nodes for base in bases):
         return None
@@ -76,7 +76,9 @@ def _on_coordinates(bases: list[Topology]) -> Iterator[IntArray]:
 
 
 def claim(*factors: Base) -> Claim | None:
-    """Return the cost by closed form: steps add up and y is optimal, if it is for every factor and all are simple.
+    """Return the closed-form cost: steps add up and y is optimal.
+
+    If it is for every factor and all are simple.
 
     Otherwise there is no closed form and the result is None.
 
@@ -92,7 +94,9 @@ def claim(*factors: Base) -> Claim | None:
 
 @both_ways(_SIGNATURE)
 def lift(*factors: Any) -> Rounds:
-    """Return the schedule in which every node sends each shard at the step of its distance, split over all factors.
+    """Return the schedule of distances, split over all factors.
+
+    Every node sends each shard at the step of its distance.
 
     Arguments are G, a schedule of G, H, a schedule of H, ... Where a shard is at home in the same place as the sender
     but for one coordinate, it goes as in that factor's schedule. Else a part r of it goes as in the one and the rest as
@@ -112,7 +116,7 @@ def lift(*factors: Any) -> Rounds:
 
 @dataclass(frozen=True)
 class _Layers:
-    """A reduce-scatter in which every node sends each shard in one step and all links carry the same in a step."""
+    """A reduce-scatter with one step per shard and equal loads per step."""
 
     degree: int  # ports per node
     schedule: Rounds  # the reduce-scatter
@@ -121,7 +125,7 @@ class _Layers:
 
     @classmethod
     def of(cls, base: Topology, schedule: Rounds) -> _Layers:
-        """Read off the columns, and raise ScheduleError if it is no such schedule."""
+        """Return the layers of a schedule, or raise ScheduleError."""
         nodes, top = base.nodes, schedule.steps + 1
         distance = np.where(np.eye(nodes, dtype=np.bool_), 0, top)
         layer = top - schedule.step.astype(np.int64)
@@ -187,7 +191,7 @@ def _multiply(one: _Layers, other: _Layers) -> _Layers:
 
 
 def _parts(one: _Layers, other: _Layers) -> list[Fraction]:
-    """Return for each distance the part r of a shard that goes as in the first factor's schedule."""
+    """Return for each distance the part that follows the first factor."""
     pairs = np.convolve(one.sizes[1:], other.sizes[1:]).tolist()  # both coordinates differ, distance 2 and more
     parts = [Fraction(0), Fraction(0)]
     for x in range(1, len(one.sizes) + len(other.sizes) - 1):

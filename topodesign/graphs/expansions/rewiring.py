@@ -1,4 +1,4 @@
-"""What the expansions share that change a few links of a topology."""
+"""Common parts of expansions that change a few links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return writable tails and heads of all links, one of capacity c as c links, sorted by (tail, head)."""
+    """Return writable tails and heads of unit links, sorted.
+
+    A link of capacity c is c links.
+    """
     return np.repeat(topology.src, topology.capacity), np.repeat(topology.dst, topology.capacity)
 
 
@@ -23,5 +26,5 @@ def find_link(src: IntArray, dst: IntArray, tail: int, head: int, signature: str
 
 
 def no_claim(base: Base, *numbers: int) -> None:  # noqa: ARG001  the signature of every claim
-    """Return nothing: what a change of a few links costs has no closed form."""
+    """Return None: a change of a few links has no closed-form cost."""
     return

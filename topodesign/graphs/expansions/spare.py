@@ -1,4 +1,7 @@
-"""Free ports: the same links at a larger degree, a self-loop in each port that stays free."""
+"""Free ports: the same links at a larger degree.
+
+A self-loop in each free port.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _SIGNATURE = "spare(G,k)"
 
 
 def graph(base: Topology, k: int = 1) -> Topology:
-    """Return G with k ports more at each node, which stay free: the same nodes, degree d + k."""
+    """Return G with k more ports at each node, which stay free; degree d + k."""
     topology = require_base(base, _SIGNATURE)
     ports, every = require_count(k, _SIGNATURE), np.arange(topology.nodes)
     return Topology.from_arrays(
@@ -27,7 +30,7 @@ def graph(base: Topology, k: int = 1) -> Topology:
 
 
 def claim(base: Base, k: int = 1) -> Claim:
-    """Return the cost by closed form: the same steps, and y * (d+k)/d as no data take the free ports.
+    """Return the closed-form cost: the same steps, y * (d+k)/d.
 
     All schedules of G are those of the result, so this holds for every kind of them.
     """

@@ -1,4 +1,4 @@
-"""Swaps of links: two links exchange their heads, so that all nodes keep their ports."""
+"""Swaps of the heads of two links, which keep all ports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _SIGNATURE = "swap(G,a,b,c,d,...)"
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
-    """Return G with the links a->b and c->d replaced by a->d and c->b; more swaps are carried out one after the other.
+    """Return G with links a->b and c->d replaced by a->d and c->b.
+
+    More swaps follow in sequence.
 
     In a duplex topology the swaps a, b, c, d and b, a, d, c exchange two pairs of opposite links.
     """

@@ -1,4 +1,4 @@
-"""Transpose: every link turned round, which swaps what allgather and reduce-scatter cost."""
+"""Transpose: reversed links, which swap allgather and reduce-scatter."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ def graph(base: Topology) -> Topology:
 
 
 def claim(base: Base) -> Claim:
-    """Return the cost of the base: as many steps, and a y that holds for both collectives holds for both."""
+    """Return the cost of the base.
+
+    The same steps, and a y that holds for both collectives holds for both.
+    """
     return Claim(base.cost, Basis.BOUND)
 
 
 def lift(base: Topology, schedule: Rounds) -> Rounds:
-    """Return the schedule backwards: unlike other lifts this makes a reduce-scatter of an allgather and vice versa.
+    """Return the schedule reversed in time.
+
+    Unlike other lifts it turns a reduce-scatter into an allgather and back.
 
     References
     ----------

@@ -1,4 +1,7 @@
-"""Turning of near links: links between numbers close by take each other's heads, and no self-loops are left."""
+"""Turning of near links, which removes self-loops.
+
+Links between close numbers take each other's heads.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ _SIGNATURE = "turn(G,s,places)"
 
 
 def graph(base: Topology, s: int, places: int = 1) -> Topology:
-    """Return G in which links u->v that are equally long, |u - v| <= s modulo N, take the heads of the next ones.
+    """Return G with the heads of equally long near links rotated.
+
+    Those with |u - v| <= s modulo N.
 
     The links of every length u - v from -s to s are put in order of u, and each takes the head of the one so many
     places further, cyclically; so all nodes keep their ports. With s = 0 self-loops alone are turned, into links from
@@ -38,7 +43,10 @@ def graph(base: Topology, s: int, places: int = 1) -> Topology:
 
 
 def _shifts(topology: Topology) -> Symmetry | None:
-    """Return the automorphisms of G that add a number to every node, modulo N: they keep the order of links."""
+    """Return the shifts of node numbers, modulo N, that keep G.
+
+    They keep the order of links.
+    """
     nodes, known = topology.nodes, topology.symmetry
     if known is None:
         return None

@@ -1,4 +1,7 @@
-"""Voltage lifts: a copy of the base's nodes for every group element, so that few sources price many nodes."""
+"""Voltage lifts: a copy of the base's nodes per group element.
+
+Few sources price many nodes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _SIGNATURE = "lift(BASE,GROUP,v1,v2,...)"
 
 
 def graph(base: Topology, GROUP: Spec, *voltages: int) -> Topology:
-    """Return the voltage lift of a base by a group: node (u, g) is the integer u*|G| + g.
+    """Return the voltage lift of a base; node (u, g) is u*|G| + g.
 
     A link of the base from u to w with the voltage v gives the links from (u, g) to (w, g*v) for all g. There is one
     voltage for each link of the base, links sorted by their ends; a link of capacity c has c voltages. Self-loops and
