@@ -1,1 +1,4 @@
-"""Pricing: what a collective costs on a topology, in closed form and by linear programs; bounds and baselines."""
+"""Pricing: exact costs of collectives, by closed forms and linear programs.
+
+With bounds and baselines.
+"""

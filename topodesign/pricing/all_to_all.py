@@ -1,4 +1,4 @@
-"""What all-to-all costs on a topology: exactly, or between proven bounds, with a flow that reaches it."""
+"""All-to-all on a topology: its exact cost or proven bounds, with a flow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _QUICK_BOUNDS = 2**24  # sources times links up to which ``quick`` balances flow
 
 @dataclass(frozen=True, repr=False)
 class AllToAll(Result):
-    """What all-to-all costs: every node sends a shard to every other node.
+    """The cost of an all-to-all: every node sends a shard to every other.
 
     * ``lower``, ``upper``: bandwidth factors: no flow takes less than the first, and one is known that takes the second
       (None if none has been looked for). Time is y * M/B with M the data of one node, M/N for each node including
@@ -79,7 +79,7 @@ class AllToAll(Result):
 
     @cached_property
     def shortest_paths(self) -> Fraction | None:
-        """The best over shortest paths; None where that takes long to work out."""
+        """The best over shortest paths; None if that takes long to compute."""
         if self.flow is None:
             return None
         small = self.flow.quotient
@@ -88,7 +88,9 @@ class AllToAll(Result):
 
     @cached_property
     def link_prices(self) -> IntArray:
-        """A price of every link, whole, which prove ``lower`` together; nothing where bounds alone are known.
+        """Integer link prices that prove ``lower``.
+
+        Empty if only other bounds are known.
 
         In a product they are those of the first factor that takes longest, on the links of its dimension.
         """
@@ -120,12 +122,15 @@ class AllToAll(Result):
 
     @property
     def gap(self) -> Fraction | None:
-        """How far the upper bound is above the lower one, as a part of that."""
+        """The gap between the bounds, as a share of the lower one."""
         return None if self.upper is None else self.upper / self.lower - 1
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """That no flow on this topology, and that no topology of its size, is faster, or how near that is; if known."""
+        """Claims of the price: on this topology, and among all of its size.
+
+        Proven or with a gap, if known.
+        """
         if self.upper is None:
             return ()
         graph = self.topology
@@ -148,7 +153,7 @@ class AllToAll(Result):
         return "a topology without a spec" if spec is None else shortened(str(spec))
 
     def words(self) -> str:
-        """Return the price in words: exact, within a proven gap, or a bound."""
+        """Return the price in words: exact, with a gap, or a bound."""
         if self.upper is None:
             return f"at least {float(self.lower):.6f}"
         least = f"bound {_short(self.moore)}, {format_excess(self.upper / self.moore)}"
@@ -176,7 +181,9 @@ def all_to_all(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> AllToAll:
-    """Price all-to-all: every node sends a shard to every other node, over any paths, as fast as the links allow.
+    """Compute the cost of an all-to-all over any paths.
+
+    Every node sends a shard to every other node, as fast as the links allow.
 
     Parameters
     ----------
@@ -269,7 +276,7 @@ def all_to_all(
 
 
 def exact_where_alike(graph: Topology) -> AllToAll | None:
-    """Return the exact price where factors or symmetry make it small, else None.
+    """Return the exact price by factors or symmetry, else None.
 
     * ``graph``: direct-connect, strongly connected.
     """
@@ -287,7 +294,7 @@ def exact_where_alike(graph: Topology) -> AllToAll | None:
 
 
 def _of_factors(graph: Topology, effort: Effort, seconds: float | None) -> tuple[AllToAll, ...]:
-    """Return the prices of the factors of a product, if it is one and all are exact."""
+    """Return the prices of the factors of a product, if all are exact."""
     factors = tuple(all_to_all(factor, effort=effort, seconds=seconds) for factor in factors_of(graph))
     return factors if all(one.exact for one in factors) else ()
 

@@ -1,4 +1,7 @@
-"""What people wire today, on the same line of sight: rings and double binary trees, by stated models."""
+"""Baselines that people wire today: rings and double binary trees.
+
+By stated models.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,19 @@ class Baseline:
 
 
 def baselines(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
-    """Return the baselines that exist at this size (Efficient Direct-Connect Topologies, section 8.2)."""
+    """Return the baselines of a size.
+
+    Efficient Direct-Connect Topologies, section 8.2.
+    """
     found = [] if degree % 2 or nodes < 3 else _shifted_rings(nodes, degree, workload)
     trees = double_binary_tree(nodes, degree, workload)
     return found if trees is None else [*found, trees]
 
 
 def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
-    """Return the superposed bidirectional rings of TopoOpt, N-1 steps each way, and with SPFF on each (appendix E.3).
+    """Return TopoOpt's superposed bidirectional rings.
+
+    With N-1 steps each way, and with SPFF on each (appendix E.3).
 
     At N = 1024, 10 us, 1 MiB and 100 Gbps the first takes 20628 us; the caption of Table 2 of Efficient Direct-Connect
     Topologies says 20640 us, which N steps and 10^6 bytes give.
@@ -45,7 +53,9 @@ def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline
 
 
 def double_binary_tree(nodes: int, degree: int, workload: Workload) -> Baseline | None:
-    """Return the double binary trees of NCCL, reduce then broadcast, with the best number of pipelined chunks.
+    """Return NCCL's double binary trees with the best number of chunks.
+
+    Reduce, then broadcast.
 
     Each pair of trees takes four ports, and each of its trees half of the pair's data; k chunks go up a tree of
     ceil(log2 N) levels in ceil(log2 N) + k - 1 steps and down again in as many, so that for d = 4
@@ -75,7 +85,10 @@ def _pipelined(depth: int, chunks: int, alpha: Fraction, whole: Fraction) -> Fra
 
 
 def _chunks(depth: int, workload: Workload, whole: Fraction) -> range:
-    """Return the numbers of chunks around the best real one, sqrt((depth - 1) * whole / alpha) (T is convex in it)."""
+    """Return chunk counts around the best real one.
+
+    That is sqrt((depth - 1) * whole / alpha); the time is convex in it.
+    """
     if workload.alpha == 0:
         return range(10**6, 10**6 + 1)
     best = math.isqrt(int((depth - 1) * whole / workload.alpha))

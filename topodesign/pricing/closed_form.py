@@ -1,4 +1,7 @@
-"""The exact price of the best shortest-path-farthest-first (SPFF) schedule, without building the schedule."""
+"""The exact cost of the best SPFF schedule, without building it.
+
+SPFF: shortest path, farthest first.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def price(topology: Topology, *, all_sources: bool = False, progress: Progress |
 
 
 def price_at_least(topology: Topology, sources: int) -> Cost:
-    """Return a cost that :func:`price` does not undercut, from a few nodes spread over the topology.
+    """Return a lower bound on :func:`price` from a few nodes.
 
     Steps and every load are maxima over the nodes, so those of some nodes are lower bounds.
     """
@@ -75,7 +78,7 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
 
 
 def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> Cost | None:
-    """Price a topology as :func:`price`, or return None as soon as some nodes show that it costs too much.
+    """Return :func:`price`, or None once some nodes exceed a limit.
 
     Parameters
     ----------
@@ -99,7 +102,9 @@ def price_unless(topology: Topology, ruled_out: Callable[[Cost], bool]) -> Cost 
 
 
 def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:
-    """Return max over nodes u of U(u, x) in shards per unit of capacity, for x = 1 to the diameter.
+    """Return max over nodes u of U(u, x), for x = 1 to the diameter.
+
+    In shards per unit of capacity.
 
     See :func:`price` for parameters and errors.
     """
@@ -109,12 +114,15 @@ def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fracti
 
 
 def sources_of(topology: Topology) -> IntArray:
-    """Return the nodes that have to be looked at: one of each that symmetry knows to be alike."""
+    """Return one node of each class that symmetry proves alike."""
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
 def largest_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> tuple[IntArray, IntArray]:
-    """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
+    """Return the largest U(u, x) over sources u, for x = 1, 2, ....
+
+    As numerators and denominators.
+    """
     widest = int(np.diff(topology.indptr).max())
     if widest > kernels.MAX_NEIGHBOURS:
         if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
@@ -134,7 +142,10 @@ def largest_loads(topology: Topology, sources: IntArray, progress: Progress | No
 
 
 class _Loads:
-    """The largest loads from the sources that were looked at so far; the kernel releases the interpreter lock."""
+    """The largest loads from the sources seen so far.
+
+    The kernel releases the interpreter lock.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -158,7 +169,10 @@ class _Loads:
 
 
 def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-    """Return the larger of two fractions at each distance; a distance that only one has counts for that one."""
+    """Return the larger of two fractions at each distance.
+
+    A distance that only one has counts for that one.
+    """
     (p, q), (r, s) = sorted((one, other), key=lambda pair: -len(pair[0]))
     more = r * q[: len(r)] > p[: len(r)] * s
     return (
@@ -168,7 +182,7 @@ def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> 
 
 
 def distances(topology: Topology, source: int) -> IntArray:
-    """Return the distance of every node from a source, shape ``(nodes,)``; -1 where there is no path."""
+    """Return distances from a source, shape ``(nodes,)``; -1 if unreachable."""
     nodes = topology.nodes
     distance, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     kernels.search(source, topology.indptr, topology.dst, distance, np.empty(nodes, dtype=np.uint64), queue)
@@ -176,7 +190,9 @@ def distances(topology: Topology, source: int) -> IntArray:
 
 
 def girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
-    """Return the length of the shortest directed cycle other than a self-loop, or None if there is none.
+    """Return the length of the shortest directed cycle, or None.
+
+    Self-loops do not count.
 
     Parameters are those of :func:`price`.
     """
@@ -184,7 +200,9 @@ def girth(topology: Topology, *, all_sources: bool = False, progress: Progress |
 
 
 def undirected_girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
-    """Return the length of the shortest cycle of a duplex topology that takes no link back and forth, or None.
+    """Return the length of the shortest undirected cycle, or None.
+
+    Of a duplex topology; no link is taken back and forth.
 
     Parallel links and self-loops are no cycles. Other parameters are those of :func:`price`.
     """
@@ -216,7 +234,10 @@ def _check(topology: Topology) -> None:
 
 
 def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> Cost:
-    """Return the cost that largest loads at x = 1, 2, ... mean: d/N times their sum."""
+    """Return the cost of the largest loads at x = 1, 2, ....
+
+    d/N times their sum.
+    """
     total = Fraction(0)
     for q in np.unique(denominator).tolist():  # far quicker than adding up fractions one by one
         total += Fraction(int(numerator[denominator == q].sum()), q)
@@ -229,7 +250,10 @@ def fullest(load: IntArray, capacity: IntArray) -> Fraction:
 
 
 def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:
-    """Return what :func:`largest_loads` finds, array-wise and by maximum flows, with any number of neighbours."""
+    """Return :func:`largest_loads` by maximum flows.
+
+    Array-wise, for any number of neighbours.
+    """
     loads: list[Fraction] = []
     for source in each(sources.tolist(), progress):
         for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
@@ -241,7 +265,10 @@ def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress |
 
 
 def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray, IntArray]]:
-    """Return for each distance the next hops (destinations x neighbours, 0 or 1), link capacities and destinations."""
+    """Return next hops, capacities and destinations for each distance.
+
+    Next hops are of shape destinations x neighbours, 0 or 1.
+    """
     row = slice(topology.indptr[source], topology.indptr[source + 1])
     useful = topology.dst[row] != source
     neighbours, capacity = topology.dst[row][useful], topology.capacity[row][useful]
@@ -265,7 +292,9 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
 
 
 def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
-    """Return max(least, max over sets S of links of nodes that must use S / capacity of S) (Dinkelbach).
+    """Return the largest ratio of required use to capacity over link sets.
+
+    At least ``least``; Dinkelbach's method.
 
     * ``groups``, ``count``: which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there
       are of it.
@@ -280,7 +309,7 @@ def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: 
 
 
 def _overfull_links(groups: IntArray, count: IntArray, capacity: IntArray, ratio: Fraction) -> np.ndarray | None:
-    """Return the source side of a minimum cut as a mask of links, or None if the groups fit at this ratio."""
+    """Return a minimum cut as a mask of links, or None if the ratio suffices."""
     supply = [ratio.denominator * number for number in count.tolist()]
     room = [ratio.numerator * ports for ports in capacity.tolist()]
     flow = matching_flow(groups, supply, room)

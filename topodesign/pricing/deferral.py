@@ -1,4 +1,4 @@
-"""Deferred schedules: shortest-path schedules in which shards that nobody waits for are taken when links have room.
+"""Deferred schedules: shortest paths, with shards sent when links have room.
 
 An SPFF schedule hands every shard on at once, so that a step is as long as the fullest layer of any node is large, and
 all others wait. Most nodes are ends of a shard's way, though: nobody gets the shard from them. Such a shard may come at
@@ -59,7 +59,7 @@ _Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
 
 
 class Moves(NamedTuple):
-    """What some nodes get: arrays of as many steps, senders, receivers, shards, and starts and ends of pieces."""
+    """Receptions of nodes: steps, senders, receivers, shards, piece limits."""
 
     units: int  # parts of a shard that pieces are counted in
     step: IntArray
@@ -72,7 +72,7 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True)
 class Deferral:
-    """A deferred allgather of shards that come in some equal parts, or whole.
+    """A deferred allgather of whole shards, or of shards in equal parts.
 
     * ``receivers``: nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry,
       which is free; what all others get is the image of that.
@@ -95,12 +95,12 @@ class Deferral:
         return Moves(self.parts, step, sender, self.receivers[place], shard, start, start + 1)
 
     def cost(self, topology: Topology) -> Cost:
-        """Return steps and bandwidth factor on the topology that it is for."""
+        """Return steps and bandwidth factor on its topology."""
         return Cost(len(self.loads), Fraction(topology.degree, topology.nodes) * sum(self.loads))
 
 
 def in_lowest_terms(topology: Topology) -> tuple[int, Topology]:
-    """Return the greatest common divisor of all capacities and the topology with these divided by it.
+    """Return the common divisor of capacities, and the topology divided by it.
 
     Self-loops carry nothing and are omitted. What a schedule takes there it takes here with so many times the links.
     """
@@ -114,13 +114,18 @@ def in_lowest_terms(topology: Topology) -> tuple[int, Topology]:
 
 
 def count_receivers(topology: Topology) -> int:
-    """Return for how many nodes a deferred schedule is looked for: all, or one of each orbit of a free symmetry."""
+    """Return the number of receivers that a deferred schedule is made for.
+
+    All, or one of each orbit of a free symmetry.
+    """
     few = free_representatives(topology)
     return topology.nodes if few is None else len(few)
 
 
 def why_not(topology: Topology, steps: int, most: int | None = None) -> str | None:
-    """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large or wide.
+    """Return why a topology has no deferred schedule, or None.
+
+    It may be too large or too wide for its diameter.
 
     ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
     """
@@ -180,7 +185,9 @@ def _carried(found: Deferral) -> Fraction:
 
 
 def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], few: _Images | None) -> Deferral:
-    """Return the best of a schedule of whole shards and those of shards in parts, where these are soon found.
+    """Return the best schedule of whole shards or of shards in parts.
+
+    Parts are tried where they are soon found.
 
     Those without a symmetry are looked for in an order of nodes that does not depend on labels, so that what is found
     hardly does either.
@@ -202,13 +209,16 @@ def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], f
 
 
 def _several_parts(topology: Topology, least: Fraction) -> list[int]:
-    """Return in how many parts to cut shards: few, and so many that links could be full in all steps."""
+    """Return the numbers of parts to try.
+
+    Few, and such that links could be full in all steps.
+    """
     natural = lcm(least.denominator, *np.unique(topology.capacity).tolist())
     return sorted([*_PARTS, natural] if natural <= _MOST_PARTS else _PARTS)
 
 
 def _found_in(order: IntArray, topology: Topology, layers: list[Fraction], parts: int) -> Deferral:
-    """Return the best that was found without a symmetry if nodes are numbered in some order, by the given numbers."""
+    """Return the best schedule without symmetry, in a fixed order of nodes."""
     place = np.argsort(order)
     links = place[topology.src], place[topology.dst], topology.capacity
     found = _found(Topology.from_arrays(topology.nodes, *links), layers, None, None, parts)
@@ -218,14 +228,14 @@ def _found_in(order: IntArray, topology: Topology, layers: list[Fraction], parts
 
 
 def _least(topology: Topology) -> Fraction:
-    """Return how many shards come over some link at least, whatever the schedule."""
+    """Return a lower bound on shards over some link, for any schedule."""
     useful = topology.src != topology.dst
     ports = np.bincount(topology.dst[useful], topology.capacity[useful], topology.nodes)
     return Fraction(topology.nodes - 1, int(ports.min()))
 
 
 def _worth_more(total: int | Fraction, least: int | Fraction) -> bool:
-    """Whether a schedule carries so much more over a link than some one must that it is worth while to look on."""
+    """Return whether the load is far enough above the bound to go on."""
     return (total - least) * _WORTH > least
 
 
@@ -236,7 +246,7 @@ def _found(
     progress: Callable[[float], None] | None,
     parts: int = 1,
 ) -> Deferral:
-    """Return the best that was found, with a symmetry or without one, of shards in some parts."""
+    """Return the best schedule with or without symmetry, in some parts."""
     nodes, steps, least = topology.nodes, len(layers), ceil(_least(topology) * parts)
     rooms = [ceil(load * parts) for load in layers]
     into, every = _single_links(topology.transpose()), np.arange(nodes)
@@ -279,7 +289,7 @@ def _found(
 
 
 def _in_parts(names: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
-    """Return what the parts of shards are called, from what the shards are."""
+    """Return the numbers of parts of shards."""
     return np.repeat(names * np.int32(parts), parts, axis=1) + np.tile(np.arange(parts, dtype=np.int32), names.shape[1])
 
 
@@ -288,7 +298,7 @@ def _total(found: tuple[_Tried, _Search]) -> int:
 
 
 def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, IntArray]:
-    """Return the links with those of each node in another order for each choice, the first as they are."""
+    """Return link orders, the first as given, the others shuffled."""
     first, other = links
     if choice == 0:
         return first, other.copy()  # writable as the others are, so that one machine code is for all
@@ -298,7 +308,7 @@ def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, Int
 
 @dataclass(frozen=True)
 class _Images:
-    """A group of automorphisms of which none but the identity leaves a node where it is.
+    """A group of automorphisms that acts freely on nodes.
 
     * ``taken``: where each permutation takes the representatives, shape ``(order, R)``; the first is the identity.
     """
@@ -310,14 +320,14 @@ class _Images:
     back: NDArray[np.int32]  # where its inverse does
 
     def moved(self, nodes: IntArray) -> NDArray[np.int32]:
-        """Return what each node is called from some nodes that take the place of their representatives."""
+        """Return the numbers of nodes seen from other representatives."""
         names = np.empty((len(nodes), self.symmetry.nodes), np.int32)
         for row, node in zip(names, nodes.tolist(), strict=True):
             row[self.symmetry.transversal(node)] = np.arange(len(row))
         return names
 
     def turned(self, by_shard: NDArray[np.int16], parts: int) -> NDArray[np.int16]:
-        """Return for each representative and node what is given for each node and representative, part by part."""
+        """Return values for each node from those of representatives, by part."""
         turned = np.empty((len(self.roots), by_shard.shape[1], parts), by_shard.dtype)
         for root, which in itertools.product(range(len(self.roots)), range(parts)):
             # What the representatives are to where an inverse takes this one, their images are to this one.
@@ -326,7 +336,10 @@ class _Images:
 
 
 def free_representatives(topology: Topology) -> IntArray | None:
-    """Return the nodes that all others are images of, if there is such a symmetry and they are few; ascending."""
+    """Return representatives of a free symmetry, ascending.
+
+    If there is one and they are few.
+    """
     symmetry = topology.symmetry
     if symmetry is None or not symmetry.is_free:
         return None
@@ -336,7 +349,7 @@ def free_representatives(topology: Topology) -> IntArray | None:
 
 
 def _images(topology: Topology) -> _Images | None:
-    """Return the known symmetry, if it takes few nodes to all others and leaves none where it is."""
+    """Return the known symmetry if it is free and has few representatives."""
     symmetry, roots = topology.symmetry, free_representatives(topology)
     if symmetry is None or roots is None:
         return None
@@ -384,7 +397,7 @@ class _Search:
         return self._tried(count - 1)
 
     def best(self, least: int) -> _Tried:
-        """Return the best schedule that was tried; none can carry less than the least."""
+        """Return the best tried schedule; none can carry less than the least."""
         steps = len(self._rooms)
         middle = max(1, steps // 2)
         best = self._tried(middle)
@@ -400,14 +413,17 @@ class _Search:
         return best
 
     def filled(self, tried: _Tried) -> _Tried:
-        """Return a schedule with the links of what comes before anything is deferred, for which all have room."""
+        """Return a schedule of the links before deferral starts.
+
+        All have room for these.
+        """
         _, start, time, link = tried
         for step in range(1, start):
             self._deliver(time, link, step, self._rooms[step - 1], take=True)
         return tried
 
     def _tried(self, back: int) -> _Tried:
-        """Return the schedule that defers in the last step and so many before it."""
+        """Return the schedule that defers in the last step and some before it."""
         steps = len(self._rooms)
         if self._progress is not None:
             self._share = max(self._share, min(1.0, back / steps))
@@ -422,7 +438,10 @@ class _Search:
         return total + self._deliver(time, link, steps, 0, take=True), start, time, link
 
     def _deliver(self, time: NDArray[np.int16], link: NDArray[np.uint8], step: int, room: int, *, take: bool) -> int:
-        """Do what the kernel of this name does for all receivers: what they take depends on earlier steps alone."""
+        """Run the kernel of this name for all receivers.
+
+        They depend on earlier steps alone.
+        """
         rooms = [room] * self._workers
         last = step == len(self._rooms)
 
@@ -437,7 +456,7 @@ class _Search:
 def _counted(
     topology: Topology, receivers: IntArray, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]
 ) -> Deferral:
-    """Return the schedule with the neighbours that shards come from and the loads, counted link by link."""
+    """Return the schedule with senders and loads, counted by link."""
     order = np.lexsort((topology.src, topology.dst))
     order = order[(topology.src[order] != topology.dst[order]) & np.isin(topology.dst[order], receivers)]
     capacity = topology.capacity[order]
@@ -455,7 +474,7 @@ def _counted(
 
 
 def _single_links(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the links out of each node, one for each unit of capacity and none that leads back: starts and ends."""
+    """Return unit links out of each node without self-loops: starts and ends."""
     useful = topology.src != topology.dst
     source, target, capacity = topology.src[useful], topology.dst[useful], topology.capacity[useful]
     first = np.searchsorted(np.repeat(source, capacity), np.arange(topology.nodes + 1))

@@ -1,4 +1,6 @@
-"""Compiled loops of deferred schedules: who must forward which shard in time, and what each node takes at a step.
+"""Compiled loops of deferred schedules.
+
+Who must forward which shard in time, and what each node takes at a step.
 
 A shard is called by its source. Matrices have a row for each node that receives, which are all, or one of each orbit
 of a symmetry, and a column for each shard: ``code[r, s]`` is :data:`CLASSES` times how far shard s has to go to
@@ -38,7 +40,9 @@ def choose_relays(
     code: Shorts,
     forwards: NDArray[np.int32],
 ) -> int:
-    """Choose for each shard few nodes over which shortest paths lead to all others, and tell how urgent it is where.
+    """Choose few relays per shard, with their urgency.
+
+    Shortest paths lead over them to all others.
 
     From the farthest nodes to the nearest, each gets one neighbour on a shortest path that forwards in time: who has
     only one such neighbour takes it, others take what is chosen already, else who leads to most of those that have
@@ -138,7 +142,7 @@ def deliver(
     room: int,
     take: bool,
 ) -> int:
-    """Have some receivers take shards over each of their links at a step, urgent ones first.
+    """Have receivers take shards over their links at a step, urgent ones first.
 
     * ``begin``, ``end``: which receivers: from the first of these up to the second.
     * ``in_first``, ``in_other``, ``moved``, ``code``: links and codes, as above.
@@ -227,7 +231,7 @@ def deliver(
 
 @compiled
 def _numbered(keys: Masks, bits: int, place: Ints, kinds: Masks, counts: Ints) -> int:
-    """Write each distinct key with its count, in order, and in each key's place its number; return how many there are.
+    """Replace sorted keys by numbers and counts; return their number.
 
     ``place`` holds zeros, before and after, for all keys of as many bits as it has room for.
     """

@@ -1,4 +1,4 @@
-"""How far to go for a price of all-to-all; light, since commands list the words."""
+"""Efforts of all-to-all prices; light, since commands list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of both halves of an allreduce, reduce-scatter and allgather, by SPFF and by deferred schedules."""
+"""Costs of both halves of an allreduce, by SPFF and deferral."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from topodesign.topology.topology import Topology
 
 
 def price(topology: TopologyLike, *, all_sources: bool = False, progress: Progress | None = None) -> Cost:
-    """Return what the best SPFF reduce-scatter and allgather cost at most: the price of the dearer one, exactly.
+    """Return the exact cost of the dearer of reduce-scatter and allgather.
+
+    By SPFF; an upper bound for both.
 
     Parameters and errors are those of :func:`evaluate`, which tells both.
 
@@ -28,7 +30,9 @@ def price(topology: TopologyLike, *, all_sources: bool = False, progress: Progre
 
 
 def price_both(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> tuple[Cost, Cost]:
-    """Return the prices of the best SPFF reduce-scatter and allgather; errors as :func:`evaluate`.
+    """Return the SPFF costs of reduce-scatter and allgather.
+
+    Raises as :func:`evaluate`.
 
     An allgather is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
     """
@@ -40,7 +44,10 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
 def _both_ways(
     topology: Topology, progress: Progress | None, cost: Callable[[Topology, Progress | None], Cost]
 ) -> tuple[Cost, Cost]:
-    """Return what something costs on a topology and on its transpose, which is the same where links lead back."""
+    """Return the costs on a topology and its transpose.
+
+    They are equal on duplex topologies.
+    """
     if topology.is_duplex:
         both = cost(topology, progress)
         return both, both
@@ -48,7 +55,9 @@ def _both_ways(
 
 
 def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) -> Cost:
-    """Return what the best deferred reduce-scatter and allgather that were found cost at most: the dearer one, exactly.
+    """Return the dearer cost of deferred reduce-scatter and allgather.
+
+    The best schedules found; exact.
 
     They have as many steps as SPFF's, or two where that has one, and mostly a smaller bandwidth factor where a topology
     is irregular. Where all nodes are alike SPFF may be cheaper, and is what is taken. A schedule with this cost is made
@@ -84,7 +93,7 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
 def deferred_both(
     topology: Topology, progress: Progress | None = None, *, most: int | None = None
 ) -> tuple[Cost, Cost]:
-    """Return the prices of the deferred reduce-scatter and allgather, which SPFF's may be below.
+    """Return the deferred costs, which may be above those of SPFF.
 
     Errors are those of :func:`price_deferred`. ``most`` is the work for each beyond which schedules without the known
     symmetry are not looked for.
@@ -93,15 +102,15 @@ def deferred_both(
 
 
 def not_above(spff: Cost, later: Cost) -> Cost:
-    """Return the cost of a deferred schedule, or that of SPFF if it is cheaper in as many steps."""
+    """Return the deferred cost, or SPFF's if it is cheaper in as many steps."""
     return cheaper(spff, later) if spff.steps == later.steps else later
 
 
 def cheaper(one: Cost, other: Cost | None) -> Cost:
-    """Return the cost with the smaller bandwidth factor; the first if there is no other."""
+    """Return the cost with the smaller bandwidth factor, by default the first."""
     return one if other is None or one.bandwidth <= other.bandwidth else other
 
 
 def dearer(one: Cost, other: Cost) -> Cost:
-    """Return the cost with the larger bandwidth factor of two with as many steps."""
+    """Return the cost with the larger bandwidth factor, of equal steps."""
     return one if one.bandwidth >= other.bandwidth else other

@@ -1,4 +1,7 @@
-"""What a collective costs in groups that share links: the linear programs, put in bandwidth factors."""
+"""Costs of collectives in groups that share links.
+
+Linear programs, in bandwidth factors.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from topodesign.topology.topology import Topology
 
 
 def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor of a collective in groups whose parts come one after the other."""
+    """Return the least bandwidth factor in groups, part after part."""
     inside = others == "vanish"
     total = Fraction(0)
     for part in collective.parts:
@@ -28,13 +31,15 @@ def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fr
 
 
 def degree_of(topology: Topology) -> int:
-    """Return the capacity of the links of the node with the most of them, in which bandwidth factors are counted."""
+    """Return the largest capacity of a node, the unit of bandwidth factors."""
     nodes = [node for node in range(topology.nodes) if node not in topology.switches]
     return int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
 
 
 def _time(topology: Topology, collective: Collective, *, inside: bool) -> Fraction:
-    """Return the time of a collective of one movement, the whole data taking one on links of capacity one.
+    """Return the time of a collective of one movement.
+
+    In the time that the whole data take on links of capacity one.
 
     With ``inside`` nothing goes over nodes of other groups; switches, and links between them, are everybody's.
     """
@@ -46,7 +51,9 @@ def _time(topology: Topology, collective: Collective, *, inside: bool) -> Fracti
 
 
 def shared(topology: Topology, collective: Collective, *, inside: bool = False) -> SharedLinks:
-    """Return how the groups of an allgather, broadcast, reduce-scatter or reduce share the links, in shards.
+    """Return the shares of links of groups of one collective, in shards.
+
+    An allgather, broadcast, reduce-scatter or reduce.
 
     Of what is added up it is that of the dual on the links turned round, in the order of these. With ``inside`` nothing
     goes over nodes of other groups.
@@ -66,7 +73,10 @@ def shared(topology: Topology, collective: Collective, *, inside: bool = False) 
 
 
 def _routed(topology: Topology, collective: Collective, shards: int, inside: bool) -> Fraction:
-    """Return the largest load of a link, in shards per unit of capacity, of blocks with one source and one goal."""
+    """Return the largest link load of blocks with one source and goal.
+
+    In shards per unit of capacity.
+    """
     nodes = topology.nodes
     demand = np.zeros((nodes, nodes), dtype=np.int64)
     for one in collective.single:
@@ -94,7 +104,7 @@ def _routed(topology: Topology, collective: Collective, shards: int, inside: boo
 
 
 def _inside(topology: Topology, one: Collective) -> Topology:
-    """Return the links among the members of a group, and those to and from switches."""
+    """Return the links within a group, and those to and from switches."""
     kept = np.zeros(topology.nodes, dtype=np.bool_)
     kept[list(topology.switches)] = True
     kept[one.members(topology.nodes, topology.switches)] = True

@@ -37,7 +37,10 @@ def _bits(mask: np.uint64) -> int:
 
 @tiered(lambda source, indptr, dst, *_: len(dst) // 2)
 def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, queue: Ints) -> int:
-    """Breadth-first search from one node: fill distance, next-hop mask and visiting order; return nodes reached."""
+    """Search breadth-first from a node; return the nodes reached.
+
+    Fills distance, next-hop mask and visiting order.
+    """
     distance[:] = -1
     distance[source] = 0
     mask[source] = 0
@@ -73,7 +76,7 @@ def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, qu
 
 @compiled
 def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -> int:
-    """Copy the masks of the nodes as far away as the first one, in visiting order; return the end of that layer."""
+    """Copy the masks of a layer in visiting order; return its end."""
     last = first
     while last < len(queue) and distance[queue[last]] == distance[queue[first]]:
         layer[last] = mask[queue[last]]
@@ -83,7 +86,7 @@ def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -
 
 @compiled
 def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_count: Ints) -> int:
-    """Write each distinct next-hop mask with its count; return how many there are.
+    """Group equal next-hop masks with counts; return the number of groups.
 
     ``place`` holds zeros, before and after, for all masks of as many neighbours as it has room for; with more, the
     masks are sorted in place.
@@ -114,7 +117,7 @@ def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_
 def _even_split_fits(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> bool:
-    """Whether splitting every group evenly over its links keeps every link at p/q shards per unit of capacity."""
+    """Return whether even splits keep links at p/q shards per capacity."""
     load[:] = 0
     for g in range(groups):
         mask = group_mask[g]
@@ -192,7 +195,7 @@ def _augment(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Int
 def _violated_set(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int
 ) -> np.uint64:
-    """Route all groups with links of capacity p/q; return 0 if that works, else the links of a set that cannot.
+    """Route all groups at p/q; return 0 or the links of a violated set.
 
     The flow starts from the even split, cut off where a link is full.
     """
@@ -215,7 +218,10 @@ def _violated_set(
 
 @compiled
 def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int) -> tuple[int, int]:
-    """Return max(p/q, the largest ratio of destinations to capacity over all sets of links), each set looked at."""
+    """Return max(p/q, the largest ratio over all link sets), by enumeration.
+
+    Ratio of destinations to capacity.
+    """
     sets = 1 << len(capacity)
     inside, room = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
     for g in range(groups):
@@ -237,7 +243,10 @@ def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: In
 def _raise_load(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> tuple[int, int]:
-    """Return max(p/q, the largest ratio of destinations to capacity over all sets of links) as a pair."""
+    """Return max(p/q, the largest ratio over all link sets) as a pair.
+
+    Ratio of destinations to capacity.
+    """
     total, ports = 0, 0
     for g in range(groups):
         total += group_count[g]
@@ -263,7 +272,10 @@ def _raise_load(
 
 @compiled
 def _split_scale(neighbours: int) -> int:
-    """Return a number that every group size up to ``neighbours`` divides (up to 16, beyond which splits round)."""
+    """Return a common multiple of group sizes up to ``neighbours``.
+
+    Up to 16; beyond that splits are rounded.
+    """
     scale = 1
     for i in range(2, min(neighbours, 16) + 1):
         a, b = scale, i
@@ -282,7 +294,9 @@ def worst_loads(
     numerator: Ints,
     denominator: Ints,
 ) -> int:
-    """Raise numerator/denominator at index x to the largest U(u, x) over the sources; return the largest distance.
+    """Raise the largest U(u, x) over sources; return the largest distance.
+
+    The fraction at index x is numerator over denominator.
 
     * ``sources``: nodes u to look at.
     * ``indptr``, ``dst``, ``capacity``: CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
@@ -326,7 +340,7 @@ def worst_loads(
 
 @tiered(lambda sources, _indptr, dst, *_: len(sources) * min(len(dst), 256))
 def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, shortest: int) -> int:
-    """Return the length of the shortest cycle near some nodes if it is below ``shortest``, else that.
+    """Return the shortest cycle near some nodes, at most ``shortest``.
 
     * ``sources``: nodes to search from; together with their images under symmetries they must be on all shortest
       cycles.
@@ -371,7 +385,7 @@ SCALE = 720720  # the least common multiple of 1 to 16: loads of up to 16 single
 
 @compiled
 def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], state: Masks) -> bool:
-    """Fill the set up from its first ``size`` elements with random ones and their partners; False if that fails."""
+    """Complete a set with random elements and partners; False on failure."""
     links, pool = len(chosen), len(partner)
     for i in range(size):
         taken[chosen[i]] = True
@@ -394,7 +408,10 @@ def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], 
 
 @compiled
 def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> None:
-    """Start a flow that splits little: give each group, fewest links first, to the links with the most room."""
+    """Start a flow with few splits.
+
+    Each group, fewest links first, goes to the links with the most room.
+    """
     k = len(room)
     for links in range(1, k + 1):
         for g in range(groups):
@@ -419,7 +436,9 @@ def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow:
 def split_rows(
     sources: Ints, indptr: Ints, dst: Ints, capacity: Ints, units: int, numerator: Ints, denominator: Ints, rows: Ints
 ) -> int:
-    """Write the sends of SPFF schedules: for each source and destination which units go to which neighbour.
+    """Write the sends of SPFF schedules.
+
+    For each source and destination which units go to which neighbour.
 
     * ``sources``: nodes that send.
     * ``indptr``, ``dst``, ``capacity``: CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.

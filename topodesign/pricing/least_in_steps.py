@@ -1,4 +1,6 @@
-"""What any allgather takes at least in so many steps on a topology, however it splits shards.
+"""Lower bounds for allgathers of a number of steps on a topology.
+
+However shards are split.
 
 A node gets a shard from far away no earlier than in as many steps, so that all shards from farther than t come in the
 steps after t. With as many steps as the longest distance, a shard from so far must move in every step; where only one
@@ -20,7 +22,7 @@ _MOST_WORK = 2**20  # nodes times links up to which it is worked out what nodes 
 
 
 def least_in_steps(topology: Topology, steps: int) -> Fraction:
-    """Return a bandwidth factor that no allgather of so many steps is below.
+    """Return a lower bound of the bandwidth factor for a number of steps.
 
     * ``topology``: strongly connected, without switches.
     * ``steps``: the diameter or more.
@@ -37,7 +39,7 @@ def least_in_steps(topology: Topology, steps: int) -> Fraction:
 
 
 def _arrivals(topology: Topology, steps: int) -> tuple[IntArray, IntArray]:
-    """Return how many shards are as far as each step from each node, and of how many that step must bring all."""
+    """Return shards by distance from each node, and those due by each step."""
     nodes = topology.nodes
     every, bound = np.zeros((steps + 1, nodes), np.int64), np.zeros((steps + 1, nodes), np.int64)
     node, looked = np.arange(nodes), nodes * len(topology.src) <= _MOST_WORK

@@ -1,4 +1,4 @@
-"""What a training step sends: collectives with their sizes and how often, and their file."""
+"""The traffic of a training step: collectives, sizes and counts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Mix(Declared):
 
     @property
     def words(self) -> str:
-        """What is in it: ``2 x all-to-all 64MiB + 1 x allreduce 1GB``."""
+        """Return the contents: ``2 x all-to-all 64MiB + 1 x allreduce 1GB``."""
         return " + ".join(f"{one.count} x {one.collective} {format_size(one.size)}" for one in self.shares)
 
 
@@ -67,7 +67,10 @@ def read_mix(path: str | Path) -> Mix:
 
 
 def mix_of(document: Located, name: str) -> Mix:
-    """Return what the document of such a file says, or a part of another file; of the name if it has none."""
+    """Return the mix of a document, or of a part of a file.
+
+    Of the given name if it has none.
+    """
     fields = _fields(document, "workload", ("collectives",), ("name",))
     return Mix(_text(fields["name"], "name") if "name" in fields else name, _shares(fields["collectives"]))
 
@@ -78,7 +81,7 @@ def single(collective: str, size: Fraction) -> Mix:
 
 
 def questions(collective: str, workload: Mix | str | Path | None, sizes: Iterable[Fraction]) -> tuple[Mix, ...]:
-    """Return what topologies are ranked for: a collective of each size, or all that a training step sends."""
+    """Return the questions of a ranking: sizes of a collective, or a mix."""
     if workload is not None:
         return (workload if isinstance(workload, Mix) else read_mix(workload),)
     return tuple(single(as_choice("collective", collective, PRICED), size) for size in sizes)

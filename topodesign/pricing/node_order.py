@@ -1,4 +1,4 @@
-"""An order of a topology's nodes that does not depend on how they are numbered."""
+"""A canonical order of nodes, independent of their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ODD = tuple(np.uint64(one) for one in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 
 
 
 def node_order(topology: Topology) -> IntArray:
-    """Return all nodes in an order that is the same, but for symmetry, however they are numbered.
+    """Return all nodes in a canonical order, up to symmetry.
 
     Nodes are distinguished by how many walks lead to others and back, and by the links that lead to and from kinds of
     nodes, again and again (colour refinement). Where some are left alike, mostly images of each other, one is picked,
@@ -31,7 +31,10 @@ def node_order(topology: Topology) -> IntArray:
 
 
 def _walks(topology: Topology) -> NDArray[np.uint64]:
-    """Return words that tell nodes apart by the numbers of walks from and to them, and of those that are closed."""
+    """Return words that distinguish nodes by numbers of walks.
+
+    From them, to them, and closed ones.
+    """
     entered = np.lexsort((topology.src, topology.dst))
     reached, first = np.unique(topology.dst[entered], return_index=True)  # a node without links in has no walks to it
     source, capacity = topology.src[entered], topology.capacity[entered].astype(np.uint64)
@@ -47,7 +50,10 @@ def _walks(topology: Topology) -> NDArray[np.uint64]:
 
 
 def _refined(topology: Topology, kinds: IntArray) -> IntArray:
-    """Return kinds of nodes, from 0 on, that are distinguished by the kinds that their links lead to and come from."""
+    """Return classes of nodes refined by the classes of their neighbours.
+
+    Numbered from 0.
+    """
     names, kinds = np.unique(kinds, return_inverse=True)
     while len(names) < topology.nodes:
         known, capacity = len(names), topology.capacity.astype(np.uint64) * _ODD[2]
@@ -62,7 +68,7 @@ def _refined(topology: Topology, kinds: IntArray) -> IntArray:
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return words of 64 bits of which each bit depends on all bits of those given (the end of SplitMix64)."""
+    """Return 64-bit words mixed from words (the end of SplitMix64)."""
     words = (words + _ODD[0]) * _ODD[1]
     words = (words ^ (words >> np.uint64(30))) * _ODD[1]
     words = (words ^ (words >> np.uint64(27))) * _ODD[2]

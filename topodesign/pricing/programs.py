@@ -1,4 +1,4 @@
-"""The optima of the linear programs of SPFF schedules, by maximum flows in integers.
+"""The optima of SPFF's linear programs, by integer maximum flows.
 
 What :mod:`topodesign.pricing.closed_form` computes for links that are alike, for links that differ, with the split
 itself. A set of links proves that an answer cannot be better, a flow that it can be reached.
@@ -27,7 +27,7 @@ class Block:
     rate: tuple[Fraction, ...]  # shards that each link carries per unit of time
 
     def time_of(self, links: Sequence[int]) -> Fraction:
-        """Return the time that the destinations which must use these links take at least."""
+        """Return a lower bound on the time of destinations bound to some links."""
         outside = [link for link in range(len(self.rate)) if link not in links]
         count = int(np.sum(~np.any(self.hops[:, outside], axis=1)))
         waiting = sum((self.alpha[link] * self.rate[link] for link in links), Fraction(0))
@@ -49,7 +49,7 @@ class Split:
 def node_blocks(
     topology: Topology, node: int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
 ) -> tuple[list[tuple[Block, IntArray]], list[int]]:
-    """Return what a node sends at distance 1, 2, ... with the destinations, and the positions of its links."""
+    """Return a node's blocks by distance, with destinations and links."""
     shard_bits = 8 * Fraction(size) / topology.nodes
     row = range(int(topology.indptr[node]), int(topology.indptr[node + 1]))
     links = [link for link in row if topology.dst[link] != node]
@@ -60,7 +60,9 @@ def node_blocks(
 
 
 def best_split(block: Block) -> Split:
-    """Return the optimal split of one block, without links that are not worth their latency.
+    """Return the optimal split of a block.
+
+    Without links that are not worth their latency.
 
     References
     ----------
@@ -71,7 +73,10 @@ def best_split(block: Block) -> Split:
 
 
 def _parts(block: Block) -> Iterator[Block]:
-    """Yield the block restricted to its fastest-starting links, for each number of them that reaches all."""
+    """Yield the block on its fastest-starting links, more and more of them.
+
+    From the first number that reaches all.
+    """
     for limit in sorted(set(block.alpha)):
         hops = block.hops * np.array([a <= limit for a in block.alpha], dtype=np.int64)
         if np.all(np.any(hops, axis=1)):
@@ -79,7 +84,9 @@ def _parts(block: Block) -> Iterator[Block]:
 
 
 def _certified(block: Block) -> Split:
-    """Return the exact optimum: start from what all links prove necessary together and mend it by minimum cuts.
+    """Return the exact optimum.
+
+    Starts from the bound of all links together and mends it by minimum cuts.
 
     A flow at the time that a set of links proves necessary either exists, which settles it, or its minimum cut is a set
     that needs more time.
@@ -94,7 +101,7 @@ def _certified(block: Block) -> Split:
 
 
 def _flow(block: Block, usable: list[int], time: Fraction) -> Split | list[int]:
-    """Return a split that is done by a time, or else a set of links that cannot be."""
+    """Return a split done by a time, or a set of links that cannot be."""
     destinations, links = len(block.hops), len(block.rate)
     room = {link: (time - block.alpha[link]) * block.rate[link] for link in usable}
     unit = math.lcm(*(value.denominator for value in room.values()))

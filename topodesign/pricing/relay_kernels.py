@@ -1,4 +1,6 @@
-"""Compiled search for when nodes should take which shard in the last steps, so that all of these fill links evenly.
+"""Compiled search for even loads of the last steps.
+
+When nodes should take which shard.
 
 Matrices have a row for each shard and a column for each node. Nodes that are near have a shard in time whatever is
 done, and are left alone. All others may take it as soon as it gets there, or later up to the last step; over a link
@@ -28,7 +30,9 @@ def balance_relays(
     price: Ints,
     new: bool,
 ) -> None:
-    """Let nodes take some shards at other steps, or over other links, shard by shard, where that costs less.
+    """Move shards to other steps or links where that costs less.
+
+    Shard by shard.
 
     A shard more on a link costs the more, the more the link carries in that step already. To have a shard early may
     cost a node more, but others can then take it from there, over links that are less full.
@@ -72,7 +76,7 @@ def _choose_links(
     shard: int,
     new: bool,
 ) -> None:
-    """Have each node take a shard over its cheapest link, at the step that it does."""
+    """Assign each node's shard to its cheapest link, at its step."""
     nodes = len(when)
     for place in range(nodes):
         node = (place + shard) % nodes
@@ -108,7 +112,7 @@ def _choose_steps(
     over: Bytes,
     shard: int,
 ) -> None:
-    """Have nodes take a shard at another step where that is cheaper.
+    """Move nodes to another step where that is cheaper.
 
     If it is earlier, those to which its links lead may take the shard from there; if it is later, some of them must
     find another.

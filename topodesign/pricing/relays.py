@@ -1,4 +1,4 @@
-"""Who forwards which shard in a deferred schedule, chosen for all shards together so that all links are evenly full.
+"""Relays of shards in deferred schedules, chosen for even link loads.
 
 When a node takes a shard that it may have to forward is chosen with a price on each link in each of the last steps,
 which carry most: the fuller the link, the dearer a shard more on it. Shard after shard is looked at again, a few times
@@ -39,7 +39,7 @@ _ENDS = CLASSES - 1
 
 @dataclass(frozen=True)
 class UnitLinks:
-    """Links of a topology, one for each unit of capacity and no self-loop.
+    """Unit links of a topology without self-loops.
 
     * ``first``, ``other``: where the links into each node begin, and which nodes they come from, ascending.
     * ``out_first``, ``out_other``: where the links out of each node begin, and which nodes they lead to, ascending.
@@ -52,7 +52,7 @@ class UnitLinks:
 
     @cached_property
     def entrance(self) -> IntArray:
-        """For each link out of a node its place among the links into nodes."""
+        """The position among links into nodes of each link out of a node."""
         place = np.empty(len(self.other), np.int64)
         source = np.repeat(np.arange(len(self.out_first) - 1), np.diff(self.out_first))
         place[np.lexsort((source, self.out_other))] = np.arange(len(place))
@@ -62,7 +62,7 @@ class UnitLinks:
 def balanced_relays(
     code: NDArray[np.int16], links: UnitLinks, steps: int, last: int, room: int, *, progress: Progress | None = None
 ) -> Iterator[NDArray[np.int16]]:
-    """Yield who must have which shard when in the last steps, for several ways to share shards between these steps.
+    """Yield relays of the last steps, for several splits between steps.
 
     Each comes three times: as planned, but for the last step, where what may come then is the least urgent if it was to
     come earlier at some time, or as urgent as it ever was; and with those alone bound to a step that others wait for.
@@ -88,7 +88,7 @@ def balanced_relays(
 
 
 class _Plan:
-    """When each node takes which shard in the last steps, and over which link.
+    """The step and link at which each node takes each shard.
 
     * ``code``: how far each shard has to go to each node, and who must forward it as soon as it is there.
     * ``links``, ``steps``, ``last``: as above.
@@ -106,7 +106,7 @@ class _Plan:
         self._carried = np.zeros((last, len(links.other)), np.int64)
 
     def once_more(self, prices: IntArray, *, new: bool, progress: Progress | None) -> None:
-        """Look at all shards with prices of one more shard on a link, a row for each of the last steps."""
+        """Reassign all shards by prices of links and last steps."""
         if new:
             self._carried[:] = 0
         links = self._links
@@ -123,7 +123,10 @@ class _Plan:
 
     @property
     def _planned(self) -> NDArray[np.bool_]:
-        """Who is to have which shard before the last step, of those that may be late."""
+        """Return which nodes must have which shard before the last step.
+
+        Of those that may be late.
+        """
         planned: NDArray[np.bool_] = self._ahead & (self._time < self._steps)
         return planned
 
@@ -138,7 +141,7 @@ class _Plan:
 
 
 def _order(nodes: int) -> IntArray:
-    """Return all nodes in an order in which neighbours in number are far from each other."""
+    """Return an order of nodes that keeps close numbers far apart."""
     stride = max(1, nodes * 618 // 1000)
     while gcd(stride, nodes) > 1:
         stride += 1
@@ -146,7 +149,10 @@ def _order(nodes: int) -> IntArray:
 
 
 def _prices(count: int, goal: int, steepness: int, room: int) -> IntArray:
-    """Return rising integers, the same on all machines: powers up to somewhat above the goal, then a line."""
+    """Return rising integer prices, equal on all machines.
+
+    Powers to somewhat above the goal, then a line.
+    """
     rate = _LN2 * steepness / room
     price, top = 2**_TOP_BITS, goal + room // 3
     prices = np.empty(max(count, top + 1), np.int64)

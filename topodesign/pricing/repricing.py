@@ -1,4 +1,4 @@
-"""Prices of a topology that has lost some links, from what it cost with them.
+"""Costs of a topology after failures of links, from those before.
 
 The loads of a node as a source depend on the links that are on shortest paths from it. So only the nodes for which a
 lost link is on one have to be looked at again; of the others the largest loads are known.
@@ -36,7 +36,7 @@ class Priced:
         return cost_of(self.topology, *self._largest(self.rank))
 
     def cost_without(self, left: Topology) -> Cost:
-        """Return the cost of the topology after losses, in parts of the bandwidth that a node had before.
+        """Return the cost after losses, in the bandwidth that a node had before.
 
         * ``left``: the same nodes, and no link of more capacity than before.
         """
@@ -47,7 +47,10 @@ class Priced:
         return cost_of(self.topology, *larger(known, largest_loads(left, np.flatnonzero(again))))
 
     def _affected(self, left: Topology) -> NDArray[np.bool_]:
-        """Return which nodes may have other loads: those that lose capacity, or have a lost link on a shortest path."""
+        """Return the nodes whose loads may change.
+
+        Those that lose capacity, or have a lost link on a shortest path.
+        """
         capacity = np.zeros(len(self.topology.src), dtype=np.int64)
         capacity[self.topology.link_index(left.src, left.dst)] = left.capacity
         affected = np.zeros(left.nodes, dtype=np.bool_)
@@ -58,7 +61,7 @@ class Priced:
         return affected
 
     def _largest(self, rank: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the largest load at each distance that some node of these has others at."""
+        """Return the largest load at each distance that some nodes affect."""
         most = rank.max(axis=0, initial=0)
         numerator, denominator = self.loads
         return numerator[most[most > 0]], denominator[most[most > 0]]

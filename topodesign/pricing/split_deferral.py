@@ -1,4 +1,6 @@
-"""Deferred allgathers of two steps in which shards are split, where pairs of nodes have different numbers of links.
+"""Deferred two-step allgathers of split shards.
+
+For pairs of nodes with different numbers of links.
 
 By SPFF a neighbour has a whole shard after the first step, which therefore takes as long as the narrowest link needs,
 while wide ones wait. Here every unit of capacity carries the same share of a shard in the first step; what is missing
@@ -44,7 +46,7 @@ class SplitDeferral:
     moves: Moves  # what the receivers get
 
     def cost(self, topology: Topology) -> Cost:
-        """Return steps and bandwidth factor on the topology that it is for."""
+        """Return steps and bandwidth factor on its topology."""
         return Cost(2, Fraction(topology.degree, topology.nodes) * sum(self.loads))
 
 
@@ -55,7 +57,7 @@ def best_deferral(
     by_orbits: bool = False,
     most: int | None = None,
 ) -> Deferral | SplitDeferral:
-    """Return the deferred allgather with the smaller bandwidth factor, of shards that are split by links or not.
+    """Return the better deferred allgather, with shards split by links or not.
 
     Parameters and errors are those of :func:`topodesign.pricing.deferral.defer`.
     """
@@ -67,7 +69,9 @@ def best_deferral(
 def price_deferred(
     topology: Topology, progress: Callable[[float], None] | None = None, *, most: int | None = None
 ) -> Cost:
-    """Return the cost of the deferred reduce-scatter: the allgather of the transpose, reversed in time.
+    """Return the deferred reduce-scatter's cost.
+
+    It is the allgather of the transpose, reversed in time.
 
     Parameters and errors are those of :func:`topodesign.pricing.deferral.defer`.
     """
@@ -76,7 +80,9 @@ def price_deferred(
 
 
 def defer_split(topology: Topology) -> SplitDeferral | None:
-    """Return the best deferred allgather of split shards; None if two steps are too few, or links are of one width.
+    """Return the best deferred allgather of split shards, or None.
+
+    None if two steps are too few, or links have one width.
 
     * ``topology``: strongly connected, without switches.
     """
@@ -111,7 +117,9 @@ def defer_split(topology: Topology) -> SplitDeferral | None:
 
 
 def _patterns(topology: Topology) -> Iterator[NDArray[np.bool_]]:
-    """Yield over which links the last parts of a shard come first: none, and about half of them in two ways.
+    """Yield the links that last parts of a shard come over first.
+
+    None of them, or about half in two ways.
 
     They are as symmetric as the topology is known to be.
     """
@@ -140,7 +148,7 @@ class _Missing:
 
 
 class _Split:
-    """What everybody has after the first step, if a unit of capacity carries one part of each shard.
+    """The state after the first step, one part per unit of capacity.
 
     * ``links``: how many there are from each node to each other.
     * ``width``: parts of a shard.
@@ -155,7 +163,7 @@ class _Split:
         self.stop = self.start + count
 
     def second_load(self, receivers: IntArray) -> Fraction | None:
-        """Return how many parts a unit carries in the second step, at most; None if some are with nobody."""
+        """Return the largest second-step load in parts, or None if unreachable."""
         load = Fraction(0)
         for node in receivers.tolist():
             lacks = self._missing(node)
@@ -166,7 +174,7 @@ class _Split:
         return load
 
     def moves(self, receivers: IntArray, load: Fraction) -> Moves:
-        """Return who sends which piece to the receivers if a unit may carry so many parts in the second step."""
+        """Return the pieces received if a unit carries a number of parts."""
         scale = load.denominator
         rows: list[tuple[int, int, int, int, int, int]] = []
         for node in receivers.tolist():
@@ -197,7 +205,10 @@ class _Split:
 
 
 def _shared_out(lacks: _Missing, load: Fraction) -> list[tuple[int, int, int]]:
-    """Return how much of each piece comes from which sender, in parts as small as the denominator of the load says."""
+    """Return the parts of each piece by sender.
+
+    As small as the denominator of the load requires.
+    """
     piece, sender = np.nonzero(lacks.has)
     wanted = (lacks.count * load.denominator).tolist()
     flow = matching_flow(lacks.has, wanted, (lacks.capacity * load.numerator).tolist())

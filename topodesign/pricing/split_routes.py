@@ -1,4 +1,7 @@
-"""Bandwidth factors of all-to-all that need no search: by the distances alone, and with traffic split equally."""
+"""All-to-all bandwidth factors without search.
+
+By distances alone, and with traffic split equally.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _FINEST, _MOST = 2**40, 2**62
 
 
 def own_distances(quotient: Quotient) -> Fraction:
-    """Return the bandwidth factor that the distances of a topology prove necessary: every link at the same price."""
+    """Return the all-to-all bound of a topology's own distances.
+
+    Every link has the same price.
+    """
     prices = np.ones(len(quotient.room), dtype=np.int64)
     return as_factor(quotient.topology, price_bound(quotient, prices))
 
@@ -38,7 +44,7 @@ def equal_split(quotient: Quotient) -> Fraction:
 
 
 def _finest(quotient: Quotient) -> int:
-    """Return how many parts of a shard there may be so that the loads keep to 64 bits."""
+    """Return the finest split of a shard for which loads fit 64 bits."""
     all_far = sum(trees(quotient, np.ones(len(quotient.arcs), dtype=np.int64))[1])
     safe = _MOST // all_far  # if all went over one kind of links
     if safe >= _FINEST:

@@ -1,4 +1,4 @@
-"""How much goes from each node to each: read from a file, or drawn from how a router spreads tokens over experts."""
+"""Traffic matrices: read from a file, or drawn from expert routing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Demand(NamedTuple):
 
 
 def as_demand(value: MatrixLike, fabric: Fabric, *, tokens: int | None = None, seed: int | None = None) -> Demand:
-    """Return what goes from each node of a fabric to each other.
+    """Return the demand between all nodes of a fabric.
 
     * ``value``: a matrix, or a ``.csv`` file: a table with the columns ``src,dst,amount``, with names (of a topology
       numbers) of nodes, in which repeated rows add up; or without a header a line for every sender, whole numbers with
@@ -95,7 +95,7 @@ def traffic_table(fabric: Fabric, demand: Demand) -> str:
 
 
 def _decimal(amount: Fraction) -> str:
-    """Return an amount that was read from at most nine digits behind the point."""
+    """Return an amount with up to nine decimals."""
     whole, rest = divmod(amount, 1)
     return str(whole) if not rest else f"{whole}.{int(rest * 10**9):09}".rstrip("0")
 

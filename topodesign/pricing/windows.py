@@ -1,4 +1,4 @@
-"""What generalized Kautz digraphs cost at most, without looking at them from every node.
+"""Upper bounds for generalized Kautz digraphs without a full search.
 
 The walks of x links from node i of ``genkautz(d,n)`` end at (-d)^x i - c for d^x consecutive numbers c, a window, one
 walk for each. So at most d^(x-1) nodes are at distance x by way of one neighbour, and with D the first x for which
@@ -58,7 +58,7 @@ def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:
 
 
 def _out(d: int, n: int, reach: int) -> Fraction:
-    """Return what the last step loads a link of a node with at most, in a reduce-scatter.
+    """Return the last step's largest load out of a node, for reduce-scatter.
 
     The window of walks of D - 1 links takes an interval of as many nodes out of that of D links, from a place that
     depends on the node. What is left is largest, for any set of neighbours, where an end of the interval meets a place
@@ -86,7 +86,10 @@ def _bits(places: range, block: int) -> int:
 
 
 def _into(d: int, n: int, steps: int) -> Fraction | None:
-    """Return what the last step loads a link to a node with at most, in an allgather; None if that takes too long."""
+    """Return the last step's largest load into a node, for allgather.
+
+    None if that takes too long.
+    """
     reach = d**steps
     if math.gcd(d, n) == 1:
         return _into_alike(d, n, reach)
@@ -101,7 +104,9 @@ def _into(d: int, n: int, steps: int) -> Fraction | None:
 
 
 def _into_alike(d: int, n: int, reach: int) -> Fraction:
-    """Return what :func:`_into` does where every place of a window is of one node, which it is if d and n are coprime.
+    """Return :func:`_into` for coprime d and n.
+
+    Every place of a window is of one node then.
 
     A node at place w of the window of D links has ways by its places w, w + n, ... modulo d. The window of D - 1 links
     takes the places o, o - d, o - 2d, ... modulo n, reach/d of them, for an o that depends on the node. As o grows by d
@@ -140,7 +145,7 @@ def _into_alike(d: int, n: int, reach: int) -> Fraction:
 
 
 def _turned(place: int, n: int, d: int, turns: int) -> int:
-    """Return the residues modulo d of a place and those one turn of n after the other, as bits."""
+    """Return the residues modulo d after rotations by n, as bits."""
     ways = 0
     for turn in range(turns):
         ways |= 1 << (place + turn * n) % d
@@ -148,14 +153,19 @@ def _turned(place: int, n: int, d: int, turns: int) -> int:
 
 
 def _in_class(first: int, end: int, residue: int, d: int) -> int:
-    """Return how many numbers from ``first`` up to but not including ``end`` leave that residue modulo d."""
+    """Return how many numbers of a range have a residue modulo d.
+
+    From ``first``, exclusive of ``end``.
+    """
     if end <= first:
         return 0
     return (end - 1 - residue) // d - (first - 1 - residue) // d
 
 
 def _ways_in(d: int, n: int, steps: int, node: int) -> NDArray[np.uint64]:
-    """Return for each node the in-neighbours of ``node``, as bits, by which walks of D links from it end there.
+    """Return the in-neighbours of ``node`` with walks from each node, as bits.
+
+    Walks of D links end there.
 
     Such a walk from i ends at (-d)^D i - c with c = a - d c' where a, from 1 to d, is its last link's jump and its last
     node but one is (-d)^(D-1) i - c'.
@@ -176,7 +186,9 @@ def _ways_in(d: int, n: int, steps: int, node: int) -> NDArray[np.uint64]:
 
 
 def _fullest(kinds: dict[int, int], d: int, least: Fraction) -> Fraction:
-    """Return the largest share of nodes that some of d neighbours must serve, for one of these, or ``least`` if more.
+    """Return the largest share of nodes that one of d neighbours must serve.
+
+    At least ``least``.
 
     * ``kinds``: how many nodes there are whose ways are these bits.
     """

@@ -1,4 +1,4 @@
-"""What collectives are priced for: the latency of a step, the bandwidth of a node, and sizes of data."""
+"""The work that collectives are priced for: alpha, bandwidth and sizes."""
 
 from __future__ import annotations
 
@@ -101,16 +101,19 @@ class Workload(Declared):
         return f"{', '.join(given)}, {format_bandwidth(self.bandwidth)} per node"
 
     def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
-        """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""
+        """Return the allreduce time in seconds for each size.
+
+        The allgather costs as much as the reduce-scatter if not given.
+        """
         both = (reduce_scatter, allgather or reduce_scatter)
         return tuple(sum(cost.runtime(self.alpha, size, self.bandwidth) for cost in both) for size in self.sizes)  # type: ignore[misc]
 
     def least(self, nodes: int, degree: int, *, duplex: bool = False) -> tuple[Fraction, ...]:
-        """Return the time that no allreduce among so many nodes of a degree undercuts in seconds, for each size."""
+        """Return the lower bound of any allreduce in seconds, for each size."""
         return self.fastest(lower_bounds(nodes, degree, duplex=duplex))
 
     def fastest(self, costs: Iterable[Cost]) -> tuple[Fraction, ...]:
-        """Return the time of an allreduce with the best of some costs in seconds, for each size."""
+        """Return the time of the fastest allreduce in seconds, for each size."""
         return tuple(map(min, zip(*map(self.allreduce, costs), strict=True)))
 
     def timed(self, seconds: Sequence[Fraction]) -> Runtimes:
@@ -126,7 +129,10 @@ def as_workload(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
 ) -> Workload:
-    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second."""
+    """Return the workload of quantities: text with units, or numbers.
+
+    Seconds, bytes and bits per second.
+    """
     several: list[Any] = (
         list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
     )
@@ -137,7 +143,7 @@ def as_workload(
 
 
 def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fraction, int]]:
-    """Return which cost is the least from which size on, ascending: the first from size 0.
+    """Return the cheapest cost from each size on, ascending from 0.
 
     * ``costs``: at least one.
     * ``bytes_per_step``: alpha * B: how many bytes a node could send in the time that a step costs.

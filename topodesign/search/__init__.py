@@ -1,4 +1,4 @@
-"""Search: the best topologies of a size, and a catalog of all sizes.
+"""Search: the best topologies of a size, and the catalog of all sizes.
 
 Known families and expansions, exchanges of links, voltages and generators; strategies and budgets that build a catalog
 and make it better; its closure under expansions. Everywhere ``target`` is the size that is searched, ``seed`` that of

@@ -1,4 +1,4 @@
-"""Searching for topologies on which all-to-all takes less, where most is left to gain."""
+"""Search for topologies with a faster all-to-all, where most is to gain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAVE = 30.0  # seconds between writing the files
 
 
 class ExchangeSearch:
-    """What is known of a grid of sizes, searched turn by turn.
+    """The known topologies of a grid of sizes, searched turn by turn.
 
     * ``directory``: where the files are written; what is there is gone on from.
     * ``catalog``: whose rows, and what it keeps for all-to-all, are to be beaten.
@@ -54,12 +54,15 @@ class ExchangeSearch:
         self.bounds = {one: _least(one) for one in self.orbits}
 
     def gap(self, target: Target) -> float:
-        """Return how far the fastest known is above the bound; much where nothing is known."""
+        """Return the gap of the fastest known topology; large if none is known."""
         some = [_seconds(one) for one in self.state.known(target.size) if one.duplex or not target.duplex]
         return min(some) / self.bounds[target] - 1 if some else 1.0
 
     def go(self, seconds: float, progress: Callable[[float], None] | None = None) -> None:
-        """Take turns until the time is used up, then close; what is found is kept if that is interrupted."""
+        """Take turns until the time is up, then close.
+
+        What is found is kept if that is interrupted.
+        """
         start = saved = time.monotonic()
         gaps = {one: self.gap(one) for one in self.orbits}
         try:
@@ -82,7 +85,7 @@ class ExchangeSearch:
             self.save()
 
     def close(self, seconds: float | None = None) -> None:
-        """Keep what expansions of what is known give where that takes less."""
+        """Keep expansions of known topologies that are faster."""
         close_exchange(self.state, self.sizes, seconds)
 
     def save(self) -> list[Path]:
@@ -90,7 +93,7 @@ class ExchangeSearch:
         return self.state.save(self.directory)
 
     def turn(self, target: Target) -> None:
-        """Look at one number of orbits after the other, and at what is near the best of close sizes, ever longer."""
+        """Search numbers of orbits, and near the best of close sizes, ever longer."""
         from topodesign.search.order_degree import search_low_distances, search_near  # noqa: PLC0415  heavy
         from topodesign.topology.library import build  # noqa: PLC0415
 
@@ -111,7 +114,7 @@ class ExchangeSearch:
             self._offer(spec, target)
 
     def _near(self, target: Target) -> list[Exchange]:
-        """Return the fastest of the size and of those close by, the nearest to their bounds first."""
+        """Return the fastest of a size and of close sizes, by gap."""
         found = list[tuple[float, Exchange]]()
         for nodes in range(max(2, target.nodes - _CLOSE), target.nodes + _CLOSE + 1):
             near = replace(target, nodes=nodes)
@@ -122,7 +125,7 @@ class ExchangeSearch:
         return [one for _, one in sorted(found, key=lambda each: each[0])[:_NEAR]]
 
     def _offer(self, spec: Spec, target: Target) -> None:
-        """Keep a topology that nothing known beats, and then its line graph."""
+        """Keep an undominated topology, and then its line graph."""
         longer = Target(target.nodes * target.degree, target.degree, duplex=False)
         if self.state.offer(spec, target.degree, duplex=target.duplex) and longer in self.orbits:
             self._offer(line_spec(spec), longer)

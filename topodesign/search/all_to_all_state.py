@@ -1,4 +1,4 @@
-"""What is known of all-to-all size by size, while that is searched or closed."""
+"""Known all-to-all prices by size, while searched or closed."""
 
 from __future__ import annotations
 
@@ -74,11 +74,14 @@ class ExchangeState:
         self.sizes = sorted(size for size in self._known if span[0] <= size[0] <= span[1])
 
     def known(self, size: tuple[int, int]) -> list[Exchange]:
-        """Return what no other beats of a size, which may be none of the grid."""
+        """Return the undominated topologies of a size, which may be off the grid."""
         return self._known.get(size, [])
 
     def beats(self, one: Exchange, degree: int, tolerance: Fraction = Fraction(0)) -> bool:
-        """Whether none of its size, in whatever cabling it takes, is as good or dearer by no more than a tolerance."""
+        """Return whether no topology of its size and cabling is as good.
+
+        Or dearer by no more than a tolerance.
+        """
         most = one.all_to_all.upper * (1 + tolerance)
         return not any(
             other.steps <= one.steps and other.all_to_all.upper <= most and other.duplex >= one.duplex
@@ -86,7 +89,7 @@ class ExchangeState:
         )
 
     def keep(self, one: Exchange, degree: int) -> bool:
-        """Keep something with its price, and return whether nothing that is known is as good."""
+        """Add a topology if no known topology dominates it; return whether."""
         if not self.beats(one, degree):
             return False
         size = one.nodes, degree
@@ -97,14 +100,14 @@ class ExchangeState:
         return True
 
     def offer(self, spec: Spec, degree: int, *, duplex: bool = False) -> bool:
-        """Keep a topology that nothing known beats, which its distances alone can tell at first; return whether."""
+        """Add an undominated topology, screened by distances; return whether."""
         draft = drafted(spec, degree)
         if draft is None or draft.topology.is_duplex < duplex:
             return False
         return self.beats(draft.priced(Bounds(draft.least, draft.least)), degree) and self.settle(draft)
 
     def settle(self, draft: Draft) -> bool:
-        """Price something and keep it, and return whether nothing that is known is as good."""
+        """Price a topology and add it if undominated; return whether."""
         bounds, degree = price_topology(draft.topology), draft.topology.degree
         if bounds is None or not self.beats(draft.priced(Bounds(bounds.lower, bounds.lower)), degree):
             return False
@@ -112,7 +115,7 @@ class ExchangeState:
         return self.keep(draft.priced(finer or bounds), degree)
 
     def refine(self, one: Exchange, degree: int) -> None:
-        """Price something that is known more finely where its bounds are far apart."""
+        """Refine the price of a known topology with a wide gap."""
         if one.all_to_all.upper > one.all_to_all.lower * (1 + FINE):
             draft = drafted(parse(one.spec), degree)
             bounds = None if draft is None else _finer(draft.topology)
@@ -132,7 +135,7 @@ class ExchangeState:
 def expanded(
     state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fraction(0)
 ) -> Iterator[tuple[str, Exchange]]:
-    """Yield the names of expansions to a size that beat what is known, and what theorems say of them.
+    """Yield specs of expansions that beat what is known, with bounds.
 
     Their flows are those of what they expand, and so are the prices of links that prove them. Links that are doubled
     carry twice as much; in a product the flow of each factor goes on dimension by dimension, and the slowest counts.
@@ -152,7 +155,7 @@ def expanded(
 def _expansions(
     state: ExchangeState, nodes: int, degree: int
 ) -> Iterator[tuple[Callable[..., Spec], tuple[tuple[Exchange, Fraction], ...]]]:
-    """Yield expansions of what, and by how much longer the flow of each takes than there."""
+    """Yield expansions of a topology, with their factor of time."""
     for one in state.known((nodes, degree - 1)):
         yield with_idle_ports, ((one, spare_factor(degree - 1)),)
     for times in (times for times in range(2, degree + 1) if degree % times == 0):
@@ -192,7 +195,7 @@ def lines(state: ExchangeState, size: tuple[int, int], tolerance: Fraction = Fra
 
 
 def _finer(topology: Topology) -> Bounds | None:
-    """Return a price within less than a percent, None where that takes long."""
+    """Return a price with a gap below a percent, or None if that takes long."""
     return price_topology(topology, gap=FINE) if topology.nodes**2 * topology.degree <= _MOST_FINE else None
 
 
@@ -204,7 +207,7 @@ def _most_parallel(spec: str) -> int:
 
 
 def drafted(spec: Spec, degree: int) -> Draft | None:
-    """Return what a spec builds; None if that is no connected topology of the degree."""
+    """Build a spec; None unless connected and of the degree."""
     from topodesign.pricing.split_routes import own_distances  # noqa: PLC0415  heavy
     from topodesign.topology.library import build  # noqa: PLC0415
     from topodesign.topology.quotient import quotient  # noqa: PLC0415

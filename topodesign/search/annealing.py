@@ -1,4 +1,6 @@
-"""Digraphs of a small size with few steps and little bandwidth by SPFF: links of a given one, and of random ones.
+"""Annealing of small digraphs for few steps and bandwidth.
+
+By SPFF, from links of a given one and random ones.
 
 What guides the exchanges is smoother than the price, which is a sum of maxima: in each layer every source counts, the
 more so the more it has to send.
@@ -84,7 +86,9 @@ def start_draft(
     *,
     first_new: int | None = None,
 ) -> Draft | None:
-    """Return a draft of a digraph, None if it is not connected or needs far more steps than Moore's bound.
+    """Return a draft of a digraph, or None.
+
+    None if it is not connected or needs far more steps than Moore's bound.
 
     * ``topology``: regular, of degree 2 to ``MOST_PORTS``; duplex if the target is.
     * ``steps``: what to aim at; None for the steps that leave few pairs of nodes too far apart.
@@ -108,7 +112,9 @@ def start_draft(
 
 
 def anneal_draft(draft: Draft, work: int, hot: Fraction, rng: np.random.Generator) -> list[Found]:
-    """Exchange links of a draft, colder and colder; if the steps aimed at are not reached, with one more in the end.
+    """Anneal the links of a draft.
+
+    If the target steps are not reached, with one step more in the end.
 
     Returns: what it has been that none with fewer steps beats, by steps.
     """
@@ -134,7 +140,7 @@ def anneal(
     seed: int = 0,
     known: Sequence[Cost] = (),
 ) -> list[Found]:
-    """Search digraphs of a small size by exchanging links of a given one and of random ones.
+    """Search small digraphs by annealing given and random links.
 
     * ``start``: a digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular,
       or not duplex though that is asked for, only tells the size.
@@ -170,7 +176,7 @@ def _random(target: Target, rng: np.random.Generator) -> Topology | None:
 
 
 def _found(draft: Draft, done: Annealed) -> list[Found]:
-    """Return the digraphs it has been that none with fewer steps beats, by steps."""
+    """Return the digraphs that none with fewer steps beats, by steps."""
     kept = []
     for steps in range(1, len(done.allowed)):
         if done.allowed[steps] < done.allowed[steps - 1]:

@@ -1,4 +1,6 @@
-"""What a short search finds of sizes beyond the catalog: Cayley digraphs, lifts, what is a few nodes away, congruences.
+"""Short searches of sizes beyond the catalog.
+
+Cayley digraphs, lifts, neighbouring sizes, congruences.
 
 All budgets are of work, none of time, unless seconds are asked for; so what is found depends on the question alone.
 
@@ -66,7 +68,10 @@ def search_beyond(
     limit: tuple[int, float | None],
     progress: Progress | None,
 ) -> dict[Target, list[Found]]:
-    """Search symmetric digraphs of a size, and of bases of its line graphs that the catalog does not reach."""
+    """Search symmetric digraphs of a size, and bases of its line graphs.
+
+    Those that the catalog does not reach.
+    """
     seed, seconds = limit
     bound = lower_bound(*target.size, duplex=target.duplex)
 
@@ -97,7 +102,7 @@ def search_beyond(
 
 
 def _lined(cost: Cost, size: Target, target: Target) -> Cost:
-    """Return what line graphs of a size with the nodes of the target cost, about."""
+    """Return approximate costs of line graphs with the target's nodes."""
     nodes, steps, bandwidth = size.nodes, cost.steps, cost.bandwidth
     while nodes < target.nodes:
         steps, bandwidth, nodes = steps + 1, bandwidth + Fraction(1, nodes), nodes * size.degree
@@ -105,7 +110,7 @@ def _lined(cost: Cost, size: Target, target: Target) -> Cost:
 
 
 def _sizes(target: Target) -> list[Target]:
-    """Return the size and those of bases of its line graphs, as far as they are not in the catalog."""
+    """Return the size and its line graph bases outside the catalog."""
     sizes = [target]
     fewer, rest = divmod(target.nodes, target.degree)
     while not target.duplex and target.degree > 1 and not rest and fewer > MOST_NODES:
@@ -115,7 +120,7 @@ def _sizes(target: Target) -> list[Target]:
 
 
 def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[Found]:
-    """Search one size, for few steps first and then for a small bandwidth factor.
+    """Search one size, first for few steps, then for bandwidth.
 
     Small sizes are searched for all kinds of symmetric digraphs, others for lifts of some numbers of orbits.
     """
@@ -162,7 +167,10 @@ def is_poor(target: Target, front: Iterable[Candidate]) -> bool:
 def few_away(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:
-    """Yield digraphs of a size that is served poorly, made of some a few nodes away, with their specs."""
+    """Yield digraphs and specs made of some a few nodes away.
+
+    For sizes that are served poorly.
+    """
     nodes, degree = target.size
     if nodes * nodes * degree > MOST_PRICED or degree > MOST_LINKS:
         return
@@ -185,7 +193,7 @@ def few_away(
 
 
 def one_less(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec, Topology]]:
-    """Yield a topology with a node more without some node, its neighbours joined, for a few nodes drawn at random."""
+    """Yield a topology of one node more without a random node, neighbours joined."""
     work = target.nodes**2 * target.degree
     if work > MOST_PRICED:
         return
@@ -198,7 +206,7 @@ def one_less(target: Target, base: Candidate, seed: int) -> Iterator[tuple[Spec,
 def _thinned(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:
-    """Yield line graphs of the next sizes without some nodes, as far as they are faster than what is known."""
+    """Yield line graphs of the next sizes without some nodes, if faster."""
     nodes, degree = target.size
     fastest = min((runtime(one.mean) for one in front), default=None)
     for fewer in range(-(-nodes // degree), -(-nodes // degree) + _NEXT_SIZES):
@@ -218,7 +226,7 @@ _GLANCE, _SOURCES = 4, 32  # of which a few nodes are looked at, and more where 
 
 
 def cyclic_covers(target: Target) -> Iterator[tuple[Spec, int]]:
-    """Yield cyclic covers of generalized Kautz digraphs and the steps that they take.
+    """Yield cyclic covers of generalized Kautz digraphs, with their steps.
 
     Walks of x links lead to one copy, those of x + 1 to the next, so that m copies take m - 1 steps more than one.
     """
@@ -232,7 +240,9 @@ def cyclic_covers(target: Target) -> Iterator[tuple[Spec, int]]:
 
 
 def with_digits(target: Target, catalog: Catalog, fastest: Fraction | None) -> Topology | None:
-    """Return the digraph with the digits of a row of about N/d^i nodes that seems to load links the most evenly.
+    """Return the congruential digraph that loads links most evenly.
+
+    With digits in a row, of about N/d^i nodes.
 
     Its self-loops are turned. None if none is found that has k steps, d^k being the first power that reaches N, or that
     may be faster by some than ``fastest``, seconds of an allreduce.
@@ -281,7 +291,7 @@ def _drafts(target: Target, catalog: Catalog) -> Iterator[Topology]:
 
 
 def _renamed(spec: Spec, nodes: int) -> Spec | None:
-    """Return the digraph of another size with the digits of a row, None if it has none."""
+    """Return the digraph of another size with these digits, or None."""
     while spec.name in {"turn", "transpose"} and isinstance(spec.args[0], Spec):
         spec = spec.args[0]
     return Spec(spec.name, (nodes, *spec.args[1:])) if spec.name == "congruential" else None

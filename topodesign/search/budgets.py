@@ -1,4 +1,7 @@
-"""How hard the catalog's build searches: budgets of work, never of time, so that a seed always gives the same."""
+"""Work budgets of the catalog's build.
+
+Of work, never of time, so that a seed always gives the same.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _FILE = Path(__file__).with_suffix(".toml")
 
 @functools.cache
 def budgets() -> dict[str, Any]:
-    """Return the tables of budgets, which say what each number is for and how it was chosen."""
+    """Return the tables of budgets, with the purpose of each number."""
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
@@ -54,7 +57,7 @@ class Effort:
         return search_symmetric(target, self._share(_find_work(target)), seed=self.seed, known=known)
 
     def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
-        """Search beside what is known of a size, and of those with a few nodes more or less."""
+        """Search near the topologies of a size and of close sizes."""
         own = candidates.get(target, ())
         bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
         one_free = keeps_port_free(target.nodes, target.degree, duplex=target.duplex)
@@ -100,7 +103,7 @@ def _find_work(target: Target) -> int:
 
 
 def _tries(target: Target) -> list[tuple[Fraction, int]]:
-    """Return for every try how far from the bound a size has to be for it, and its budget."""
+    """Return for each try the gap that it needs, and its budget."""
     degree, table, when, last = (
         str(target.degree),
         budgets()["neighbours"],
@@ -120,7 +123,10 @@ def _tries(target: Target) -> list[tuple[Fraction, int]]:
 
 
 def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> Iterable[Topology]:
-    """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
+    """Return the fastest topologies of close sizes, line graphs first.
+
+    Most of their nodes are near.
+    """
     near = [
         one
         for shift in range(-REACH, REACH + 1)

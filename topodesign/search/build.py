@@ -1,4 +1,4 @@
-"""Building the catalog: every task of the grid once, on all cores or a cluster.
+"""Build the catalog: every task of the grid once, on cores or a cluster.
 
 A journal has the results of tasks, one line each, so that a killed build goes on where it was.
 """
@@ -46,7 +46,7 @@ def build_catalog(
     shard: tuple[int, int] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
-    """Work out all sizes of a grid and write the file of every degree.
+    """Build all sizes of a grid and write the file of every degree.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def build_catalog(
 
 
 def _of_shard(sizes: list[tuple[int, int]], shard: tuple[int, int] | None) -> list[tuple[int, int]]:
-    """Return the sizes (d, N) of a part: those that follow each other, which rest on much the same, of as much work."""
+    """Return the consecutive sizes (d, N) of a part of equal work."""
     if shard is None:
         return sizes
     numbers = [as_integer("a shard", number, 1) for number in as_several("a shard", shard)]
@@ -181,7 +181,10 @@ def _others(directory: Path, degree: int, nodes: Collection[int]) -> list[Row]:
 
 
 def _frontiers(results: dict[Task, list[Row]], nodes: Iterable[int], degree: int) -> list[Row]:
-    """Return the rows of a degree that are on the frontier of their size, of any wiring or of duplex."""
+    """Return the rows of a degree on the frontiers of their sizes.
+
+    Of any cabling or of duplex.
+    """
     rows: list[Row] = []
     for n in nodes:
         rows += worth_keeping(results[Task(n, degree, Stage.REFINE)])
@@ -192,7 +195,7 @@ _VERSION = 1  # of what builds come to: those of one version find the same
 
 
 class Journal:
-    """A file to which a line is appended for every task that is done.
+    """A file with a line per finished task.
 
     A line that was cut off by a kill is not believed: its check fails, and the file ends before it again.
 
@@ -213,7 +216,7 @@ class Journal:
             self._write(head)
 
     def _read(self, path: Path, head: str) -> int:
-        """Take over the results, and return where the lines that can be believed end."""
+        """Read the results, and return the end of the valid lines."""
         good = 0
         try:
             lines = read_bytes(path).splitlines(keepends=True)
@@ -256,7 +259,10 @@ class Journal:
 
 
 def _result(text: str, where: str) -> tuple[Task, list[Row]]:
-    """Return what a line with the right check says; it may be of another program all the same."""
+    """Return the result of a line with the right check.
+
+    It may be of another program all the same.
+    """
     try:
         nodes, degree, stage, *rows = parse_json(text)
         return Task(as_count(nodes, "nodes"), as_count(degree, "degree"), Stage(stage)), [read_row(row) for row in rows]
@@ -266,6 +272,6 @@ def _result(text: str, where: str) -> tuple[Task, list[Row]]:
 
 
 def _checked(line: bytes) -> str | None:
-    """Return the text of a line, or None if it is not what was written."""
+    """Return the text of a line, or None if its check fails."""
     check, _, data = line[:-1].partition(b" ")
     return data.decode(errors="replace") if line.endswith(b"\n") and check == b"%08x" % zlib.crc32(data) else None

@@ -1,4 +1,4 @@
-"""A topology with its price, as the searches hand it on, and the specs that are made of others."""
+"""Topologies with prices, as searches pass them on, and their specs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST_PRICED = 4096  # topologies of up to this many nodes are always rebuilt 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A topology with its price; it is built when it is needed.
+    """A topology with its price, built when needed.
 
     * ``cost``: holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no
       more (or the claimed cost, if ``basis`` is a closed form).
@@ -38,7 +38,10 @@ class Candidate:
 
     @functools.cached_property
     def mean(self) -> Cost:
-        """The mean of reduce-scatter and allgather, twice which an allreduce takes: frontiers are of these."""
+        """The mean of reduce-scatter and allgather.
+
+        An allreduce takes twice the mean; frontiers are of means.
+        """
         return self.cost.averaged(self.allgather)
 
     @functools.cached_property
@@ -48,12 +51,15 @@ class Candidate:
 
     @functools.cached_property
     def looks(self) -> Hashable:
-        """What expansions of the topology cost by: candidates that differ in it are different topologies."""
+        """The properties that expansion costs depend on.
+
+        Candidates that differ in them are different topologies.
+        """
         return self.cost, self.allgather, self.duplex, len(self.base.topology.src), frozenset(self.base.returns)
 
     @functools.cached_property
     def rank(self) -> tuple[int, Fraction, Fraction, bool, int, str]:
-        """Sort key: cheapest latency first, then bandwidth; among equals duplex first, then the plainest spec."""
+        """Sort key: latency, bandwidth, duplex first, plainest spec."""
         text, mean = str(self.spec), self.mean
         plainness = text.count("(") * 100 + len(text)
         return mean.steps, mean.bandwidth, self.cost.bandwidth, not self.duplex, plainness, text
@@ -65,7 +71,7 @@ def candidate_of(row: Row) -> Candidate:
 
 
 def row_of(size: tuple[int, int], one: Candidate) -> Row:
-    """Return what the finder came upon as a row of a size."""
+    """Return a candidate as a catalog row of a size."""
     found = how_found(one.spec)
     return Row(*size, one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
 
@@ -76,7 +82,7 @@ def _rebuild(spec: Spec) -> Topology:
 
 
 def dominated(front: list[Candidate], cost: Cost) -> bool:
-    """Whether a frontier has something at least as good in steps and bandwidth."""
+    """Return whether a frontier is at least as good in steps and bandwidth."""
     return any(other.mean.dominates(cost) for other in front)
 
 
@@ -86,7 +92,10 @@ def precedence(cost: Cost) -> tuple[int, Fraction]:
 
 
 def dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
-    """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
+    """Return the topology or its transpose, whichever is dearer.
+
+    Its price holds for both collectives.
+    """
     back = there if topology.is_duplex else price(topology.transpose())
     if back.bandwidth <= there.bandwidth:
         return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
@@ -96,7 +105,7 @@ def dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:
-    """Put a candidate in its place on a frontier, drop what it dominates; return whether it was put there."""
+    """Add a candidate to a frontier and drop dominated ones; return whether."""
     for other in front:
         if other.mean.dominates(candidate.mean) and (other.mean != candidate.mean or other.rank <= candidate.rank):
             return False
@@ -118,7 +127,7 @@ def least_steps(target: Target) -> int:
 
 
 def line_spec(base: Spec) -> Spec:
-    """Return the spec of a line graph, with how many times in one number."""
+    """Return the spec of a line graph, with the total order as one number."""
     if base.name == "line":
         inner, *times = base.args
         return Spec("line", (inner, (times[0] if times else 1) + 1))  # type: ignore[operator]
@@ -126,13 +135,13 @@ def line_spec(base: Spec) -> Spec:
 
 
 def transpose_spec(spec: Spec) -> Spec:
-    """Return the spec of the transpose, that of a transpose being what it is of."""
+    """Return the spec of the transpose; the base of a transpose."""
     inner = spec.args[0] if spec.name == "transpose" else None
     return inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
 
 
 def product_spec(left: Spec, right: Spec) -> Spec:
-    """Return the flattest spec of a product: a power where all factors are equal."""
+    """Return the flattest spec of a product; a power of equal factors."""
     factors = [*_product_factors(left), *_product_factors(right)]
     if all(factor == factors[0] for factor in factors):
         return Spec("power", (factors[0], len(factors)))
@@ -149,6 +158,6 @@ def _product_factors(spec: Spec) -> list[Spec]:
 
 
 def worth(front: list[Candidate], target: Target, steps: int) -> bool:
-    """Whether a candidate with so many steps could be on the frontier (its bandwidth is at best optimal)."""
+    """Return whether the steps could be on the frontier at optimal bandwidth."""
     optimum = Fraction(target.nodes - 1, target.nodes)
     return not any(c.cost.steps <= steps and c.cost.bandwidth == optimum for c in front)

@@ -1,4 +1,7 @@
-"""Whether a size close by is much better served, as next to a prime number of nodes."""
+"""Close sizes that are served much better.
+
+As next to a prime number of nodes.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ class Better(Declared):
 
 
 def better_size(catalog: Catalog, front: Sequence[Row], work: Workload, *, duplex: bool = False) -> Better | None:
-    """Return the size within 2% with the fastest allreduce, if the frontier is poor and that is clearly faster."""
+    """Return the size within 2% with the fastest allreduce, if much faster.
+
+    If the frontier is poor.
+    """
     if not front:
         return None
     nodes, degree = front[0].nodes, front[0].degree
@@ -87,7 +93,10 @@ def better_size(catalog: Catalog, front: Sequence[Row], work: Workload, *, duple
 
 
 def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target, work: Workload) -> Better | None:
-    """Return the size within 2% with the fastest row or line graph of one, if the frontier is poor and that faster."""
+    """Return the size within 2% with the fastest row or line graph of one.
+
+    If the frontier is poor and that faster.
+    """
     nodes, degree = target.nodes, target.degree
     if degree not in catalog.degrees or not front:
         return None
@@ -115,7 +124,10 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
 def better_smooth(
     front: Sequence[Candidate], target: Target, work: Workload, find: Callable[[Target], Sequence[Candidate]]
 ) -> Better | None:
-    """Return the nearest size that divides well, where the frontier is very poor and that much faster."""
+    """Return the nearest size that divides well, if much faster.
+
+    If the frontier is very poor.
+    """
     other = replace(target, nodes=round(Fraction(target.nodes, SMOOTH)) * SMOOTH)
     if not front or other == target:
         return None

@@ -1,4 +1,6 @@
-"""A catalog closed under its own operations: no row of another size, expanded, is better than the rows of a size.
+"""The catalog closed under its operations.
+
+No expansion of a row of another size beats the rows of a size.
 
 What an operation gives is priced by theorem first, so that a look at all rows takes a minute and builds nothing. Every
 operation leads to more nodes or more ports, so that one sweep of the sizes in ascending order finds what follows from
@@ -50,7 +52,7 @@ _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
 
 @dataclass(frozen=True)
 class Left(Declared):
-    """What is left to close: an expansion that is better than all topologies of its size."""
+    """A violation of closure: an expansion that beats its size."""
 
     target: Target  # its size, and whether it is duplex
     collective: str  # what it is better for: allreduce or all-to-all
@@ -135,7 +137,9 @@ def verify_closure(
     nodes: range | None = None,
     progress: Progress | None = None,
 ) -> Closure:
-    """Look for sizes where an expansion of a row of another size beats all rows, for allreduce and for all-to-all.
+    """Search for sizes where expansions of other rows beat all rows.
+
+    For allreduce and for all-to-all.
 
     Prices are those of theorems, but for all-to-all on line graphs: where distances do not decide it, it is computed.
 
@@ -184,7 +188,9 @@ def verify_closure(
 
 
 def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]:
-    """Yield the fastest expansion to a size that beats all that is known of it for all-to-all, for each cabling.
+    """Yield expansions with a faster all-to-all than is known, per cabling.
+
+    The fastest of the size.
 
     Sizes without any are no matter of closing.
     """
@@ -205,7 +211,9 @@ def exchange_left(state: ExchangeState, size: tuple[int, int]) -> Iterator[Left]
 
 
 def close_exchange(state: ExchangeState, sizes: Iterable[tuple[int, int]], seconds: float | None = None) -> None:
-    """Keep what expansions to some sizes give where all-to-all takes less: each has more links than what it expands.
+    """Keep expansions with a faster all-to-all, by ascending links.
+
+    Each has more links than its base.
 
     Line graphs, which have to be built and priced, as far as the seconds go.
     """
@@ -226,7 +234,7 @@ def close(
     save: Callable[[], object] | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Keep what operations on the rows give where that is better, to a fixed point; return how many rows came in.
+    """Apply operations to rows to a fixed point; return the new rows' number.
 
     Free ports need nothing built. All else is built and priced from its links, what gains most for its work
     first, as far as the seconds go; what schedules are then deferred that could gain.
@@ -260,7 +268,7 @@ def close(
 
 
 def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) -> int:
-    """Keep the best of a node more without one wherever that is faster; return how often that was so.
+    """Keep node deletions of one node more where faster; return how often.
 
     * ``end``: time after which no further size is looked at.
     * ``tried``: topologies that nodes were taken out of already.
@@ -278,7 +286,9 @@ def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) 
 
 
 def without_a_node(state: SearchState, target: Target) -> float:
-    """Keep the fastest topology of a node more without one, its neighbours joined, if that is faster; return the gain.
+    """Keep the fastest topology without a node, if faster; return the gain.
+
+    Its neighbours are joined.
 
     A few nodes are drawn at random, always the same.
     """
@@ -299,7 +309,10 @@ def without_a_node(state: SearchState, target: Target) -> float:
 
 
 def better(state: SearchState, size: tuple[int, int], tolerance: Fraction, *, lifted: bool = False) -> Iterator[Offer]:
-    """Yield what the rows of a size expand to that beats the rows there, once for each cabling that it is for."""
+    """Yield expansions of a size's rows that beat the rows there.
+
+    Once for each cabling that it is for.
+    """
     for row in state.rows[size]:
         for offer in offers(row, state.has, lifted=lifted):
             for duplex in {False, offer.target.duplex}:
@@ -309,7 +322,9 @@ def better(state: SearchState, size: tuple[int, int], tolerance: Fraction, *, li
 
 
 def offers(row: Row, wanted: Callable[[Target], bool], *, lifted: bool = False) -> Iterator[Offer]:
-    """Yield what a row expands to, with what theorems say of its price by SPFF or, with free ports, by any schedule.
+    """Yield expansions of a row with bounds by theorems.
+
+    By SPFF or, with free ports, by any schedule.
 
     With ``lifted`` line graphs and trunks of rows with deferred schedules are among them, which have lifted schedules
     of that price, but perhaps no deferred ones.
@@ -331,7 +346,7 @@ def offers(row: Row, wanted: Callable[[Target], bool], *, lifted: bool = False) 
 
 
 def keep(state: SearchState, offer: Offer) -> int:
-    """Build what was offered, price it from its links, defer that, and keep what nothing dominates; return how many."""
+    """Build, price and defer offers; keep undominated ones; return how many."""
     if len(str(offer.spec)) > LONGEST_SPEC:
         return 0
     if offer.operation == _IDLE:
@@ -348,7 +363,7 @@ def keep(state: SearchState, offer: Offer) -> int:
 
 
 def _with_free_ports(state: SearchState) -> int:
-    """Keep rows with a free port wherever they are better, by ascending degree."""
+    """Keep rows with a free port where they are better, by ascending degree."""
     count = 0
     for size in sorted(state.rows):
         offered = [offer for offer in better(state, size, WORTH_KEEPING) if offer.operation == _IDLE]
@@ -359,7 +374,7 @@ def _with_free_ports(state: SearchState) -> int:
 
 
 def _put(state: SearchState, rows: Sequence[Row]) -> int:
-    """Keep rows of one size, and return how many of them are."""
+    """Add rows of one size, and return how many are kept."""
     size = rows[0].nodes, rows[0].degree
     before = {(row.spec, row.basis) for row in state.rows[size]}
     state.add(rows)
@@ -367,7 +382,9 @@ def _put(state: SearchState, rows: Sequence[Row]) -> int:
 
 
 def _beats(mean: Cost, rows: Sequence[Cost], tolerance: Fraction) -> bool:
-    """Whether no row has at most as many steps and a y that is larger by at most the tolerance.
+    """Return whether no row has as few steps and nearly as small a y.
+
+    Larger by at most the tolerance.
 
     Sizes without a row are no matter of closing: these are searched when they are asked for.
     """
@@ -376,6 +393,9 @@ def _beats(mean: Cost, rows: Sequence[Cost], tolerance: Fraction) -> bool:
 
 
 def _gain(state: SearchState, offer: Offer) -> Fraction:
-    """Return by how much less than the rows of its size an offer takes for an allreduce of 1 MiB; 0 if not."""
+    """Return the gain of an offer at 1 MiB allreduce; 0 if none.
+
+    Over the rows of its size.
+    """
     fastest = state.fastest(offer.target)
     return Fraction(1) if fastest is None else max(Fraction(0), 1 - runtime(offer.mean) / runtime(fastest.mean))

@@ -1,4 +1,6 @@
-"""Topologies of any size: rows of the catalog expanded, digraphs of a short search, and generalized Kautz digraphs.
+"""Topologies of any size from catalog rows, searches and formulas.
+
+Rows expanded, digraphs of a short search, and generalized Kautz digraphs.
 
 What is offered is priced by theorems first, which need nothing built. What is left on the frontier is then built and
 priced from its links, one source for each orbit, as far as a budget of work goes. All budgets are of work, none of
@@ -105,7 +107,9 @@ class _Shelf:
         insert(self.front, candidate)
 
     def price(self, spec: Spec, steps: int = 0, base: Candidate | None = None) -> None:
-        """Build a topology without a closed form, price it from its links if it has few orbits, and keep it.
+        """Build, price and keep a topology without a closed form.
+
+        If it has few orbits.
 
         Not if something is better than what so many steps, or those that one node needs, allow, or the bandwidth factor
         of a base that has no larger one.
@@ -124,7 +128,10 @@ class _Shelf:
             return  # a member that is not connected
 
     def put_priced(self, spec: Spec, topology: Topology) -> None:
-        """Price a topology from its links and keep it, unless some of its nodes show that it is dominated."""
+        """Price a topology from its links and keep it unless dominated.
+
+        Some of its nodes may show that it is.
+        """
         optimum = Fraction(self.target.nodes - 1, self.target.nodes)
 
         def ruled_out(cost: Cost) -> bool:
@@ -144,7 +151,7 @@ class _Shelf:
         return any(one.mean.dominates(least) and one.mean != least for one in self.front)
 
     def settle(self, progress: Progress | None) -> None:
-        """Price from its links, or prove exact, what is on the frontier by a closed form."""
+        """Price from links, or prove exact, the closed forms on the frontier."""
         known: set[str] = set()
         while waiting := [one for one in self.front if one.basis is not Basis.LINKS and str(one.spec) not in known]:
             claimed = waiting[0]
@@ -174,7 +181,7 @@ class _Composer:
         self.duplex = duplex
 
     def rows(self, nodes: int, degree: int) -> list[Row]:
-        """Return what the catalog has of a size by SPFF, which theorems are about."""
+        """Return the catalog's rows of a size by SPFF, which theorems cover."""
         if not covers(nodes, degree) or degree not in self._degrees:
             return []
         if (nodes, degree) not in self._rows:
@@ -187,7 +194,7 @@ class _Composer:
         return self._catalog.degrees
 
     def by_theorem(self, target: Target) -> Iterator[Candidate]:
-        """Yield candidates whose price, or a bound of it, needs nothing built."""
+        """Yield candidates with a price or bound that needs no building."""
         nodes, degree = target.nodes, target.degree
         yield from (candidate_of(row) for row in self.rows(nodes, degree) if row.duplex or not target.duplex)
         if not target.duplex:
@@ -211,7 +218,9 @@ class _Composer:
                 yield lined(candidate_of(row), fewer, degree, times)
 
     def without_theorem(self, target: Target) -> Iterator[tuple[Spec, int, Candidate | None]]:
-        """Yield what has to be built to be priced, steps that it takes at least, and a base that no copies beat.
+        """Yield candidates to build, with least steps and a base.
+
+        No copies beat the base.
 
         These are the best few of each kind, which sizes and symmetry tell.
         """
@@ -238,7 +247,10 @@ class _Composer:
                         yield Spec(family.name, tuple(args)), least, None
 
     def optimal(self, target: Target) -> tuple[int, Spec] | None:
-        """Return the product of bandwidth-optimal factors, or the one factor, with the fewest steps."""
+        """Return a product of bandwidth-optimal factors with the fewest steps.
+
+        Or the one factor.
+        """
         if target not in self._optimal:
             self._optimal[target] = None  # none of its own factors
             self._optimal[target] = min(
@@ -270,7 +282,10 @@ class _Composer:
                     yield best, product_spec(parse(left[1]), right[1])
 
     def _factors(self, target: Target) -> list[tuple[int, str]]:
-        """Return single bandwidth-optimal topologies, as texts: most are not looked at any further."""
+        """Return single bandwidth-optimal topologies as texts.
+
+        Most are not looked at any further.
+        """
         if target not in self._single:
             self._single[target] = list(self._singles(target))
         return self._single[target]
@@ -287,7 +302,10 @@ class _Composer:
 
 
 def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
-    """Return a line graph of a topology with so many nodes, priced at most (see ``expand/line.py``)."""
+    """Return a line graph of a given size with an upper bound of its price.
+
+    See ``expand/line.py``.
+    """
     added = sum((Fraction(1, nodes * degree**i) for i in range(times)), Fraction(0))
     spec = base.spec
     for _ in range(times):
@@ -297,7 +315,10 @@ def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
 
 
 def _kautz(nodes: int, degree: int) -> Iterator[Candidate]:
-    """Yield the generalized Kautz digraph, or its transpose if its allgather is dearer."""
+    """Yield the generalized Kautz digraph, or its transpose if dearer.
+
+    If its allgather is.
+    """
     known = genkautz_at_most(degree, nodes)
     if known is not None:
         there, back = known
@@ -327,7 +348,7 @@ def _factor_topologies(spec: Spec) -> Iterator[Topology]:
 
 
 def _simple(spec: Spec) -> bool:
-    """Return whether all factors of a product are without self-loops and parallel links."""
+    """Return whether all factors lack self-loops and parallel links."""
     return all(Base(one, Cost(0, Fraction(0))).simple for one in _factor_topologies(spec))
 
 
@@ -348,7 +369,10 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
 
 
 def _has_many_orbits(spec: Spec, links: int) -> bool:
-    """Whether its spec alone tells that a topology has too many orbits: it is made of a generalized Kautz digraph."""
+    """Return whether the spec implies too many orbits.
+
+    It is made of a generalized Kautz digraph.
+    """
     inner: Spec | int = spec
     while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "cover", "transpose"}:
         inner = inner.args[0]
@@ -358,7 +382,7 @@ def _has_many_orbits(spec: Spec, links: int) -> bool:
 
 
 def _build(spec: Spec, target: Target) -> Topology | None:
-    """Return a topology; None if it is too large, has too many orbits or another size."""
+    """Build a topology; None if too large, of many orbits or another size."""
     links = target.nodes * target.degree
     if links > _MOST_BUILT or _has_many_orbits(spec, links):
         return None
@@ -370,7 +394,10 @@ def _build(spec: Spec, target: Target) -> Topology | None:
 
 
 def _from_links(spec: Spec, target: Target) -> Candidate | None:
-    """Return a topology priced from its links; None if it is too large, has too many orbits or another size."""
+    """Price a topology from its links, or return None.
+
+    None if it is too large, has too many orbits or another size.
+    """
     topology = _build(spec, target)
     try:
         return None if topology is None else _oriented(spec, topology, *price_both(topology))
@@ -379,7 +406,10 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
 
 
 def _oriented(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
-    """Return a topology with its price from its links, or its transpose if that has the dearer reduce-scatter."""
+    """Return a topology priced from its links, or its dearer transpose.
+
+    The one with the dearer reduce-scatter.
+    """
     if back.bandwidth > there.bandwidth:
         there, back = back, there
         spec = transpose_spec(spec)
@@ -388,19 +418,19 @@ def _oriented(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candid
 
 
 def _can_be_priced(topology: Topology, target: Target) -> bool:
-    """Return whether a topology is of the size that is wanted, and has few enough orbits."""
+    """Return whether a topology has the size, and few enough orbits."""
     fits = (topology.nodes, topology.degree) == (target.nodes, target.degree)
     return fits and work_to_price(topology) <= _MOST_WORK and (topology.is_duplex or not target.duplex)
 
 
 def work_to_price(topology: Topology) -> int:
-    """Return how many links times sources there are to look at, one source for each orbit."""
+    """Return links times sources to price, one source per orbit."""
     sources = topology.nodes if topology.representatives is None else len(topology.representatives)
     return sources * len(topology.src)
 
 
 def _proven(topology: Topology) -> bool:
-    """Return whether the orbits are proven on the links, where that is affordable."""
+    """Return whether the orbits are proven, where that is affordable."""
     symmetry = topology.symmetry
     if symmetry is None or len(symmetry.representatives) == topology.nodes:
         return True
@@ -411,7 +441,10 @@ def _proven(topology: Topology) -> bool:
 
 
 def _exact(claimed: Candidate) -> Candidate:
-    """Return the candidate, its price called exact if a theorem says so for both collectives."""
+    """Return the candidate with its price exact if a theorem proves it.
+
+    For both collectives.
+    """
     spec = claimed.spec
     if claimed.basis is not Basis.BOUND or spec.name != "line" or not isinstance(spec.args[0], Spec):
         return claimed

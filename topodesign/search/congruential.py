@@ -1,4 +1,6 @@
-"""Linear congruential digraphs with few steps whose links can be loaded evenly, near links turned or not.
+"""Linear congruential digraphs with few steps and even loads.
+
+With near links turned or not.
 
 Of N <= d^k nodes generalized Kautz digraphs have k steps, fewer than nearly all others of such sizes, but nodes close
 to a fixed point of x -> -dx - a get next to nothing over one of their ports. With other digits, all residues modulo d,
@@ -36,7 +38,7 @@ _SHARE = 2  # near links are those of at most N / (2d)
 
 @dataclass(frozen=True)
 class _Draft:
-    """A candidate: the multiplier is d or -d, and digit i is i plus a multiple of d."""
+    """A draft: multiplier d or -d; digit i is i plus a multiple of d."""
 
     sign: int
     digits: tuple[int, ...]
@@ -45,7 +47,7 @@ class _Draft:
     copies: int = 1  # 2 for a bipartite double cover
 
     def key(self, nodes: int) -> tuple[object, ...]:
-        """Return what is the same of candidates that are alike but for the numbers of their nodes."""
+        """Return the invariant of drafts that differ only by node numbers."""
         degree, least = len(self.digits), min(self.digits)
         first = least % math.gcd(self.sign * degree - 1, nodes // self.copies)
         places = self.places if self.near >= 0 else 0
@@ -61,7 +63,7 @@ class _Draft:
 
 
 def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0, most: int = 4) -> list[Spec]:
-    """Search for linear congruential digraphs of a size with few steps whose links can be loaded evenly.
+    """Search congruential digraphs of a size with few steps and even loads.
 
     * ``target``: the size. None is found of duplex ones.
     * ``steps``: steps that it may have at most.
@@ -107,7 +109,7 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
 
 
 def _plain_covers(target: Target) -> Iterator[_Draft]:
-    """Yield double covers with digits in a row, mostly the best there are of their sizes."""
+    """Yield double covers with digits in a row, mostly the best of a size."""
     if target.nodes % 2 == 0:
         for sign in (1, -1):
             for first in range(target.degree + 1):
@@ -115,7 +117,7 @@ def _plain_covers(target: Target) -> Iterator[_Draft]:
 
 
 def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iterator[Topology]:
-    """Yield double covers with a node put in or taken out, at random."""
+    """Yield double covers with a node inserted or deleted, at random."""
     for size in (target.nodes - 1, target.nodes + 1):
         base = _Draft(-1, tuple(range(target.degree)), -1, 1, 2).build(size)
         for topology in drawn(base, target, tries // 2, rng):
@@ -124,7 +126,10 @@ def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iter
 
 
 def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
-    """Draw a candidate; a quarter have digits in a row, and half of those of even size are covers."""
+    """Draw a draft.
+
+    A quarter have digits in a row; half of those of even size are covers.
+    """
     nodes, degree = target.nodes, target.degree
     moved = rng.integers(0, 1 + int(rng.integers(0, _FARTHEST + 1)), degree)
     first = int(rng.integers(0, degree + 1))
@@ -137,7 +142,10 @@ def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
 
 
 def _turned(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw which near links are turned: up to 0, 1, 2, 4, ... or none, -1; and by how many places."""
+    """Draw which near links are turned, and by how many places.
+
+    Up to 0, 1, 2, 4, ... or none, -1.
+    """
     power = int(rng.integers(-2, (nodes // (_SHARE * degree)).bit_length()))
     return -1 if power == -2 else 0 if power == -1 else 2**power, int(rng.integers(1, degree))
 
@@ -156,7 +164,7 @@ def _changed(draft: _Draft, nodes: int, rng: np.random.Generator) -> _Draft:
 
 
 def _score(topology: Topology, steps: int, limit: int) -> int:
-    """Return the estimate, the less the better; -1 if it takes more steps."""
+    """Return the estimate, smaller is better; -1 if too many steps."""
     nodes, degree = topology.nodes, topology.degree
     out = topology.dst.reshape(nodes, degree)
     into = starts_into(out)

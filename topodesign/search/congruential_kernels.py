@@ -1,4 +1,4 @@
-"""Compiled estimates of how evenly the links into the nodes of a digraph can be loaded."""
+"""Compiled estimates of how evenly links into nodes can be loaded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def fill_levels(links: Ints, reached: Masks) -> None:
 
 @compiled
 def unevenness(reached: Masks, links: Ints, nodes: Ints, limit: int) -> int:
-    """Return an estimate of what the fullest link carries in the last two steps, in parts of :data:`SHARE`.
+    """Return the estimated largest load in the last two steps.
+
+    In parts of :data:`SHARE`.
 
     A node gets the shards of what is more than L - 2 links away in the last two of L steps, each by a link to something
     that is within L - 1 links of it. Those with the fewest such links choose the least loaded one first. If it is
@@ -97,7 +99,9 @@ def unevenness(reached: Masks, links: Ints, nodes: Ints, limit: int) -> int:
 
 @compiled
 def unevenness_both(out: Ints, into: Ints, steps: int, nodes: Ints, limit: int) -> int:
-    """Return :func:`unevenness` of an allgather and a reduce-scatter added up, the larger one twice; -1 if too far.
+    """Return :func:`unevenness` of both collectives, weighted.
+
+    The larger one counts twice; -1 if too far.
 
     * ``out``, ``into``: shape ``(N, d)``: where the links out of each node end, and where those into it start.
     * ``steps``: L, at least 2.

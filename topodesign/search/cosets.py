@@ -1,4 +1,7 @@
-"""Groups whose elements are numbered so that multiplying by one of them rotates whole cosets of a cyclic subgroup."""
+"""Groups numbered so that a multiplication rotates cosets.
+
+Whole cosets of a cyclic subgroup.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _LARGE, _MANY, _FEW = 2048, 128, 6
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """A group with new numbers for its elements, along the cosets Ht of a cyclic subgroup H.
+    """A group renumbered along the cosets Ht of a cyclic subgroup H.
 
     * ``element``, ``number``: the group's own number of each element, and the other way round; the identity is 0 in
       both.
@@ -31,18 +34,21 @@ class Numbered:
     inverse: IntArray  # of each element
 
     def image(self, permutation: IntArray) -> IntArray:
-        """Return a permutation of the group's own numbers as one of the new numbers."""
+        """Return a permutation of the group's numbers in the new numbers."""
         return self.number[permutation[self.element]]
 
 
 def numbered(spec: Spec) -> Numbered:
-    """Return a group with numbers along the cosets of a cyclic subgroup; few large ones are kept in memory."""
+    """Return a group numbered along cosets of a cyclic subgroup.
+
+    Few large ones are kept in memory.
+    """
     base = group(spec)
     return (_few_numbered if base.order > _LARGE else _many_numbered)(spec)
 
 
 def _numbered(spec: Spec) -> Numbered:
-    """Give the i-th element of coset t the number t*n + i.
+    """Number the i-th element of coset t as t*n + i.
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
     h^(i+j) t': multiplying by x rotates the coset of t by j places and makes it that of t'. This holds in every group,
@@ -83,12 +89,15 @@ _few_numbered = functools.lru_cache(_FEW)(_numbered)
 
 
 def _work(size: int) -> int:
-    """Return about what rotating a coset of so many elements takes, in fifths of what one word takes."""
+    """Return the relative work of rotating a coset.
+
+    In fifths of the work of one word.
+    """
     return 5 if size <= WORD else 8 + 2 * -(-size // (LANES * WORD))
 
 
 def _orders(base: Group, elements: IntArray) -> IntArray:
-    """Return the orders of elements, prime by prime of the group's own."""
+    """Return the orders of elements, prime by prime of the group's order."""
     orders, left, prime = np.ones_like(elements), base.order, 1
     while left > 1:
         prime, share = prime + 1, 1

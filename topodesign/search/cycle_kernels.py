@@ -1,4 +1,6 @@
-"""Compiled annealing of graphs that a rotation of several cycles of nodes keeps, by the pairs that are too far apart.
+"""Compiled annealing of multicirculant graphs.
+
+By the pairs that are too far apart.
 
 There are up to 64 cycles, of p nodes each but for the last ones, whose lengths divide p. Every cycle has ports, each
 with a mate at the other end of its links and a turn: node (c, t) of its cycle has a link to (c', t + turn) of its
@@ -25,7 +27,7 @@ _HOT, _COOL = 16, 90
 
 
 class Cycles(NamedTuple):
-    """Cycles and their ports; shorter cycles, and their ports, are the last.
+    """Cycles and their ports; shorter cycles come last.
 
     * ``mate``, ``turn``: of each port.
     """
@@ -40,7 +42,7 @@ class Cycles(NamedTuple):
 
 @compiled
 def too_far(cycles: Cycles, steps: int, now: Masks, then: Masks) -> int:
-    """Return how many pairs of the first node of a cycle and any node are more steps apart.
+    """Return the pairs of a cycle's first node with any node too far apart.
 
     ``now`` and ``then`` are room for two rows of words for each cycle, uint64 of shape ``(cycles, 2p)``.
     """
@@ -72,7 +74,7 @@ def too_far(cycles: Cycles, steps: int, now: Masks, then: Masks) -> int:
 
 @compiled
 def join(cycles: Cycles, port: int, other: int, turn: int) -> None:
-    """Make two ports mates, with that turn from the first; a port by itself gets half a turn."""
+    """Join two ports with a turn from the first; a single port gets half."""
     p = cycles.length[0]
     cycles.mate[port], cycles.mate[other] = other, port
     if port == other:
@@ -83,7 +85,10 @@ def join(cycles: Cycles, port: int, other: int, turn: int) -> None:
 
 @compiled
 def _link(cycles: Cycles, port: int, other: int, state: Masks) -> None:
-    """Make two ports mates with a turn that is drawn; within a cycle not 0, which is a self-loop."""
+    """Join two ports with a random turn.
+
+    Within a cycle not 0, which is a self-loop.
+    """
     one, two = cycles.cycle[port], cycles.cycle[other]
     if one == two:
         join(cycles, port, other, 1 + _draw(cycles.length[one] - 1, state))
@@ -93,7 +98,7 @@ def _link(cycles: Cycles, port: int, other: int, state: Masks) -> None:
 
 @compiled
 def _change(cycles: Cycles, state: Masks, touched: Ints) -> int:
-    """Draw a turn anew, or exchange the mates of two ports; write down which ports change, and return how many."""
+    """Draw a move: a new turn, or exchanged mates; return the changed ports' number."""
     port, other = _draw(len(cycles.mate), state), _draw(cycles.full, state)
     mate = cycles.mate[port]
     if port >= cycles.full or port == other or _draw(2, state) == 0:
@@ -107,7 +112,10 @@ def _change(cycles: Cycles, state: Masks, touched: Ints) -> int:
 
 @compiled
 def _carry_out(cycles: Cycles, number: int, touched: Ints, state: Masks) -> None:
-    """Change ports as was drawn: the links port-mate and other-its become port-other and mate-its where that can be."""
+    """Apply a drawn move to ports.
+
+    The links port-mate and other-its become port-other and mate-its where that can be.
+    """
     port, other, mate, its = touched
     if number == 2:
         _link(cycles, port, other, state)
@@ -134,7 +142,7 @@ def _carry_out(cycles: Cycles, number: int, touched: Ints, state: Masks) -> None
 
 @compiled
 def bring_near(cycles: Cycles, steps: int, changes: int, state: Masks) -> int:
-    """Change turns and mates such that fewer pairs are too far apart, colder and colder; end at none.
+    """Anneal turns and mates until no pair is too far apart.
 
     * ``cycles``: changed in place.
     * ``steps``: how far nodes may be apart.

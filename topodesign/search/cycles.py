@@ -1,4 +1,6 @@
-"""Duplex graphs with few steps for any number of nodes: several cycles that a rotation turns, of unequal length.
+"""Duplex graphs with few steps for any size: several cycles.
+
+One rotation turns cycles of unequal length.
 
 A voltage lift by a cyclic group needs a divisor of the number of nodes. Primes and their small multiples have none that
 is of use, but are sums of cycles of p, p/2, p/3, ... nodes, which a rotation of order p keeps as well.
@@ -26,7 +28,10 @@ _MOST_SHORTER = 6
 
 @functools.lru_cache(maxsize=1024)
 def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
-    """Return lengths of cycles that make up a size, by their number: the full ones, then the fewest shorter ones."""
+    """Return cycle lengths that sum to a size, by their number.
+
+    The full ones, then the fewest shorter ones.
+    """
     nodes, degree = target.size
     if not target.duplex or degree < 3 or not degree < nodes <= MOST_NODES:
         return {}
@@ -48,7 +53,10 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
 
 
 def _attached(degree: int, h: int, length: int) -> int:
-    """Return how many ports of a cycle of ``length`` nodes each stand for h links; the others link it with itself."""
+    """Return the ports of a short cycle that stand for h links each.
+
+    The others link it with itself.
+    """
     for count in range(degree // h, 0, -1):
         rest = degree - count * h
         if (rest % 2 == 0 or length % 2 == 0) and rest < length:
@@ -57,7 +65,7 @@ def _attached(degree: int, h: int, length: int) -> int:
 
 
 def _fewest(total: int, parts: list[int]) -> tuple[int, ...] | None:
-    """Return the fewest parts with that sum, descending; None if it takes too many."""
+    """Return the fewest parts with a sum, descending, or None."""
     if total == 0:
         return ()
     if not parts or total % math.gcd(*parts):
@@ -90,7 +98,10 @@ def search_cycles(target: Target, steps: int, work: int, lengths: tuple[int, ...
 
 
 def random_cycles(degree: int, lengths: tuple[int, ...], rng: np.random.Generator) -> Cycles | None:
-    """Return cycles of full length, joined at random, with shorter ones attached; None if ports do not suffice."""
+    """Return random full cycles with shorter ones attached, or None.
+
+    None if ports do not suffice.
+    """
     full = lengths.count(lengths[0])
     attached = [_attached(degree, lengths[0] // length, length) for length in lengths[full:]]
     own = [degree - count * lengths[0] // length for count, length in zip(attached, lengths[full:], strict=True)]

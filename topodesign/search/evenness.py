@@ -1,4 +1,4 @@
-"""Digraphs with few steps whose links can be loaded evenly: links of known ones exchange their ends.
+"""Digraphs with few steps and even loads, by exchanges of link ends.
 
 Between 2 d^(k-1) and d^k nodes the digraphs known to have k steps are linear congruential ones, in which some nodes get
 far more of the last step over one link than over another. Most exchanges of links bring nodes too far apart, but up to
@@ -36,7 +36,7 @@ _WINDOWS, _SHARE = 2, Fraction(1, 4)
 
 
 def search_even(base: Topology, steps: int, work: int, *, seed: int = 0) -> Spec | None:
-    """Search for a topology of so many steps whose links can be loaded more evenly than those of a given one.
+    """Search for a topology of given steps with more even loads.
 
     What is aimed at is to halve by how much the fullest link is above the goals, then to halve it again and so on.
     Nodes without such links are left alone, so that few exchanges are enough.
@@ -67,7 +67,9 @@ def search_even(base: Topology, steps: int, work: int, *, seed: int = 0) -> Spec
 
 
 def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
-    """Return for which numbers of last steps loads count, and what a link carries in these if earlier ones are full.
+    """Return the last steps whose loads count, with goals per link.
+
+    If earlier steps are full.
 
     What few last steps carry less of than their share is omitted: earlier ones do not have to be so full then.
     """
@@ -79,7 +81,7 @@ def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
 
 
 def _spec(base: Topology, out: IntArray) -> Spec | None:
-    """Return the spec of a topology with these ends of links, told from what the base was swapped from."""
+    """Return the spec of given link ends, as swaps of the base."""
     inner = base
     while (spec := inner.spec) is not None and spec.name == "swap":
         inner = build(str(spec.args[0]))

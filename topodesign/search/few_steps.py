@@ -1,4 +1,6 @@
-"""Digraphs with few steps, whatever their bandwidth factor: nodes are put into good ones of close sizes or taken out.
+"""Digraphs with few steps, from close sizes.
+
+Whatever their bandwidth factor; nodes are inserted or deleted.
 
 Of a topology with few steps deferred schedules make one with nearly optimal bandwidth, so that steps are all that has
 to be found. A few nodes more or less bring few pairs of nodes too far apart, often none; links are exchanged until
@@ -42,7 +44,7 @@ _MOST_WORK = 4 * 10**9  # words that are looked at in all of them, at most: a fe
 
 
 def search_near(target: Target, steps: int, bases: Iterable[Topology], work: int, *, seed: int = 0) -> Spec | None:
-    """Search for a topology of a size with few steps among those of close sizes with nodes more or less.
+    """Search topologies of few steps among close sizes' with nodes changed.
 
     * ``steps``: steps that it may have at most.
     * ``bases``: regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are
@@ -92,12 +94,15 @@ _FEWEST_STEPS = 3
 
 
 def can_be_compared(degree: int, steps: int, *, duplex: bool) -> bool:
-    """Whether places for a node are few enough: with two-way links of degree 4, or 5 with a port left free."""
+    """Return whether places for a node are few enough to compare.
+
+    With duplex links of degree 4, or 5 with a free port.
+    """
     return duplex and degree // 2 == _LINKS and steps >= _FEWEST_STEPS
 
 
 def best_insertions(base: Topology, steps: int, count: int) -> Iterator[Topology]:
-    """Yield a topology with a node more in so many places, the best first.
+    """Yield a topology with one more node in several places, best first.
 
     * ``base``: duplex, of degree 4 or 5, without self-loops.
     * ``steps``: how far nodes may be apart, at least 3.

@@ -1,4 +1,4 @@
-"""The finder: every base graph and every nesting of expansions that reaches exactly (N, d), priced.
+"""The finder of families: base graphs and nested expansions of (N, d).
 
 The frontier of (N, d) is computed from those of smaller sizes, each once: a line graph comes from (N/d, d), a degree
 expansion from (N/n, d/n), a product from (N1, d1) and (N/N1, d - d1), a bidirectional union from (N, d/2). What a line
@@ -80,11 +80,14 @@ class _Expanded:
     args: tuple[Candidate | int, ...]
 
     def build(self) -> Topology:
-        """Expand the topologies at hand, which is what building the spec does from the start."""
+        """Expand given topologies, as building the spec would."""
         return self.entry(*(arg.base.topology if isinstance(arg, Candidate) else arg for arg in self.args))
 
     def claim(self, nodes: int) -> Claim | None:
-        """Return the closed form where it is needed (too large to price) or can spare building the expansion."""
+        """Return the closed form where it is needed or saves building.
+
+        Needed if the topology is too large to price.
+        """
         if self.entry not in _RULING and nodes <= LARGEST_PRICED:
             return None
         return self.entry.claim(*(arg.base if isinstance(arg, Candidate) else arg for arg in self.args))
@@ -103,7 +106,7 @@ class _Shelf:
 
     @functools.cached_property
     def bound(self) -> Cost | None:
-        """What no topology of this size can beat, if there is any."""
+        """The lower bound of this size, if there is one."""
         try:
             return lower_bound(self.target.nodes, self.target.degree, duplex=self.target.duplex)
         except ParameterError:
@@ -111,7 +114,7 @@ class _Shelf:
 
     @property
     def slack(self) -> Fraction:
-        """By how much a candidate may be dominated and still be kept."""
+        """The tolerated dominance of kept candidates."""
         return Fraction(1, self.target.nodes) if self.target.nodes <= _LARGEST_SPARED else Fraction(0)
 
     @property
@@ -120,7 +123,7 @@ class _Shelf:
         return not self.slack and bool(self.front) and self.front[0].cost == self.bound
 
     def least(self, cost: Cost) -> Cost:
-        """Return the least mean of a topology of which one collective costs so much."""
+        """Return the least mean of a topology from one collective's cost."""
         optimum = cost if self.target.duplex else Cost(cost.steps, 1 - Fraction(1, self.target.nodes))
         return cost.averaged(optimum)
 
@@ -135,7 +138,7 @@ class _Shelf:
         return full and precedence(self.spare[-1].mean) < precedence(least)
 
     def put(self, candidate: Candidate) -> None:
-        """Keep a candidate on the frontier or beside it, or not at all."""
+        """Keep a candidate on or beside the frontier, or not at all."""
         before = list(self.front)
         insert(self.front, candidate)
         if not self.slack:
@@ -179,7 +182,9 @@ class Finder:
             self._shelves[target] = _Shelf(target, front, spare)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Candidate]:
-        """Return the undominated candidates with exactly this size, steps ascending, mean bandwidth descending.
+        """Return the undominated candidates of this size.
+
+        Steps ascending, mean bandwidth descending.
 
         * ``nodes``, ``degree``: N and d.
         * ``duplex``: only topologies whose every link has its reverse.
@@ -187,12 +192,15 @@ class Finder:
         return self._shelf(Target(nodes, degree, duplex)).front
 
     def kept(self, target: Target) -> list[Candidate]:
-        """Return all that is kept of a size: its frontier, and beside it what may overtake when it is expanded."""
+        """Return all kept candidates of a size.
+
+        Its frontier, and beside it what may overtake when it is expanded.
+        """
         shelf = self._shelf(target)
         return shelf.front + shelf.spare
 
     def offer(self, target: Target, specs: Iterable[Spec]) -> None:
-        """Price more topologies of a size and keep them if they are worth it."""
+        """Price more topologies of a size and keep them if useful."""
         shelf = self._shelf(target)
         for option, topology in [*_offer_symmetric(shelf, (_Plain(spec) for spec in specs))]:
             _offer(shelf, option, topology)
@@ -216,7 +224,7 @@ class Finder:
         return self._shelves[target]
 
     def _wired_duplex(self, target: Target) -> list[Candidate]:
-        """Return the duplex candidates of the same size if they are known already."""
+        """Return the known duplex candidates of the same size."""
         duplex = self._shelves.get(Target(target.nodes, target.degree, duplex=True))
         return [] if duplex is None else duplex.front + duplex.spare
 
@@ -250,14 +258,17 @@ class Finder:
                 yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
 
     def _with_port_free(self, target: Target) -> Iterator[_Expanded]:
-        """Yield topologies of one port less where one stays free anyway and nodes have ports for several links each."""
+        """Yield topologies of one port less, where a port stays free anyway.
+
+        If nodes have ports for several links each.
+        """
         nodes, degree = target.size
         if degree >= nodes and keeps_port_free(nodes, degree, duplex=target.duplex):
             for base in self._bases(nodes, degree - 1, duplex=True):
                 yield _Expanded(spare, Spec("spare", (base.spec, 1)), (base, 1))
 
     def _factors(self, target: Target, front: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
-        """Yield pairs of factors while their steps could still be fewer than the best optimal candidate's."""
+        """Yield pairs of factors that could have fewer steps than the best optimum."""
         for fewest, one, other in _splits(target):
             if not worth(front, target, fewest):
                 return
@@ -276,7 +287,9 @@ class Finder:
 
 
 def _overtaking(target: Target) -> Iterator[Spec]:
-    """Yield expansions that can be on a frontier although their bases are dominated by more than is kept.
+    """Yield expansions on a frontier whose bases are dominated.
+
+    By more than is kept.
 
     A ring has more steps than all others, but the line graphs of one lose no bandwidth. A generalized Kautz digraph has
     a larger bandwidth factor than others, but its union with its transpose balances that.
@@ -290,7 +303,7 @@ def _overtaking(target: Target) -> Iterator[Spec]:
 
 
 def _ring_lines(nodes: int, degree: int) -> Iterator[Spec]:
-    """Yield the line graphs of unidirectional rings with parallel links that have so many nodes."""
+    """Yield line graphs of rings with parallel links, of a size."""
     if degree > 1 and nodes % degree == 0 and nodes > degree:
         fewer = nodes // degree
         for base in (Spec("uniring", (degree, fewer)), *_ring_lines(fewer, degree)):
@@ -298,7 +311,7 @@ def _ring_lines(nodes: int, degree: int) -> Iterator[Spec]:
 
 
 def base_targets(target: Target) -> list[Target]:
-    """Return the sizes that topologies of a size can be expanded from, each of which :class:`Finder` looks at."""
+    """Return the base sizes that :class:`Finder` expands to a size."""
     nodes, degree, duplex = target.nodes, target.degree, target.duplex
     sizes = [size for pair in _factor_sizes(target) for size in pair]
     if not duplex and degree > 1 and nodes % degree == 0:
@@ -314,7 +327,7 @@ def base_targets(target: Target) -> list[Target]:
 
 
 def _splits(target: Target) -> list[tuple[int, Target, Target]]:
-    """Return the sizes of two factors of a product with the fewest steps it can have, ascending."""
+    """Return the factor sizes of products with fewest possible steps, ascending."""
     rows = [(least_steps(one) + least_steps(other), one, other) for one, other in _factor_sizes(target)]
     return sorted(rows, key=lambda row: row[0])
 
@@ -338,14 +351,17 @@ def _possible(target: Target) -> bool:
 
 
 def _sources(topology: Topology) -> Sequence[int]:
-    """Return the nodes that have to be looked at to price a topology."""
+    """Return the source nodes needed to price a topology."""
     return topology.representatives or range(topology.nodes)
 
 
 def _offer_symmetric(
     shelf: _Shelf, options: Iterable[_Plain | _Expanded]
 ) -> Iterator[tuple[_Plain | _Expanded, Topology]]:
-    """Keep what is worth keeping of those that few nodes price; yield the others, which are mostly ruled out later."""
+    """Keep useful symmetric topologies; yield the others.
+
+    Few nodes price the first; the others are mostly ruled out later.
+    """
     for option in options:
         if not shelf.finished and not _ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
             if len(_sources(topology)) > _SAMPLE:
@@ -355,7 +371,7 @@ def _offer_symmetric(
 
 
 def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
-    """Whether a theorem says, before anything is built, that something better is kept already."""
+    """Return whether a theorem proves that something better is kept."""
     claim = option.claim(shelf.target.nodes)
     return claim is not None and claim.basis is Basis.THEOREM and dominated(shelf.front, shelf.least(claim.cost))
 
@@ -387,7 +403,10 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
 
 
 def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost | None:
-    """Return the price, or None if it is of no use; ever more nodes are looked at, as a few can tell that."""
+    """Return the price, or None if it is of no use.
+
+    Ever more nodes are looked at, as a few can tell that.
+    """
     sources = len(_sources(topology))
     some = _SAMPLE
     while some < sources:

@@ -1,4 +1,4 @@
-"""The frontier of a size from scratch: known families, their expansions, and a search for better digraphs."""
+"""The frontier of a size from scratch: families, expansions, search."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def search_frontier(
 
 
 def search_targets(target: Target) -> list[Target]:
-    """Return the sizes whose Cayley digraphs bear on a target: itself, and the bases of its line graphs and copies."""
+    """Return the sizes whose Cayley digraphs bear on a target.
+
+    Itself, and the bases of its line graphs and copies.
+    """
     sizes = [target]
     nodes, degree = target.nodes, target.degree
     while not target.duplex and degree > 1 and nodes % degree == 0 and nodes // degree > degree:
@@ -81,7 +84,7 @@ def search_targets(target: Target) -> list[Target]:
 
 
 def _rebuilt(candidate: Candidate) -> Candidate:
-    """Return the candidate after building it again from its spec; the price must come out the same."""
+    """Rebuild a candidate from its spec; its price must not change."""
     topology = build(str(candidate.spec))
     if candidate.basis is Basis.LINKS and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
         raise TopologyError(f"{candidate.spec} was priced {candidate.cost}, but rebuilt it costs {price(topology)}")

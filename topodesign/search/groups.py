@@ -1,4 +1,6 @@
-"""Which groups of an order are searched: all that the library knows, or of large orders those with small tables.
+"""Choice of the groups to search.
+
+All that the library knows, or of large orders those with small tables.
 
 Groups in which few pairs of elements commute come first: their Cayley digraphs expand best.
 """
@@ -27,7 +29,9 @@ _MOST_GROUPS = 40  # of an order, if it is large
 
 @functools.lru_cache(maxsize=4096)
 def groups_to_search(order: int) -> list[Group]:
-    """Return the groups of an order, the most promising first: metacyclic and further ones in turn, then abelian.
+    """Return the groups of an order, most promising first.
+
+    Metacyclic and further ones in turn, then abelian.
 
     Of large orders metacyclic ones alone, with few cosets of a cyclic normal subgroup.
     """
@@ -39,7 +43,10 @@ def groups_to_search(order: int) -> list[Group]:
 
 
 def _abelian_types(order: int, divisor: int) -> Iterator[tuple[int, ...]]:
-    """Yield (n1, n2, ...), each a multiple of the one before and n1 of the divisor, with that product."""
+    """Yield invariant factors (n1, n2, ...) with a product.
+
+    Each is a multiple of the one before, and n1 of the divisor.
+    """
     for first in range(2, order + 1):
         if order % first == 0 and first % divisor == 0:
             if first == order:
@@ -49,7 +56,7 @@ def _abelian_types(order: int, divisor: int) -> Iterator[tuple[int, ...]]:
 
 
 def groups_of_order(order: int) -> list[Group]:
-    """Return the groups of an order that are worth searching, those with the fewest commuting pairs first.
+    """Return the groups of an order to search, fewest commuting pairs first.
 
     All split metacyclic groups (cyclic, dihedral and Frobenius groups of prime degree among them), each once for every
     subgroup of multipliers, the dicyclic group and the affine group of a prime power; of large orders only those with
@@ -78,7 +85,7 @@ def _is_proper_prime_power(q: int) -> bool:
 
 
 def _metacyclic_parameters(order: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (n, m, r) of Z_n : Z_m with nm = order, one r for each subgroup that r generates in the units of Z_n."""
+    """Yield (n, m, r) of Z_n : Z_m, one r per subgroup of units."""
     most = order if order <= _LARGEST_LISTED else min(_MOST_COSETS, _MOST_PLACES // order)
     for m in (m for m in range(1, most + 1) if order % m == 0):
         n = order // m

@@ -1,4 +1,6 @@
-"""Making a catalog better: searches where they gain most a second, and expansions of what they find.
+"""Improvement of a catalog by searches and expansions.
+
+Searches go where they gain most a second.
 
 A turn is a short search of one kind at one size. Kinds of turns differ by degree, cabling, scale of N and what is
 searched: quotients with some number of orbits, neighbours, or links exchanged one by one. What a kind has gained
@@ -100,7 +102,7 @@ class Improvement(Result):
     strategies: tuple[Spent, ...] = ()  # what each kind of search took and gained, those that gained most first
 
     def heading(self) -> str:
-        """Return the counts, and what each kind of search took and gained."""
+        """Return the counts, and the time and gain of each kind of search."""
         new = len(self.rows) + len(self.kept)
         head = f"{self.turns} searches: {new} new rows, ratios to the bound lower by {self.gain:.3f} in all"
         each = [f"  {one.name}: {one.searches} in {one.seconds:.1f} s, gain {one.gain:.3f}" for one in self.strategies]
@@ -139,7 +141,7 @@ def improve_catalog(
     progress: Callable[[float], None] | None = None,
     **options: Unpack[ImproveOptions],
 ) -> Improvement:
-    """Search for better topologies of a grid of sizes for some time, and write the files of its degrees.
+    """Search better topologies of a grid for some time; write the files.
 
     Parameters
     ----------
@@ -228,7 +230,10 @@ class _Work:
     jobs: int
 
     def __call__(self, place: int | None) -> _Run:
-        """Return the run of one of several processes; without a place of all sizes, or of none if others search."""
+        """Return the run of one of several processes.
+
+        Without a place of all sizes, or of none if others search.
+        """
         rows = {
             degree: read_rows(self.directory if stored_file(self.directory, degree).exists() else self.source, degree)
             for degree in self.degrees
@@ -239,7 +244,7 @@ class _Work:
 
 
 class _Run:
-    """A run: what is known, and what the kinds of turns have gained."""
+    """A run: known topologies, and gains by kind of turn."""
 
     def __init__(
         self,
@@ -279,7 +284,10 @@ class _Run:
         progress: Callable[[float], None] | None,
         others: tuple[Callable[[int], Run], int] | None = None,
     ) -> None:
-        """Take turns until the time is used up, or let others; what is found is kept if that is interrupted."""
+        """Take turns until the time is up, or let others.
+
+        What is found is kept if that is interrupted.
+        """
         self._start = self._saved = time.monotonic()
 
         def told(spent: dict[str, Spent]) -> None:
@@ -327,7 +335,7 @@ class _Run:
                     self.purses[kind].searches.append((target, orbits))
 
     def turn(self) -> bool:
-        """Search once, where that is worth most; False if there is nothing left to search."""
+        """Search once where that gains most; False if nothing is left."""
         while self.purses:
             kind = max(self.purses, key=lambda one: self.purses[one].gain / self.purses[one].seconds)
             if (turn := self._next(kind)) is not None:
@@ -337,7 +345,10 @@ class _Run:
         return False
 
     def _next(self, kind: _Kind) -> Callable[[], float] | None:
-        """Return the next turn of a kind, where most is left to find and was tried least; None if there is none."""
+        """Return the next turn of a kind, or None.
+
+        Where most is left to find and was tried least.
+        """
         if kind.strategy is None:
             row = self.waiting.next()
             return None if row is None else partial(self.state.defer, row)

@@ -1,4 +1,6 @@
-"""A search for better rows in several processes, each at sizes of its own; what one finds, all others go on from.
+"""Search in several processes, which share what they find.
+
+Each works at sizes of its own.
 
 Process i of n searches every n-th size of the grid. After a turn that changed rows it sends these, and takes in between
 turns what others have found. Rows of a size are the same wherever they come from, so that nothing depends on who was
@@ -62,7 +64,7 @@ class Run(Protocol):
 def search_in_jobs(
     make: Callable[[int], Run], jobs: int, seconds: float, state: SearchState, told: Callable[[dict[str, Spent]], None]
 ) -> None:
-    """Search in so many processes for some time, and keep what they find in a state.
+    """Search in several processes for some time, and keep the results.
 
     ``make`` returns what process i does, and goes there; ``told`` is called now and then with what all have spent.
     """
@@ -93,7 +95,7 @@ def search_in_jobs(
 
 @contextmanager
 def _processes(make: Callable[[int], Run], jobs: int, seconds: float) -> Iterator[dict[Connection, int]]:
-    """Start the processes, and end them whatever happens; yields the pipes to them."""
+    """Start processes and end them in any case; yield their pipes."""
     context = get_context("spawn")
     pairs = [context.Pipe() for _ in range(jobs)]
     those = [

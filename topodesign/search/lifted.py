@@ -1,4 +1,4 @@
-"""What symmetric topologies are lifted from: links between orbits, with a place for a voltage at each."""
+"""Bases of symmetric topologies: links between orbits with voltages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ LARGEST_TWISTED = 10_000  # of larger groups it would take long to list the unit
 
 @dataclass(frozen=True)
 class Links:
-    """The links of a base, sorted by their ends, and which of them follow which with their voltages.
+    """The links of a base, sorted by ends, with their dependencies.
+
+    Some follow others with their voltages.
 
     A link's voltage is the image of its leader's under a map (see ``voltage_kernels.Base``).
     """
@@ -30,7 +32,10 @@ class Links:
 
 
 def spec_of(group: Numbered, links: Links, row: IntArray, *, duplex: bool) -> Spec:
-    """Return the spec for a row of voltages and heads, with 1 at its end if the transpose is meant."""
+    """Return the spec for voltages and heads.
+
+    With 1 at its end if the transpose is meant.
+    """
     voltage, head = row[:-1].reshape(2, -1)
     orbits = int(links.tail[-1]) + 1
     if orbits == 1:
@@ -41,14 +46,17 @@ def spec_of(group: Numbered, links: Links, row: IntArray, *, duplex: bool) -> Sp
 
 
 def simplex_base(orbits: int, degree: int, rng: np.random.Generator) -> Links:
-    """Return a random base whose nodes all have d links out and d in."""
+    """Return a random base with d links out of and into every node."""
     tail = np.repeat(np.arange(orbits), degree)
     head = np.sort(rng.permutation(tail).reshape(orbits, degree), axis=1).ravel()
     return Links(tail, head, np.arange(len(tail)), np.zeros(len(tail), dtype=np.int64))
 
 
 def twisted_base(degree: int, maps: int) -> Links:
-    """Return a base of one node whose links follow each other in groups, through all maps but the identity and 1."""
+    """Return a one-node base whose links follow each other in groups.
+
+    Through all maps but the identity and 1.
+    """
     nowhere = np.zeros(degree, dtype=np.int64)
     number = np.arange(degree)
     size = maps - 1
@@ -57,7 +65,10 @@ def twisted_base(degree: int, maps: int) -> Links:
 
 
 def duplex_base(orbits: int, degree: int, involutions: bool, rng: np.random.Generator) -> Links | None:
-    """Return a random base whose links are in pairs; a link of its own, a loop, has an involution for its voltage."""
+    """Return a random duplex base.
+
+    Links are in pairs; a loop of its own has an involution for its voltage.
+    """
     ports = rng.permutation(np.repeat(np.arange(orbits), degree))
     single = len(ports) % 2
     if involutions:
@@ -76,7 +87,9 @@ def duplex_base(orbits: int, degree: int, involutions: bool, rng: np.random.Gene
 
 
 def lift_spec(group: Spec | None, tail: IntArray, head: IntArray, voltage: IntArray) -> Spec:
-    """Return the spec of a voltage lift of a base in which all nodes have as many links; of the base without a group.
+    """Return the spec of a voltage lift of a regular base.
+
+    Of the base without a group.
 
     Its links go from ``tail`` to ``head``, in any order.
     """
@@ -86,7 +99,10 @@ def lift_spec(group: Spec | None, tail: IntArray, head: IntArray, voltage: IntAr
 
 
 def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:
-    """Return the plainest spec of a Cayley digraph: a circulant where the group is cyclic."""
+    """Return the plainest spec of a Cayley digraph.
+
+    A circulant where the group is cyclic.
+    """
     n = base.order
     if base.spec.name != "cyclic":
         return Spec("cayley", (base.spec, *elements))

@@ -1,4 +1,6 @@
-"""Compiled annealing of links, of graphs and digraphs on which a cyclic group may act.
+"""Compiled annealing of links.
+
+Of graphs and digraphs on which a cyclic group may act.
 
 A graph of N = m*s nodes is a base of m nodes whose links have a turn, 0 to s - 1: node (u, i) is the integer u*s + i,
 and a link from u to w with turn t joins (u, i) to (w, i + t) for all i. Exchanges keep that: they replace whole orbits
@@ -38,7 +40,7 @@ _MOST_TOUCHED = 8  # ends of two exchanges
 
 
 class Ends(NamedTuple):
-    """Links of the base, by their ends: end j of node u is u*d + j.
+    """Links of the base by ends: end j of node u is u*d + j.
 
     * ``head``, ``turn``: where the link leads, and by how much it turns.
     """
@@ -52,7 +54,7 @@ class Ends(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """What an energy is made of: pairs of nodes that are far apart, and loads of links.
+    """The energy's parts: far pairs of nodes, and link loads.
 
     * ``steps``: how far nodes should be apart; exchanges are drawn that bring pairs near that are farther.
     * ``weight``: energy of a pair that is not within 0, 1, 2, ... steps; no pair may be farther than the last.
@@ -92,7 +94,7 @@ class Reach(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Loads of the fullest link of every node, for each set, along links and against them.
+    """The largest load of every node for each set, both along and against links.
 
     * ``weight``: what each load weighs.
     * ``total``: of each set the sum of the weights of all nodes.
@@ -110,7 +112,7 @@ class Loads(NamedTuple):
 
 @inlined
 def _starts(ends: Ends) -> int:
-    """Return how many ends links begin at: in a duplex graph at all."""
+    """Return the number of ends that links begin at; all if duplex."""
     return ends.out.size // ends.order
 
 
@@ -133,7 +135,7 @@ def write_out(ends: Ends, end: int) -> None:
 
 @compiled
 def _join(ends: Ends, one: int, other: int, turn: int) -> None:
-    """Make two ends mates; an end by itself becomes a link across, or a free port."""
+    """Join two ends; a single end becomes a link across, or a free port."""
     order = ends.order
     if one == other:
         turn = order // 2
@@ -143,7 +145,7 @@ def _join(ends: Ends, one: int, other: int, turn: int) -> None:
 
 @compiled
 def _exchange(ends: Ends, one: int, other: int, turn: int, touched: Ints, before: Ints, number: int) -> int:
-    """Join two ends with a turn, and what they were joined to with each other; return how many ends that touches.
+    """Join two ends with a turn, and their mates; return the ends touched.
 
     Two ends of one link get another turn, or become two links across. In a digraph the second is one that links end at.
     So many ends are touched already.
@@ -189,7 +191,10 @@ def _undo(ends: Ends, number: int, touched: Ints, before: Ints) -> None:
 
 @compiled
 def _faults(ends: Ends, node: int) -> int:
-    """Return how many ends of a node of the base make self-loops that are no free ports, or parallel links."""
+    """Return the ends of a node in invalid self-loops or parallel links.
+
+    Self-loops that are free ports are valid.
+    """
     degree, order = ends.out.shape[1], ends.order
     faults = 0
     for one in range(node * degree, node * degree + degree):
@@ -203,7 +208,7 @@ def _faults(ends: Ends, node: int) -> int:
 
 @inlined
 def _fits(ends: Ends, end: int) -> bool:
-    """Whether an end that a link begins at makes no self-loop, unless it is a free port, and no parallel link."""
+    """Return whether an end makes no invalid self-loop or parallel link."""
     degree, node = ends.out.shape[1], _node(ends, end)
     fits = ends.head[end] != node or ends.turn[end] != 0 or (ends.order == 1 and ends.mate[end] == end)
     for other in range(node * degree, node * degree + degree):
@@ -214,7 +219,7 @@ def _fits(ends: Ends, end: int) -> bool:
 
 @compiled
 def mend(ends: Ends, tries: int, state: Masks) -> int:
-    """Exchange links at random while that leaves fewer self-loops and parallel links; return how many are left."""
+    """Exchange links to remove invalid ones; return how many remain."""
     nodes, starts = len(ends.out) // ends.order, _starts(ends)
     touched, before = np.zeros(_MOST_TOUCHED, np.int64), np.zeros((_MOST_TOUCHED, 3), np.int64)
     total = 0
@@ -257,7 +262,7 @@ def _reach(nodes: int, sources: int, steps: int) -> Reach:
 
 @inlined
 def _unite(reach: Reach, out: Ints, level: int, node: int, into: int) -> int:
-    """Write the row of a node at a level from those one below, and return how many sources it holds."""
+    """Build a node's row at a level; return its number of sources."""
     rows, below = reach.rows, reach.at[level - 1]
     first, words, total = below[node], reach.rows.shape[1], 0
     if words <= _FEW_WORDS:
@@ -299,7 +304,7 @@ def _fill(reach: Reach, out: Ints, order: int, weight: Ints) -> int:
 
 @compiled
 def _too_far(reach: Reach, steps: int, sources: int) -> int:
-    """Return how many pairs of a source and a node are more steps apart."""
+    """Return the pairs of source and node that are too far apart."""
     far = 0
     for row in reach.at[steps]:
         far += sources - reach.held[row]
@@ -308,7 +313,7 @@ def _too_far(reach: Reach, steps: int, sources: int) -> int:
 
 @compiled
 def _after(reach: Reach, out: Ints, into: Ints, tails: Ints, order: int, weight: Ints, energy: int, limit: int) -> int:
-    """Return the energy after links out of orbits of nodes have changed; more than the limit if it is above that."""
+    """Return the energy after changes of orbits; above the limit if larger."""
     nodes, degree = out.shape
     steps, sources = len(reach.at) - 1, nodes // order
     at, held, listed, moved, upto, marked = reach.at, reach.held, reach.listed, reach.moved, reach.upto, reach.marked
@@ -372,7 +377,9 @@ def _back(reach: Reach) -> None:
 
 @compiled
 def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -> tuple[int, int]:
-    """Return what the fullest link of a node carries to a set of nodes, at least, in parts of a shard, and its weight.
+    """Return a node's load bound for a set, and its weight.
+
+    In parts of a shard.
 
     Where squares count, those of what any links together carry are added up.
     """
@@ -414,7 +421,10 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
 
 @compiled
 def _energy_of_loads(loads: Loads, side: int, aim: Aim) -> int:
-    """Return the energy of one direction: squares added up, or for each set a smooth maximum of its loads."""
+    """Return the energy of one direction: squares or smooth maxima.
+
+    For each set a smooth maximum of its loads.
+    """
     energy = 0
     for s in range(len(aim.sets)):
         if len(aim.table) == 0:
@@ -436,7 +446,7 @@ def _fill_loads(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim) -> N
 
 @compiled
 def _load_anew(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim, room: int) -> bool:
-    """Compute the loads of one direction that an exchange may change; False if their energy gets above the room."""
+    """Recompute changed loads of one direction; False above the limit."""
     nodes, steps = len(out), len(reach.at) - 1
     for s in range(len(aim.sets)):
         first = loads.used[0]
@@ -458,7 +468,10 @@ def _load_anew(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim, room:
 
 @compiled
 def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
-    """Take back what loads an exchange has changed; ``total`` is what their weights added up to before."""
+    """Undo the loads that an exchange changed.
+
+    ``total`` is what their weights added up to before.
+    """
     for i in range(loads.used[0]):
         place, node = loads.place[i] // nodes, loads.place[i] % nodes
         side, s = place // len(aim.sets), place % len(aim.sets)
@@ -468,7 +481,10 @@ def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
 
 @inlined
 def _joint(here: int, there: int, aim: Aim) -> int:
-    """Return the energy of both directions; of smooth maxima the larger counts three times as much."""
+    """Return the energy of both directions.
+
+    Of smooth maxima the larger counts three times as much.
+    """
     if len(aim.table) == 0:
         return here + there
     return here + there + abs(here - there) // 2
@@ -476,7 +492,7 @@ def _joint(here: int, there: int, aim: Aim) -> int:
 
 @compiled
 def _room(limit: int, loads: Loads, other: int, aim: Aim) -> int:
-    """Return what the energy of a direction may be if that of the other one is as it is, and a limit is to hold."""
+    """Return the energy limit of a direction, given the other's."""
     if len(aim.table) == 0:
         return limit
     there = _energy_of_loads(loads, other, aim)
@@ -485,7 +501,7 @@ def _room(limit: int, loads: Loads, other: int, aim: Aim) -> int:
 
 @compiled
 def _drawn_near(reach: Reach, ends: Ends, steps: int, state: Masks, chosen: Ints) -> bool:
-    """Choose two ends and a turn such that the new link brings a pair near that is too far apart; False if none is."""
+    """Draw an exchange that brings a far pair near; False if none does."""
     out, order, starts = ends.out, ends.order, _starts(ends)
     nodes, degree = out.shape
     sources = nodes // order
@@ -512,7 +528,10 @@ def _drawn_near(reach: Reach, ends: Ends, steps: int, state: Masks, chosen: Ints
 
 @compiled
 def _drawn_loaded(loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints) -> None:
-    """Choose two ends: half of the time one on a way of a node with a full link, and often ends with much in common."""
+    """Draw two ends, often near a full link.
+
+    Half of the time one on a way of a node with a full link, and often ends with much in common.
+    """
     out, into = ends.out, ends.into
     nodes, ports = out.shape
     side = 0 if into is out else _draw(2, state)
@@ -541,7 +560,10 @@ def _drawn_loaded(loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints
 
 @compiled
 def _slide(ends: Ends, first_new: int, state: Masks, touched: Ints, before: Ints) -> int:
-    """Make ways a->n->b through a new node and c->e into a->b and c->n->e; return how many ends that touches."""
+    """Slide a node from way a->n->b into c->e; return the ends touched.
+
+    That leaves a->b and c->n->e.
+    """
     nodes, ports = ends.out.shape
     node, inner = first_new + _draw(nodes - first_new, state), len(ends.head) - _starts(ends)
     entrance, leave = node * ports + _draw(ports, state) + inner, node * ports + _draw(ports, state)
@@ -556,7 +578,7 @@ def _slide(ends: Ends, first_new: int, state: Masks, touched: Ints, before: Ints
 def _move(
     reach: Reach, loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints, touched: Ints, before: Ints
 ) -> int:
-    """Exchange links that are drawn, and return how many ends that touches; 0 if it does not make sense."""
+    """Apply a drawn exchange; return the ends touched, 0 if void."""
     starts = _starts(ends)
     kind = _draw(16, state)
     if aim.first_new < len(ends.out) and kind < 11:
@@ -578,7 +600,7 @@ def _move(
 
 @compiled
 def _record(loads: Loads, out: Ints, aim: Aim, duplex: bool, allowed: Ints, found: Ints) -> None:
-    """Keep the links if the largest loads of all layers add up to less than before with as many steps."""
+    """Keep the links if their largest loads sum to less, in as many steps."""
     steps, total = 0, 0
     for side in range(1 if duplex else 2):
         added = 0
@@ -597,7 +619,7 @@ def _record(loads: Loads, out: Ints, aim: Aim, duplex: bool, allowed: Ints, foun
 
 @compiled
 def _tails(ends: Ends, number: int, touched: Ints, against: bool, room: Ints) -> int:
-    """Write down the nodes of the base whose links, or links into which, an exchange has changed; return how many."""
+    """List base nodes with changed links; return how many."""
     starts, many = _starts(ends), 0
     for i in range(number):
         if against == (touched[i] >= starts):
@@ -619,7 +641,7 @@ def anneal(
     allowed: Ints,
     found: Ints,
 ) -> int:
-    """Exchange links, colder and colder, and keep the graph with the least energy.
+    """Anneal exchanges and keep the graph of least energy.
 
     * ``ends``: the graph, without parallel links; changed in place.
     * ``aim``: what makes a graph better.
@@ -729,7 +751,10 @@ def anneal(
 
 @compiled
 def pairs_beyond(out: Ints, order: int, most: int) -> Ints:
-    """Return how many pairs, of one node of each orbit with any other, are more than 0, 1, ... ``most`` steps apart."""
+    """Return the numbers of pairs more than 0, 1, ... ``most`` steps apart.
+
+    Of one node of each orbit with any other.
+    """
     nodes = len(out)
     sources = nodes // order
     now = np.zeros((nodes, (sources + 63) // 64), np.uint64)
@@ -754,7 +779,10 @@ def pairs_beyond(out: Ints, order: int, most: int) -> Ints:
 
 
 class _Balls(NamedTuple):
-    """What nodes reach within one, two and three steps less than they may take, and without one of their links."""
+    """Balls of nodes for three radii, also without one of their links.
+
+    One, two and three steps less than the limit.
+    """
 
     within: NDArray[np.uint64]  # rows of the levels, shape ``(steps, N, N/64)``
     without: NDArray[np.uint64]
@@ -765,7 +793,7 @@ class _Balls(NamedTuple):
 
 @compiled
 def _unions(out: Ints, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the unions of each node with the rows of the ends of all its links but one."""
+    """Return unions of each node with the ends of all its links but one."""
     nodes, degree = out.shape
     result = np.zeros((nodes, degree, rows.shape[1]), np.uint64)
     for node in range(nodes):
@@ -798,7 +826,7 @@ def _balls(out: Ints, steps: int) -> _Balls:
 
 @compiled
 def _far_of_ends(balls: _Balls, place: Ints, nodes: int) -> int:
-    """Return how many nodes the new one and its neighbours, which are given with their links, do not reach at least."""
+    """Return a lower bound on nodes far from the new node and its neighbours."""
     a, b, c, e = place[0], place[1], place[2], place[3]
     steps, row = balls.within.shape[0], balls.within.shape[2]
     last, closer = balls.within[steps - 1], balls.within[steps - 2]
@@ -818,7 +846,7 @@ def _far_of_ends(balls: _Balls, place: Ints, nodes: int) -> int:
 
 @compiled
 def _far_of_others(balls: _Balls, out: Ints, place: Ints, room: Masks) -> int:
-    """Return how many nodes the other neighbours of the new node's neighbours do not reach."""
+    """Return nodes far from the other neighbours of the new node's neighbours."""
     nodes, degree = out.shape
     furthest = balls.within[balls.within.shape[0] - 3]
     far = 0
@@ -840,7 +868,9 @@ def _far_of_others(balls: _Balls, out: Ints, place: Ints, room: Masks) -> int:
 
 @compiled
 def rank_insertions(out: Ints, first: Ints, steps: int, best: Ints) -> int:
-    """Find the pairs of links in whose middle a node leaves the fewest pairs too far apart, as far as that can be seen.
+    """Find link pairs for a new node with the fewest far pairs.
+
+    As far as that can be seen.
 
     * ``out``: shape ``(N, d)``: ends of the links out of each node, all of which have reverses; no self-loops.
     * ``first``: nodes one of which is an end of one of the links: one of each orbit is enough.

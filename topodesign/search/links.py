@@ -1,4 +1,4 @@
-"""Links of graphs and digraphs by their ends: made, annealed and written down."""
+"""Links by their ends: made, annealed and written."""
 
 from __future__ import annotations
 
@@ -60,14 +60,19 @@ def aim_at_steps(steps: int) -> Aim:
 
 
 def aim_at_distances(steps: int, more: int) -> Aim:
-    """Return the aim of a low sum of distances; pairs that are farther apart count as a step more, and ``more``."""
+    """Return the aim of a low sum of distances.
+
+    Pairs that are farther apart count as a step more, and ``more``.
+    """
     weight = np.ones(steps + 1, dtype=np.int64)
     weight[steps] += more
     return _plain(steps, weight)
 
 
 def aim_at_layers(steps: int, most: int, fullest: IntArray, *, far: Fraction, first_new: int) -> Aim:
-    """Return the aim of few steps and little bandwidth by SPFF, which takes what the fullest link has of each layer.
+    """Return the aim of few steps and little SPFF bandwidth.
+
+    That takes what the fullest link has of each layer.
 
     * ``steps``: how far nodes should be apart.
     * ``most``: how far they may be.
@@ -84,7 +89,10 @@ def aim_at_layers(steps: int, most: int, fullest: IntArray, *, far: Fraction, fi
 
 
 def aim_at_last(steps: int, windows: Sequence[int], goals: IntArray) -> Aim:
-    """Return the aim of links that carry no more than some goals, in parts, of what is left for so many last steps."""
+    """Return the aim of even loads in the last steps.
+
+    Links carry no more than some goals, in parts.
+    """
     weight = np.zeros(steps + 1, dtype=np.int64)
     weight[steps] = PROHIBITED
     sets = np.array([(steps - window, steps, steps - 1) for window in windows], dtype=np.int64)
@@ -98,7 +106,7 @@ def _plain(steps: int, weight: IntArray) -> Aim:
 
 @functools.cache
 def _weights() -> tuple[IntArray, int]:
-    """Return the weights of loads around the largest one, and which is that.
+    """Return the weights of loads around the largest, and its index.
 
     They are from 2^4 to 2^48, so that those of 2^13 nodes add up in 64 bits; the largest load has 2^30.
     """
@@ -107,7 +115,7 @@ def _weights() -> tuple[IntArray, int]:
 
 
 def _power(numerator: int, denominator: int) -> int:
-    """Return 2^(numerator/denominator), exact for whole powers and linear between them."""
+    """Return 2^(numerator/denominator), linear between whole powers."""
     whole, rest = divmod(numerator, denominator)
     return (denominator + rest << whole) // denominator
 
@@ -115,7 +123,7 @@ def _power(numerator: int, denominator: int) -> int:
 def anneal_links(
     ends: Ends, aim: Aim, work: int, hot: int, state: State, *, enough: int = 0, record: bool = False
 ) -> Annealed:
-    """Exchange links of a graph in place, colder and colder, so that its energy gets low.
+    """Anneal the links of a graph in place to a low energy.
 
     * ``work``: words of 64 bits to look at, in all; some 3 * 10^8 take a second.
     * ``hot``: 256 times the worsening that is let pass at first, on average.
@@ -130,29 +138,32 @@ def anneal_links(
 
 
 def mend(ends: Ends, state: State) -> bool:
-    """Get rid of self-loops and parallel links; False if some are left."""
+    """Remove self-loops and parallel links; False if some remain."""
     return not kernels.mend(ends, _MENDING * len(ends.head), state)
 
 
 def pairs_too_far(topology: Topology, steps: int) -> int:
-    """Return how many pairs of nodes of a regular topology are more than some steps apart."""
+    """Return the pairs of a regular topology that are too far apart."""
     return int(kernels.pairs_beyond(ends_out(topology), 1, steps)[steps])
 
 
 def ends_out(topology: Topology) -> IntArray:
-    """Return the ends of the links out of each node of a regular topology, shape ``(N, d)``."""
+    """Return the ends of links out of each node, shape ``(N, d)``."""
     return np.repeat(topology.dst, topology.capacity).reshape(topology.nodes, -1).astype(np.int64)
 
 
 def starts_into(out: IntArray) -> IntArray:
-    """Return the starts of the links into each node, ascending, from the ends of those out of each; both ``(N, d)``."""
+    """Return the ascending starts of links into each node, from their ends.
+
+    Both of shape ``(N, d)``.
+    """
     nodes, degree = out.shape
     starts: IntArray = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
     return starts
 
 
 def random_ends(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
-    """Return a random graph with a rotation, which may have parallel links."""
+    """Return a random graph with a rotation; parallel links are possible."""
     degree = target.degree
     order, starts = target.nodes // orbits, orbits * degree
     if target.duplex:
@@ -183,7 +194,10 @@ def ends_of(topology: Topology, *, duplex: bool) -> Ends:
 
 
 def unfolded(ends: Ends, times: int) -> Ends:
-    """Return the same graph with a rotation of an order so many times smaller; node (u, i) becomes (u, i mod times)."""
+    """Return the graph with a rotation of a smaller order.
+
+    Node (u, i) becomes (u, i mod times).
+    """
     degree, order = ends.out.shape[1], ends.order
     residue = np.arange(times)
     moved = (ends.turn.reshape(-1, 1, degree) + residue[:, None]) % order
@@ -195,7 +209,7 @@ def unfolded(ends: Ends, times: int) -> Ends:
 
 
 def _written(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, ...], order: int) -> Ends:
-    """Return the ends of links with the neighbours, of such a shape, that they stand for."""
+    """Return the link ends for an array of neighbours."""
     degree = shape[1]
     sides = head.reshape(-1, 1, degree) * order + (turn.reshape(-1, 1, degree) + np.arange(order)[:, None]) % order
     out, *into = (np.ascontiguousarray(side, dtype=np.int64) for side in sides.reshape(-1, *shape))
@@ -204,7 +218,7 @@ def _written(head: IntArray, turn: IntArray, mate: IntArray, shape: tuple[int, .
 
 
 def spec_of_ends(ends: Ends) -> Spec | None:
-    """Return the spec of a graph; None if it is too large to be written out."""
+    """Return the spec of a graph, or None if it is too long."""
     nodes, degree = ends.out.shape
     order, starts = ends.order, ends.out.size // ends.order
     if order == 1:
@@ -221,7 +235,10 @@ def spec_of_links(out: IntArray) -> Spec:
 
 
 def swapped_spec(base: Topology, out: IntArray) -> Spec | None:
-    """Return the spec of a graph by how it differs from a topology with one; None if it has none or is too long."""
+    """Return a graph's spec as swaps of a topology, or None.
+
+    None if it has none or is too long.
+    """
     if base.spec is None:
         return None
     swaps = swaps_between(base, out)
@@ -230,7 +247,9 @@ def swapped_spec(base: Topology, out: IntArray) -> Spec | None:
 
 
 def swaps_between(topology: Topology, out: IntArray) -> list[int]:
-    """Return swaps, four nodes each, that give a regular topology other heads of the links out of each node.
+    """Return swaps that give a topology other link heads.
+
+    Four nodes each; the topology is regular.
 
     * ``topology``: a regular topology of degree d.
     * ``out``: shape ``(nodes, d)``, in any order; every node is a head as often as it is in the topology.
@@ -253,17 +272,20 @@ def swaps_between(topology: Topology, out: IntArray) -> list[int]:
 
 
 def bandwidth_of(total: int, size: tuple[int, int]) -> Fraction:
-    """Return the bandwidth factor where the largest loads of all layers add up to so many parts."""
+    """Return the bandwidth factor of a total of largest loads, in parts."""
     nodes, degree = size
     return Fraction(total * degree, PART * nodes)
 
 
 def steps_but_for(beyond: IntArray, pairs: Fraction) -> int:
-    """Return the fewest steps that leave at most so many pairs of nodes too far apart."""
+    """Return the fewest steps with at most a number of far pairs."""
     return next(steps for steps in range(1, len(beyond)) if beyond[steps] <= pairs)
 
 
 def diameter_of(ends: Ends, most: int) -> tuple[int, IntArray] | None:
-    """Return the diameter, and how many pairs are more than 0, 1, ... steps apart; None if that is above the most."""
+    """Return the diameter and pairs beyond each step, or None.
+
+    Pairs more than 0, 1, ... steps apart.
+    """
     beyond = kernels.pairs_beyond(ends.out, ends.order, most)
     return None if beyond[-1] else (math.ceil(np.argmin(beyond > 0)), beyond)

@@ -1,4 +1,4 @@
-"""Digraphs of awkward sizes from good ones with a few nodes more or less.
+"""Digraphs of awkward sizes from good ones of close sizes.
 
 A new node is put in the middle of d links; a deleted one has its in-links joined to its out-links. Either does damage:
 some nodes are then a step farther from some others, and some have more to send than all others. So the best digraphs to
@@ -43,7 +43,7 @@ _PRICING = 800  # what pricing takes for each source and link, in words
 def search_neighbours(
     target: Target, bases: Sequence[Topology], work: int, *, seed: int = 0, known: Sequence[Cost] = ()
 ) -> list[Found]:
-    """Search digraphs of a size among those of neighbouring sizes with nodes inserted or deleted.
+    """Search digraphs made of close sizes by inserting or deleting nodes.
 
     * ``target``: the size; degrees beyond ``MOST_PORTS`` are left alone, unless they keep a port free: then what is
       made of the bases is priced as it is.
@@ -85,7 +85,7 @@ def search_neighbours(
 
 
 def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[Found]:
-    """Yield the bases with nodes inserted or deleted at random, a few times each."""
+    """Yield bases with random insertions or deletions, a few times each."""
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex]))
     usable = [base for base in bases if _serves(base, target)]
     times = work // max(1, len(usable) * target.nodes * target.degree * _PRICING)
@@ -97,7 +97,7 @@ def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) ->
 
 
 def _drafts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Draft]:
-    """Yield drafts of the base with nodes inserted or deleted at random."""
+    """Yield drafts of the base with random insertions or deletions."""
     first_new = base.nodes if target.nodes > base.nodes else None
     for made in drawn(base, target, count, rng):
         draft = start_draft(made, target, None, rng, first_new=first_new)
@@ -106,7 +106,7 @@ def _drafts(base: Topology, target: Target, count: int, rng: np.random.Generator
 
 
 def _pick(drafts: Sequence[Draft], count: int) -> list[Draft]:
-    """Return the most promising, every other one of those that aim at the fewest steps."""
+    """Return the most promising, half of them with the fewest steps."""
     by_rank = sorted(drafts, key=_rank)
     by_steps = sorted(by_rank, key=lambda draft: draft.steps)
     mixed = {id(draft): draft for pair in zip(by_rank, by_steps, strict=True) for draft in pair}
@@ -114,7 +114,10 @@ def _pick(drafts: Sequence[Draft], count: int) -> list[Draft]:
 
 
 def _rank(draft: Draft) -> Fraction:
-    """Return about what a draft will reach: a few pairs of nodes too far apart may come nearer, many will not."""
+    """Return a rank by estimated result.
+
+    A few pairs of nodes too far apart may come nearer, many will not.
+    """
     return (draft.steps + min(Fraction(1), Fraction(draft.far, _MANY))) * _STEP + draft.bandwidth
 
 
@@ -131,7 +134,7 @@ def _serves(base: Topology, target: Target) -> bool:
 
 
 def _compact_neighbours(target: Target, seed: int) -> Iterator[Topology]:
-    """Yield compact digraphs of neighbouring sizes, the nearest first, and the line graphs of such."""
+    """Yield compact digraphs of close sizes, nearest first, and line graphs."""
     sizes = [target.nodes + change for shift in range(1, REACH + 1) for change in (-shift, shift)]
     degree = target.degree
     for nodes in sizes:
@@ -146,7 +149,10 @@ def _compact_neighbours(target: Target, seed: int) -> Iterator[Topology]:
 
 @functools.lru_cache(maxsize=256)
 def compact(target: Target, seed: int) -> Topology | None:
-    """Return a graph or digraph with a rotation, or none, most of whose nodes are near; None if there is none."""
+    """Return a compact graph or digraph, with a rotation or none, or None.
+
+    Most of its nodes are near.
+    """
     counts = orbits_to_search(target) if target.nodes >= 2 * target.degree else []
     spec = search_low_distances(target, counts[0], 0, seed=seed) if counts else None
     return None if spec is None else build(str(spec))

@@ -1,4 +1,4 @@
-"""Graphs and digraphs of a given order and degree with few steps, and of these with low distances on average.
+"""The order/degree problem: few steps and low mean distance.
 
 Cables a-b and c-d are exchanged for a-c and b-d, or a-d and b-c, colder and colder; links from a to b and from c to d
 for a to d and c to b. Large graphs keep a rotation of some order s, by which whole orbits of links are exchanged at
@@ -53,7 +53,7 @@ class Ordered:
 
 
 def orders(nodes: int, degree: int, *, duplex: bool = True) -> list[int]:
-    """Return the numbers of orbits of rotations that leave enough to choose and have specs, ascending.
+    """Return feasible numbers of orbits of rotations, ascending.
 
     All nodes, which stands for no rotation, is among them where such a graph has a spec.
     """
@@ -78,7 +78,7 @@ def search_order_degree(
     start: Topology | None = None,
     seed: int = 0,
 ) -> Ordered | None:
-    """Search for a graph of a size with so few steps, and the lowest distances.
+    """Search a graph of a size for few steps and the lowest distances.
 
     * ``target``: the size and its cabling.
     * ``steps``: how far nodes may be apart.
@@ -134,7 +134,7 @@ def is_searched(target: Target) -> bool:
 
 
 def orbits_to_search(target: Target) -> list[int]:
-    """Return the numbers of orbits that are worth searching, the most promising first."""
+    """Return the numbers of orbits to search, most promising first."""
     nodes, degree = target.size
     if not is_searched(target):
         return []
@@ -145,12 +145,15 @@ def orbits_to_search(target: Target) -> list[int]:
 
 
 def search_low_distances(target: Target, orbits: int, turn: int, *, seed: int = 0) -> Spec | None:
-    """Search for few steps and low distances, in every other turn for a step less; later turns search longer."""
+    """Search for few steps and low distances in alternating turns.
+
+    Every other turn aims at a step less; later turns search longer.
+    """
     return _searched(target, orbits, turn, None, seed)
 
 
 def search_near(target: Target, base: Topology, turn: int, *, seed: int = 0) -> Spec | None:
-    """Search among what exchanged links make of a topology of the size, or of one with a few nodes more or less."""
+    """Search near topologies of the size or close sizes by exchanges."""
     rng = np.random.Generator(np.random.PCG64([seed, *target.size, target.duplex, turn]))
     drafts = [base] if base.nodes == target.nodes else drawn(base, target, _DRAWS, rng)
     start = next((one for one in drafts if one.is_regular and one.is_duplex >= target.duplex), None)

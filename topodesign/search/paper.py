@@ -1,4 +1,4 @@
-"""The finder of the paper: its base graphs and expansions only, to compare with.
+"""The paper's finder, for comparison: its graphs and expansions only.
 
 The families are those of Table 7 and appendices E and F of Efficient Direct-Connect Topologies, with every
 distance-regular family of the library, as the paper names that whole class. All candidates are priced from their links,
@@ -26,7 +26,7 @@ RINGS_AND_MESHES = frozenset(("torus", "cyclemesh", "shiftedring"))
 
 
 def paper_families() -> list[Family]:
-    """Return the families of the paper; its directed circulant has d + 2 nodes."""
+    """Return the paper's families; its directed circulant has d + 2 nodes."""
     wanted = TABLE_7 | DISTANCE_REGULAR | RINGS_AND_MESHES
     directed = next(family for family in FAMILIES if family.name == "dicirculant")
     return [

@@ -1,4 +1,4 @@
-"""Topologies with some nodes put into them or taken out, at random.
+"""Random insertions and deletions of nodes.
 
 A new node is put in the middle of d links; a deleted one has its in-links joined to its out-links.
 """
@@ -18,7 +18,7 @@ from topodesign.topology.topology import Topology
 
 
 def drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
-    """Yield the base with nodes inserted or deleted at random, so often or less."""
+    """Yield the base with up to a number of random insertions or deletions."""
     change = target.nodes - base.nodes
     for _ in range(count):
         try:
@@ -30,7 +30,7 @@ def drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) 
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
-    """Put new nodes in the middle of random links, all at different nodes if possible.
+    """Insert nodes into random links, of different nodes if possible.
 
     At odd degree a new duplex node has a port left, which stays free as a self-loop until the next one is put there.
     """
@@ -69,7 +69,7 @@ def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Genera
 
 
 def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
-    """Delete random nodes; the links of duplex ones are joined in pairs.
+    """Delete random nodes; duplex links are joined in pairs.
 
     At odd degree two neighbours go, or the node with a free port, or a node leaves one at a neighbour.
     """
@@ -98,7 +98,10 @@ def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generato
 
 
 def _pairing(size: int, single: int | None, rng: np.random.Generator) -> list[int]:
-    """Return a random permutation that exchanges pairs, but for one place if the size is odd."""
+    """Return a random fixed-point-free involution.
+
+    But for one place if the size is odd.
+    """
     order = [place for place in rng.permutation(size).tolist() if place != single]
     image = list(range(size))
     for one, other in zip(order[::2], order[1::2], strict=True):

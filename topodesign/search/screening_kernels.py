@@ -1,4 +1,6 @@
-"""Compiled screening of voltage lifts: how many nodes are out of reach, by breadth-first search over bitsets.
+"""Compiled screening of voltage lifts by bitset breadth-first search.
+
+It counts nodes that are out of reach.
 
 Elements of the group are numbered along the cosets of a cyclic subgroup of n elements, t*n + i being the i-th of coset
 t, so that multiplying a whole coset by an element rotates it and puts it in place of another: a breadth-first search
@@ -70,7 +72,7 @@ def field_of(turns: Turns, orbits: int) -> Field:
 
 @compiled
 def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
-    """Return about how many links' work it is to see how many nodes a lift does not reach within a depth."""
+    """Return the estimated work of screening a lift to a depth, in links."""
     field = field_of(turns, orbits)
     batches = (orbits + field.sources - 1) // field.sources
     rotations = batches * depth * degree * orbits * len(turns.coset[0])
@@ -88,7 +90,7 @@ def ones(word: np.uint64) -> int:
 
 @inlined
 def _count(reached: Masks, mask: Masks) -> int:
-    """Clear what is no node, and return how many nodes are left."""
+    """Clear bits that are no nodes, and return the rest's number."""
     row, total = np.uint64(len(mask)), 0
     for first in range(np.uint64(0), np.uint64(len(reached)), row):
         for w in range(row):
@@ -100,7 +102,7 @@ def _count(reached: Masks, mask: Masks) -> int:
 
 @inlined
 def _copy_twice(reached: Masks, before: Masks, size: int, row: int, sources: int) -> None:
-    """Write each coset twice in a row, so that its words from any place on are those that it has when rotated."""
+    """Copy each coset twice, so that any rotation is a window of words."""
     words = (size + WORD - 1) // WORD
     run, twice, next_word = np.uint64(words * sources), np.uint64((2 * words + 1) * sources), np.uint64(sources)
     again, left = np.uint64(size // WORD * sources), np.uint64(size % WORD)
@@ -120,7 +122,7 @@ def _copy_twice(reached: Masks, before: Masks, size: int, row: int, sources: int
 
 @inlined
 def _step(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
-    """Go one step further: what was reached, and where its links lead."""
+    """Advance one step: reached nodes, and the targets of their links."""
     reached, before, mask, sources = field
     cosets, row = turns.coset.shape[1], len(mask)
     _copy_twice(reached, before, turns.size, row, sources)
@@ -141,7 +143,7 @@ def _step(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) ->
 
 @inlined
 def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
-    """Do the same where a coset fits into one word, which is rotated as it is."""
+    """Advance one step where a coset fits into one word."""
     reached, before, mask, _ = field
     cosets, row, top = turns.coset.shape[1], len(mask), np.uint64(turns.size - 1)
     for w in range(len(reached)):
@@ -163,7 +165,10 @@ def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree
 
 @inlined
 def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, spare: int) -> bool:
-    """Whether so many more layers after one of ``fresh`` nodes can miss as few nodes as ``spare``."""
+    """Return whether the misses may fall to ``spare`` in the layers left.
+
+    After a layer of ``fresh`` nodes.
+    """
     for _ in range(further):
         fresh *= growth
         found += fresh
@@ -206,7 +211,7 @@ def _lost(
 def screen(
     head: Ints, voltage: Ints, degree: int, growth: int, turns: Turns, depth: int, spare: int, field: Field
 ) -> tuple[int, int, int]:
-    """Return how many nodes the orbits' first nodes do not reach within a depth, the steps taken, and the work.
+    """Return nodes out of reach of orbit representatives, steps and work.
 
     * ``head``, ``voltage``: of the links of the base, shape ``(m*d,)``; the first d are those of orbit 0, and so on.
     * ``degree``, ``growth``: d, and how many nodes at most are one step behind each of the last layer: d, or d - 1 if

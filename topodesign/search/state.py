@@ -1,4 +1,4 @@
-"""What is known of a grid of sizes while it is made better: rows, what they expand to, and their deferred schedules.
+"""The state of a grid being improved: rows, expansions, deferred plans.
 
 What is found at a size is expanded at once: line graphs, copies with more links, unions with the transpose. Where it
 could gain, its deferred schedules are found at once, too: these come near the optimal bandwidth on most topologies, so
@@ -65,7 +65,7 @@ class SearchState:
 
     @property
     def new(self) -> list[Row]:
-        """Rows that were found and that nothing better has taken the place of."""
+        """The new rows that nothing better has replaced."""
         return [row for row in self._new.values() if row in self.rows[row.nodes, row.degree]]
 
     def has(self, target: Target) -> bool:
@@ -83,13 +83,13 @@ class SearchState:
         return self._means[target]
 
     def fastest(self, target: Target) -> Row | None:
-        """Return the row of a size with the fastest allreduce, None if there is no row."""
+        """Return the row with the fastest allreduce of a size, or None."""
         if target not in self._fastest:
             self._fastest[target] = min(self.front(target), key=lambda row: runtime(row.mean), default=None)
         return self._fastest[target]
 
     def ratio(self, target: Target) -> float:
-        """Return the runtime of the fastest allreduce over the bound; 2 where there is none."""
+        """Return the fastest allreduce over the bound; 2 if there is none."""
         if target not in self._ratios:
             bound = least_runtime(*target.size, duplex=target.duplex)
             fastest = self.fastest(target)
@@ -97,24 +97,27 @@ class SearchState:
         return self._ratios[target]
 
     def fewer(self, target: Target) -> int | None:
-        """Return one step less than the fastest topology of a size has, if the records leave room for that."""
+        """Return the fastest topology's steps less one, if records permit."""
         fastest = self.fastest(target)
         least = record_bounds(*target.size, duplex=target.duplex)[-1].steps
         return None if fastest is None or fastest.cost.steps <= least else fastest.cost.steps - 1
 
     def beside(self, target: Target, reach: int) -> list[Row]:
-        """Return the undominated topologies of sizes with up to so many nodes more or less."""
+        """Return the undominated topologies of sizes a few nodes away."""
         shifts = [shift for shift in range(-reach, reach + 1) if shift]
         return [row for shift in shifts for row in self.front(replace(target, nodes=target.nodes + shift))]
 
     def known(self, target: Target) -> list[Cost]:
-        """Return costs that need not be found again; next to the optimal bandwidth only fewer steps are better."""
+        """Return costs that need not be found again.
+
+        Next to the optimal bandwidth only fewer steps are better.
+        """
         optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
         costs = [row.cost for row in self.front(target)]
         return [Cost(one.steps, optimum) if one.bandwidth <= optimum * (1 + _NEAR) else one for one in costs]
 
     def hope(self, target: Target, among: Sequence[Row] | None = None) -> tuple[float, Row | None]:
-        """Return what a deferred schedule is likely to gain for its work, and of which row; none if too little."""
+        """Return the likely gain of deferral per work, and its row, or None."""
         optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
         bound = least_runtime(*target.size, duplex=target.duplex)
         hope: tuple[float, Row | None] = 0.0, None
@@ -138,7 +141,7 @@ class SearchState:
         return hope
 
     def defer(self, row: Row) -> float:
-        """Find the deferred schedules of a row, and keep what they cost where that is best; return what is gained."""
+        """Defer a row, keep the cost if best, and return the gain."""
         self.deferred.add(row.either_way)
         try:
             found = deferred_row(row, *deferred_both(row.build()))
@@ -157,7 +160,7 @@ class SearchState:
         return before - sum(map(self.ratio, sizes))
 
     def keep(self, target: Target, specs: Iterable[Spec], *, most: int | None = None) -> float:
-        """Put topologies of a size, and what they expand to, in their places; return what that gains.
+        """Add topologies of a size and their expansions; return the gain.
 
         Deferred schedules that take more than ``most`` steps times links times nodes to find are left for later.
         """
@@ -184,7 +187,7 @@ class SearchState:
         return gain
 
     def keep_composed(self, target: Target, specs: Iterable[Spec]) -> float:
-        """Put expansions of a size in their places, priced from all their links, and defer them; return the gain."""
+        """Add expansions of a size, priced and deferred; return the gain."""
         before, known = self.ratio(target), {row.spec for row in self.rows[target.size]}
         fresh = [row for spec in specs if (row := by_spff(target, spec)).spec not in known]
         self.put(target, fresh)
@@ -196,7 +199,7 @@ class SearchState:
         return before - self.ratio(target)
 
     def keep_deferred(self, target: Target, spec: Spec) -> float:
-        """Keep a topology with its deferred schedules, and its line graphs, if that gains enough; return the gain."""
+        """Add a topology with deferral and its line graphs; return the gain."""
         row = by_spff(target, spec)
         self.deferred.add(row.either_way)
         topology = row.build()
@@ -213,7 +216,7 @@ class SearchState:
         return gain
 
     def offer(self, target: Target, specs: Sequence[Spec]) -> None:
-        """Price topologies from their links, and keep those that no row dominates."""
+        """Price topologies from their links and add undominated ones."""
         rows = self.rows[target.size]
         candidates = [candidate_of(row) for row in rows if not row.deferred and (row.duplex or not target.duplex)]
         finder = Finder(known={target: candidates})
@@ -229,13 +232,13 @@ class SearchState:
         self._forget(target)
 
     def touched(self) -> dict[tuple[int, int], list[Row]]:
-        """Return the rows of all sizes whose rows have changed since this was asked last."""
+        """Return rows of sizes changed since the last call."""
         found = {size: self.rows[size] for size in sorted(self._touched)}
         self._touched.clear()
         return found
 
     def merge(self, size: tuple[int, int], rows: Sequence[Row]) -> float:
-        """Keep rows of a size that another search has, where they are better or of a newer version; return the gain."""
+        """Merge rows of another search if better or newer; return the gain."""
         wirings = [Target(*size, duplex) for duplex in (False, True)] if size[1] > 2 else [Target(*size, duplex=False)]
         before, mine = sum(map(self.ratio, wirings)), {(row.key, row.duplex): row for row in self.rows[size]}
         theirs = {(row.key, row.duplex): row for row in rows}
@@ -249,14 +252,14 @@ class SearchState:
         return before - sum(map(self.ratio, wirings))
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep rows of one size where nothing dominates them, and note them as new."""
+        """Add undominated rows of one size, marked as new."""
         self.put(Target(rows[0].nodes, rows[0].degree, duplex=False), rows)
         for row in rows:
             if row in self.rows[row.nodes, row.degree]:
                 self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
 
     def _forget(self, target: Target) -> None:
-        """Forget what was computed from the rows of a size, which have changed."""
+        """Forget cached values of a size whose rows have changed."""
         self._touched.add(target.size)
         for wiring in (True, False):
             self._ratios.pop(replace(target, duplex=wiring), None)
@@ -294,7 +297,7 @@ def expansions(row: Row) -> Iterator[tuple[Target, Spec]]:
 
 
 def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
-    """Return a row with deferred schedules where these take less bandwidth; None if they do in neither collective."""
+    """Return a row with deferral, or None if it gains in neither collective."""
     both = cheaper(row.cost, there), cheaper(row.allgather, back)
     if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:
         return None

@@ -1,4 +1,6 @@
-"""Local search for symmetric digraphs that are better than what is known, within a budget of time or work.
+"""Local search for better symmetric digraphs within a budget.
+
+Of time or work.
 
 A Cayley digraph is vertex-transitive, so one breadth-first search prices it; tens of thousands of connection sets a
 second are priced, over every group of the right order that the library can build. Groups in which few elements commute
@@ -97,7 +99,7 @@ def search_symmetric(
     steps: int | None = None,
     enough: Fraction = Fraction(1),
 ) -> list[Found]:
-    """Search one size within a budget of work: what is found depends on nothing but the arguments.
+    """Search one size within a work budget, deterministically.
 
     * ``work``: links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection
       sets of all groups, all are tried.
@@ -124,7 +126,7 @@ def search_symmetric(
 
 
 def orbit_counts(nodes: int, degree: int) -> list[int]:
-    """Return the numbers of orbits m > 1 for which lifts with so many nodes are worth searching, ascending."""
+    """Return the orbit numbers m > 1 of lifts worth searching, ascending."""
     most = min(MOST_ORBITS, MOST_VOLTAGES // degree, nodes // 3)
     counts = [m for m in range(2, most + 1) if nodes % m == 0]
     return [m for place, m in enumerate(counts) if m <= _FEW_ORBITS or place < _MOST_COUNTS]
@@ -178,17 +180,17 @@ class _Search:
         self.finished = not self._open() or (self.steps is not None and bool(self.best))
 
     def _hopeless(self) -> bool:
-        """Whether the steps that alone are wanted are out of reach: many turns missed far too many nodes."""
+        """Return whether many turns missed the only wanted steps by far."""
         if self.steps is None or self.turns < (_ENOUGH_TURNS if self.orbits > 1 else _ENOUGH_TURNS_OF_GROUPS):
             return False
         return self.missing[self.steps] > _HOPELESS
 
     def _open(self) -> list[int]:
-        """Return the steps to aim at: those that are not reached with a bandwidth factor to be content with."""
+        """Return the target steps without a satisfactory bandwidth factor."""
         return [steps for steps in range(self.fewest, len(self.allowed)) if self.allowed[steps] > self.content]
 
     def run(self, work: int) -> int:
-        """Search with a budget of work; return what is left of it."""
+        """Search within a work budget; return the rest of it."""
         if self.orbits == 1 and (all_of_it := self.work_of_all(work)) <= work:
             self.try_all()
             work -= all_of_it
@@ -198,7 +200,10 @@ class _Search:
         return max(0, work)
 
     def turn(self, most: int = 2**62) -> int:
-        """Climb for one turn with the next group and base, looking at ``most`` links or so; return at how many."""
+        """Climb for one turn with the next group and base; return the links used.
+
+        At most about ``most``.
+        """
         nodes, degree = self.target.nodes, self.target.degree
         index, self.turns = self.turns, self.turns + 1
         groups = groups_to_search(nodes // self.orbits)
@@ -240,7 +245,7 @@ class _Search:
         return int(looked)
 
     def work_of_all(self, most: int) -> int:
-        """Return how many links there are to look at in all connection sets of all groups, as far as ``most``."""
+        """Return the links of all connection sets of all groups, up to ``most``."""
         nodes, degree = self.target.nodes, self.target.degree
         each = nodes * degree
         if self.finished or (nodes - 1) ** min(2, degree) // 2 * each > most:
@@ -255,7 +260,7 @@ class _Search:
         return total
 
     def try_all(self) -> None:
-        """Price all connection sets of all groups, after which there is nothing left to find."""
+        """Price all connection sets of all groups, exhaustively."""
         degree, duplex = self.target.degree, self.target.duplex
         links = simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
         for base in groups_to_search(self.target.nodes):
@@ -270,7 +275,7 @@ class _Search:
         self.finished = True
 
     def _base(self, images: IntArray, rng: np.random.Generator) -> Links | None:
-        """Return a random base, or None if there is none that fits."""
+        """Return a random base, or None if none fits."""
         degree = self.target.degree
         if len(images) > 2:
             return twisted_base(degree, len(images))
@@ -280,7 +285,10 @@ class _Search:
         return duplex_base(self.orbits, degree, involutions, rng)
 
     def _aim(self) -> int:
-        """Return the steps to aim at next: seldom where many nodes were missed, or where fewer steps are enough."""
+        """Return the steps of the next turn.
+
+        Seldom where many nodes were missed, or where fewer steps are enough.
+        """
         reached = min(self.best, default=len(self.allowed))
 
         def price(steps: int) -> tuple[float, int]:
@@ -306,7 +314,7 @@ class _Search:
 
 
 def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
-    """Return about which share of the nodes a random digraph misses within 0, 1, ... steps.
+    """Return the share of nodes a random digraph misses within 0, 1, ... steps.
 
     A node is out of reach if all nodes with links to it were so one step before. There is no call to a library's power
     function, so that every machine rounds alike.
@@ -318,7 +326,9 @@ def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
 
 
 def _all_sets(base: Group, inverse: IntArray, *, duplex: bool) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield (elements in every set, elements to choose from): together all sets, up to automorphism where that is easy.
+    """Yield (fixed elements, choices), which cover all sets.
+
+    Up to automorphism where that is easy.
 
     Multiplied by a unit, a set of residues holds a divisor of n, and no element with a smaller common divisor with n.
     """
@@ -347,7 +357,9 @@ def _number_of_sets(inverse: IntArray, fixed: int, choice: IntArray, target: Tar
 
 
 def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | None:
-    """Return the powers of a random automorphism, but the identity, that can permute a connection set, or None.
+    """Return the powers of a random automorphism for sets, or None.
+
+    Without the identity.
 
     A set that is a union of few orbits of automorphisms has few choices and evenly loaded links. Half of the time there
     is none, so that other sets are tried too.
@@ -368,7 +380,10 @@ def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | 
 
 @functools.lru_cache(maxsize=256)
 def _units(n: int, degree: int) -> list[tuple[int, int]]:
-    """Return the units modulo n whose order is above one and divides the degree, with their orders."""
+    """Return units modulo n of an order above one that divides the degree.
+
+    With their orders.
+    """
     found = []
     for unit in range(2, n):
         power, order = unit, 1
@@ -380,6 +395,6 @@ def _units(n: int, degree: int) -> list[tuple[int, int]]:
 
 
 def _harmonic(index: int) -> int:
-    """Return 0, 0 1, 0 1 2, 0 1 2 3, ...: the k-th place comes up about 1/k as often as the first, and all do."""
+    """Return 0, 0 1, 0 1 2, ...: place k comes up 1/k as often as the first."""
     row = (math.isqrt(8 * index + 1) - 1) // 2
     return index - row * (row + 1) // 2

@@ -1,4 +1,4 @@
-"""What is searched for, and what a search comes upon: sizes, and digraphs of them with their prices."""
+"""Targets of searches: sizes, and found digraphs with prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This package's own formats: fabric files (YAML, JSON) and link lists."""
+"""Formats of topodesign: fabric files (YAML, JSON) and link lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training step of a transformer: the model and how it is parted, what that sends, and when it can be sent.
+"""A transformer's training step: model, traffic and timeline.
 
 ``model`` reads a description and counts parameters and operations, ``traffic`` says which collectives follow in
 which groups, and ``timeline`` when they run: layer by layer, and micro batch by micro batch through the pipeline.

@@ -1,4 +1,4 @@
-"""A transformer that is trained: its layers, how ranks part it, and how many parameters and operations that makes."""
+"""A transformer in training: layers, partition, parameters, operations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FREE = ("experts", "kv_heads", "ffn", "expert_ffn")  # numbers for which 0 stan
 
 @dataclass(frozen=True)
 class Model(Declared):
-    """A transformer with how it is trained; what no file says has the value here.
+    """A transformer and its training, with defaults for missing fields.
 
     Attributes
     ----------
@@ -167,7 +167,10 @@ class Model(Declared):
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Ranks along tensor, expert, rest of data, and pipeline: the first counts fastest, as in Megatron-LM."""
+        """Ranks along tensor, expert, rest of data, pipeline.
+
+        The first counts fastest, as in Megatron-LM.
+        """
         return self.tensor, self.expert, self.data // self.expert, self.pipeline
 
     @property
@@ -182,7 +185,7 @@ class Model(Declared):
 
     @property
     def attention(self) -> int:
-        """Parameters of the matrices of attention: of queries, keys, values and the projection."""
+        """Parameters of attention: queries, keys, values and projection."""
         keys = self.hidden // self.heads * (self.kv_heads or self.heads)
         biases = (2 * self.hidden + 2 * keys) if self.biases else 0
         return 2 * self.hidden * self.hidden + 2 * self.hidden * keys + biases
@@ -199,7 +202,10 @@ class Model(Declared):
 
     @property
     def dense_of_layer(self) -> int:
-        """Parameters of a layer that are no expert's: attention, two norms, and the router or the feed-forward part."""
+        """Parameters of a layer outside experts.
+
+        Attention, two norms, and the router or the feed-forward part.
+        """
         rest = self.hidden * self.experts if self.experts else self.forward_part(self.inner)
         return self.attention + 2 * self.norm + rest
 
@@ -210,7 +216,7 @@ class Model(Declared):
 
     @property
     def embedding(self) -> int:
-        """Parameters of the embedding of tokens and, if they are learned, of positions."""
+        """Parameters of the embedding of tokens and learned positions."""
         return self.hidden * (self.vocabulary + (self.sequence if self.positions == "learned" else 0))
 
     @property
@@ -286,7 +292,7 @@ def as_model(value: ModelLike, changes: Mapping[str, Any] | None = None) -> Mode
 
 
 def _plain(document: Located) -> dict[str, Any]:
-    """Return the fields of a file, each with its line in the error if it is wrong."""
+    """Return the fields of a file, with lines in errors."""
     if not isinstance(document.value, dict):
         raise FileFormatError(f"line {document.line}: a model: expected fields such as 'layers: 24'")
     found: dict[str, Any] = {}

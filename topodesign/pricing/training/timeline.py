@@ -1,4 +1,4 @@
-"""When a training step computes and when it sends, given how long everything takes; exact.
+"""The timeline of a training step, exact, from given durations.
 
 Links carry one collective at a time, in the order in which the model asks for them, and all ranks of a stage do the
 same. A layer waits for what its result needs (tensor and expert parallelism). Parameters are gathered for the next
@@ -23,7 +23,7 @@ Seconds = Callable[[Sent], Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Where the time of a step goes; the parts add up to it."""
+    """The parts of a step's time, which add up to it."""
 
     seconds: Fraction  # the step
     compute: Fraction  # computing, on the stage that is busy for longest
@@ -32,7 +32,7 @@ class Spent:
 
 
 def spent(step: StepMix, seconds: Seconds) -> Spent:
-    """Return where the time of a step goes, if collectives take so long."""
+    """Return the parts of a step's time for given collective times."""
     whole = step_seconds(step, seconds)
     bare = replace(step, stages=tuple(map(_without_data, step.stages)))
     alone = step_seconds(bare, seconds)
@@ -60,7 +60,7 @@ def _passes(stage: Stage) -> tuple[tuple[Block, ...], ...]:
 
 
 def run(blocks: Sequence[Block], seconds: Seconds, *, overlap: bool = True) -> tuple[Fraction, Fraction]:
-    """Return when a pass is done, and when all that it sends is.
+    """Return the end of a pass, and of all that it sends.
 
     * ``blocks``: in the order in which they are computed.
     * ``overlap``: whether gathers and reduces run while blocks compute; else all comes one after the other.
@@ -83,7 +83,9 @@ def run(blocks: Sequence[Block], seconds: Seconds, *, overlap: bool = True) -> t
 
 
 def pipeline_seconds(stages: Sequence[Sequence[Fraction]], micro_batches: int, send: Fraction) -> list[Fraction]:
-    """Return when each stage has done its last backward pass, one forward and one backward at a time.
+    """Return when each stage ends its last backward pass.
+
+    One forward and one backward pass alternate.
 
     * ``stages``: seconds of a forward and a backward pass of each, and of the first forward and the last backward pass.
     * ``micro_batches``: how many go through.
@@ -115,7 +117,10 @@ def pipeline_seconds(stages: Sequence[Sequence[Fraction]], micro_batches: int, s
 
 
 def _order(ahead: int, micro_batches: int) -> list[tuple[bool, int]]:
-    """Return the passes of a stage with so many after it: whether each is backward, and of which micro batch."""
+    """Return the passes of a stage: direction and micro batch.
+
+    Given the number of stages after it.
+    """
     first = min(ahead, micro_batches)
     order = [(False, number) for number in range(first)]
     for number in range(micro_batches):
@@ -125,7 +130,7 @@ def _order(ahead: int, micro_batches: int) -> list[tuple[bool, int]]:
 
 
 def _busy(stage: Stage, micro_batches: int, seconds: Seconds) -> tuple[Fraction, dict[Use, Fraction]]:
-    """Return the seconds that a stage computes, and those that it waits for others of its groups, by what for."""
+    """Return a stage's compute time and waiting times by cause."""
     compute, waits = Fraction(0), dict.fromkeys(USES, Fraction(0))
     for block in (*stage.forward, *stage.backward):
         compute += block.compute * micro_batches

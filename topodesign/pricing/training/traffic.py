@@ -1,4 +1,4 @@
-"""What a training step sends: which collectives of which size follow in which groups, and what they wait for.
+"""Traffic of a training step: collectives by group and dependency.
 
 Bytes, with b sequences of s tokens in a micro batch, width h, a bytes a number, t ranks of tensor parallelism:
 
@@ -42,7 +42,7 @@ SEND, ENDS = "send", "exchange"
 
 @dataclass(frozen=True, slots=True)
 class Sent(Declared):
-    """A collective of a step, in groups that all do it at once.
+    """A collective of a step, in simultaneous groups.
 
     * ``collective``: what each group does; ``send`` is from each rank of a group to the next, ``exchange`` an allreduce
       of its first and its last.
@@ -68,7 +68,7 @@ Several: TypeAlias = "tuple[tuple[Sent, int], ...]"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a pass: it computes, then waits for what ``waits`` sends.
+    """A part of a pass: it computes, then waits for ``waits``.
 
     ``gathers`` are to be there before, which may be in time before; ``reduces`` follow, and nothing waits for them.
     """
@@ -81,7 +81,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What the ranks of a stage do with a micro batch, and with the last and the first of these in place of it."""
+    """The work of a stage per micro batch.
+
+    And for the last and the first of these in place of it.
+    """
 
     forward: tuple[Block, ...]
     backward: tuple[Block, ...]
@@ -104,7 +107,10 @@ class StepMix(Declared):
 
     @property
     def counts(self) -> dict[Sent, int]:
-        """How often a step has each collective, on the ranks of the stage where it has it most often."""
+        """Return how often a step has each collective.
+
+        On the ranks of the stage where it has it most often.
+        """
         found: dict[Sent, int] = {}
         for stage in self.stages:
             own: dict[Sent, int] = {}
@@ -143,13 +149,13 @@ def step_mix(model: Model) -> StepMix:
 
 
 def mix_step(mix: Mix) -> StepMix:
-    """Return a list of collectives, one after the other among all ranks, as a step."""
+    """Return collectives in sequence among all ranks, as a step."""
     sent = tuple((Sent("listed", one.collective, one.size), one.count) for one in mix.shares)
     return _alone(mix.name, (Block(Fraction(0), sent),))
 
 
 def layers_step(name: str, layers: Iterable[tuple[Fraction, Fraction]]) -> StepMix:
-    """Return a step of layers whose gradients, of so many bytes, are ready after so many seconds, in their order."""
+    """Return a step of layers with gradient sizes (bytes) and ready times (s)."""
     blocks, before = [], Fraction(0)
     for size, ready in sorted(layers, key=lambda one: one[1]):
         blocks.append(Block(ready - before, reduces=((Sent("data", "allreduce", size), 1),)))
@@ -211,7 +217,10 @@ class _Parts:
         )
 
     def _layer(self) -> _Part:
-        """Return a layer; not parted among tensor ranks are norms, the router, and biases that are added last."""
+        """Return a layer.
+
+        Norms, the router, and biases added last are not parted among tensor ranks.
+        """
         model = self.model
         alike = 2 * model.norm + model.hidden * model.experts
         alike += model.hidden * (2 - bool(model.experts)) if model.biases else 0
@@ -221,7 +230,7 @@ class _Parts:
         return _Part(model.layer_operations, True, dense, experts)
 
     def _forward(self, parts: Sequence[_Part], *, whole: bool) -> tuple[Block, ...]:
-        """Return the forward pass; ``whole`` is that of the micro batch with which parameters come."""
+        """Return the forward pass; ``whole`` is that with parameters."""
         model = self.model
         comes = model.sharding == "full" or (whole and model.sharding == "optimizer")
         return tuple(
@@ -234,7 +243,7 @@ class _Parts:
         )
 
     def _backward(self, parts: Sequence[_Part], *, whole: bool) -> tuple[Block, ...]:
-        """Return the backward pass; ``whole`` is that of the micro batch after which gradients go."""
+        """Return the backward pass; ``whole`` is that before the gradients."""
         model = self.model
         full = model.sharding == "full"
         how = "allreduce" if model.sharding == "none" else "reduce-scatter"
@@ -253,7 +262,7 @@ class _Parts:
         return part.operations * self.model.micro_batch * times / self.model.pace
 
     def _waits(self, part: _Part) -> Several:
-        """Return what the computation of a part waits for, in either pass."""
+        """Return the dependencies of a part's computation, in either pass."""
         model = self.model
         if not part.layer:
             return self._both(self.activations, 1, half=True)
@@ -266,7 +275,10 @@ class _Parts:
         return (*self._both(self.activations, 1), *sent, *self._both(tokens, 1))
 
     def _both(self, size: Fraction, times: int, *, half: bool = False) -> Several:
-        """Return an allreduce among tensor ranks, or its halves where activations are parted along the sequence."""
+        """Return an allreduce among tensor ranks, or its halves.
+
+        Halves if activations are parted along the sequence.
+        """
         if not self.model.sequence_parallel:
             return self._tensor("allreduce", size, times)
         halves = ("reduce-scatter",) if half else ("allgather", "reduce-scatter")
@@ -276,7 +288,10 @@ class _Parts:
         return ((Sent("tensor", collective, size, (0,)), times),) if self.model.tensor > 1 else ()
 
     def _data(self, collective: str, part: _Part, each: int) -> Several:
-        """Return a collective of the parameters of a part, of so many bytes each, among ranks that hold the same."""
+        """Return a collective of the parameters of a part.
+
+        Of a number of bytes each, among ranks that hold the same.
+        """
         copies = ((part.dense, (1, 2), self.model.data), (part.experts, (2,), self.model.shape[2]))
         return tuple(
             (Sent("data", collective, held * each, axes), 1) for held, axes, many in copies if held and many > 1

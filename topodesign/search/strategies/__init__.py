@@ -1,4 +1,4 @@
-"""Strategies of the search by turns that makes a catalog better: one in each module, by whose name it is asked for.
+"""Strategies of improvement, one per module, selected by its name.
 
 To add one, write a file with a :class:`~topodesign.search.strategies.strategy.Strategy` in it. Only ``deferral`` is of
 another kind: it searches nothing.

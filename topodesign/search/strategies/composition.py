@@ -1,4 +1,4 @@
-"""Turns that compose rows for sizes beyond those that all have some: line graphs, products, lifts of a short search."""
+"""Strategy: line graphs, products and lifts beyond the catalog's sizes."""
 
 from __future__ import annotations
 

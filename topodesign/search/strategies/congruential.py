@@ -1,4 +1,7 @@
-"""Turns that search linear congruential digraphs: they have few steps, and deferred schedules with little bandwidth."""
+"""Strategy: linear congruential digraphs with deferred schedules.
+
+They have few steps.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
 
 
 def _can_be_evened(target: Target) -> bool:
-    """Whether linear congruential digraphs of a size have enough walks for links to be exchanged."""
+    """Return whether a size has enough walks to exchange links."""
     return bool(target.nodes <= _EVENED_REACH * target.degree ** (digits(*target.size) - 1))
 
 

@@ -1,4 +1,4 @@
-"""Turns that look for one step less among duplex graphs of several cycles that a rotation turns."""
+"""Strategy: one step less among duplex graphs of several cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns that search nothing: deferred schedules of rows that would then be the best of their sizes."""
+"""Strategy: deferred schedules of rows that would become the best."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTS = 2
 
 
 class DeferralQueue:
-    """Sizes whose rows wait for deferred schedules, what is likely to gain most for the work first."""
+    """A queue of rows for deferral, by likely gain per work."""
 
     def __init__(self, state: SearchState) -> None:
         self._state = state
@@ -30,7 +30,7 @@ class DeferralQueue:
             heapq.heappush(self._waiting, (-worth, target))
 
     def next(self) -> Row | None:
-        """Return the row whose deferred schedule could gain most for its work; None if there is none left."""
+        """Return the row of the largest likely gain, or None."""
         while self._waiting:
             before, target = heapq.heappop(self._waiting)
             worth, row = self._state.hope(target)

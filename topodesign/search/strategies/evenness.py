@@ -1,4 +1,4 @@
-"""Turns that exchange links of the fastest topology such that they are loaded more evenly."""
+"""Strategy: exchanged links of the fastest topology for even loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Turns that take nodes out of line graphs, for sizes that the degree does not divide.
+"""Strategy: line graphs without some nodes.
+
+For sizes that the degree does not divide.
 
 A turn serves all sizes between two multiples of the degree, as one node is taken out after the other.
 """
@@ -36,7 +38,10 @@ def _gap(state: SearchState, target: Target) -> float:
 
 
 def _steps(state: SearchState, target: Target) -> int | None:
-    """Return the steps of line graphs of the next sizes, None if the catalog has none with little bandwidth."""
+    """Return the steps of the next sizes' line graphs, or None.
+
+    None if the catalog has none with little bandwidth.
+    """
     return min((row.cost.steps + 1 for row in _base_rows(state, target)), default=None)
 
 
@@ -53,7 +58,10 @@ def _base_sizes(target: Target) -> list[Target]:
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
-    """Take nodes out of line graphs down to the next multiple of the degree, and keep the best of each size."""
+    """Delete nodes of line graphs to the next multiple of the degree.
+
+    The best of each size is kept.
+    """
     nodes, degree = target.size
     best: dict[int, Thinned] = {}
     for one in _made(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
@@ -70,13 +78,16 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
 
 
 def _likely(one: Thinned, bound: Cost) -> Cost:
-    """Return what a digraph is likely to cost in the end: with three steps, nothing that nobody waits for is left."""
+    """Return a likely final cost.
+
+    With three steps, nothing that nobody waits for is left.
+    """
     steps, bandwidth = one.cost.steps, one.cost.bandwidth
     return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 
 
 def _made(state: SearchState, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
-    """Yield what bases of the first size that does lead to, or part of the way."""
+    """Yield the topologies made of bases of the first useful size."""
     steps = _steps(state, target)
     if steps is None:
         return

@@ -1,4 +1,4 @@
-"""Turns that search neighbours: nodes are put into the best topologies of close sizes, or taken out."""
+"""Strategy: insertions into and deletions from close sizes' best."""
 
 from __future__ import annotations
 

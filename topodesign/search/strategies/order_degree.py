@@ -1,4 +1,7 @@
-"""Turns that exchange cables of duplex topologies for few steps, and for low distances."""
+"""Strategy: exchanged cables of duplex topologies.
+
+For few steps, and for low distances.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def _gap(state: SearchState, target: Target) -> float:
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
-    """Search for few steps: with a rotation, or from a random graph, the fastest row and a lift in turn."""
+    """Search for few steps.
+
+    With a rotation, or from a random graph, the fastest row and a lift in turn.
+    """
     steps, fewer = steps_of_graphs(state, target), state.fewer(target)
     if steps is None or steps < 2:
         return 0.0

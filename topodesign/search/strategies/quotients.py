@@ -1,4 +1,4 @@
-"""Turns that search quotients: lifts and Cayley digraphs with the best costs."""
+"""Strategy: lifts and Cayley digraphs with the best costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _WORK = 3 * 10**7  # of a turn: some tenths of a second, most of which pricing t
 
 
 def orbits_to_search(target: Target) -> list[int]:
-    """Return the numbers of orbits of lifts of a size; none where a port stays free: then nodes do not look alike."""
+    """Return the orbit numbers of lifts of a size.
+
+    None where a port stays free: then nodes do not look alike.
+    """
     if target.degree > MOST_LINKS or keeps_port_free(*target.size, duplex=target.duplex):
         return []
     return [1, *orbit_counts(*target.size)]

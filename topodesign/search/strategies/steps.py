@@ -1,4 +1,7 @@
-"""Turns that search for one step less than is known, close to topologies with as few, whatever the bandwidth factor."""
+"""Strategy: one step less, near topologies with as few.
+
+Whatever the bandwidth factor.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
 
 
 def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
-    """Return fresh lifts with a node more, or two, or one less, and so few steps; other seeds make others.
+    """Return new lifts of nearly the size, with few steps.
+
+    With a node more, or two, or one less; other seeds make others.
 
     A node less often makes no pair of nodes too far apart, or few, and so does one more if all places can be compared.
     Which one it is matters little in one lift, where many look alike, but lifts differ.

@@ -1,4 +1,4 @@
-"""What a strategy of the search by turns is, and how far a size is from what one could find."""
+"""Strategies of improvement, and the gap each could close."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topodesign.search.target import Target, scarcity
 
 @dataclass(frozen=True)
 class Draw:
-    """What tells one turn of a strategy at a size from another."""
+    """The seed and count that distinguish turns of a strategy at a size."""
 
     orbits: int  # number of orbits, 0 where there are none
     number: int  # how many turns were taken before
@@ -24,7 +24,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Strategy:
-    """How to look for better topologies of a size in a short search: a turn."""
+    """A short search for better topologies of a size: one turn."""
 
     name: str  # as catalog improve --only has it
     # with which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be
@@ -36,17 +36,20 @@ class Strategy:
 
 
 def gap_to_records(state: SearchState, target: Target) -> float:
-    """Return by how much the ratio is above as few steps as are known to be possible with optimal bandwidth."""
+    """Return the gap to the known steps at optimal bandwidth."""
     return state.ratio(target) - _possible(target)
 
 
 def gap_in_steps(state: SearchState, target: Target, steps: int) -> float:
-    """Return the same for so many steps, but for what would not be worth it."""
+    """Return that gap for some steps, without what is not worth it."""
     return state.ratio(target) - possible_in(target, steps) - WORTHWHILE
 
 
 def steps_to_search(state: SearchState, target: Target, rarest: float) -> int | None:
-    """Return one step less than the fastest topology has if such are not too scarce, else as many; None without one."""
+    """Return the steps to search for, or None.
+
+    One less than the fastest topology's if such are not too scarce, else as many.
+    """
     fastest, fewer = state.fastest(target), state.fewer(target)
     if fewer is not None and scarcity(target, fewer) < rarest:
         return fewer
@@ -61,6 +64,6 @@ def _possible(target: Target) -> float:
 
 @functools.cache
 def possible_in(target: Target, steps: int) -> float:
-    """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
+    """Return the ratio to the bound of given steps at optimal bandwidth."""
     optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
     return float(runtime(Cost(steps, optimum)) / least_runtime(*target.size, duplex=target.duplex))
