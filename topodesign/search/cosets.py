@@ -48,7 +48,7 @@ def numbered(spec: Spec) -> Numbered:
 
 
 def _numbered(spec: Spec) -> Numbered:
-    """Number the i-th element of coset t as t*n + i.
+    """Give the i-th element of coset t the number t*n + i.
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
     h^(i+j) t': multiplying by x rotates the coset of t by j places and makes it that of t'. This holds in every group,
