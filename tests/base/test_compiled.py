@@ -80,9 +80,9 @@ from topodesign.topology import symmetry
 from topodesign.topology.library import build
 from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import field_kernels, fields, relabel_kernels
+from topodesign.wiring.change import field_kernels, fields
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.relabel import labelled, spread
+from topodesign.wiring.change.fields import labelled, spread
 from topodesign.wiring.plan import pods_kernels
 from topodesign.wiring.plan.planner import order_in_pods
 
@@ -250,7 +250,7 @@ EXERCISES: list[Case] = [
     ((clock_kernels,), clocked, regular_digraphs(5, 2)),
     ((balanced_paths_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, st.just(build("randomregular(8,3,0)"))),
-    ((relabel_kernels, pods_kernels), placed, regular_digraphs(6, 2)),
+    ((pods_kernels,), placed, regular_digraphs(6, 2)),
     (
         (event_kernels, copying_kernels, forward_kernels, symmetric_kernels, trees_kernels),
         synthesized,

@@ -25,10 +25,11 @@ from topodesign.cli.main import program
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import relabel_kernels
+from topodesign.wiring.change import field_kernels, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.fields import labelled
 from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
-from topodesign.wiring.change.relabel import Relabelling, labelled, most_kept, relabel
+from topodesign.wiring.change.relabel import Relabelling, list_symmetries, most_kept, relabel
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
@@ -121,7 +122,7 @@ def test_nodes_placed_one_by_one_keep_what_is_said_in_both_tiers(spec: str) -> N
         for one in (topology, shuffled(topology, order))
     )
     kind = np.arange(nodes) % 2
-    for kernel in (relabel_kernels.spread.plain, relabel_kernels.spread.machine):
+    for kernel in (field_kernels.spread.plain, field_kernels.spread.machine):
         place = np.arange(nodes)
         kept = kernel(have, want, kind, place, (0, 2), np.array([5], dtype=np.uint64))
         assert sorted(place) == list(range(nodes))
@@ -162,15 +163,16 @@ def test_walks_around_large_topologies_are_counted(one: str, other: str, lost: i
 
 
 @pytest.mark.parametrize(("spec", "order"), [("hypercube(3)", 48), ("complete(5)", 120), ("uniring(1,7)", 7)])
-def test_automorphisms_are_all_found(spec: str, order: int) -> None:
+def test_automorphisms_are_all_found(spec: str, order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     table = matrix(build(spec))
-    nodes = len(table)
-    found = np.empty((200, nodes), dtype=np.int16)
-    count = relabel_kernels.automorphisms(table, np.arange(nodes), 0, found, 10**6)
-    assert count == order == len({tuple(row) for row in found[:count].tolist()})
-    assert all(np.array_equal(table, table[np.ix_(row, row)]) for row in found[:count])
-    assert relabel_kernels.automorphisms(table, np.arange(nodes), 0, found[:2], 10**6) == -1
-    assert relabel_kernels.automorphisms(table, np.arange(nodes), nodes, found, 10**6) == 1
+    found = list_symmetries(build(spec), table)
+    assert len(found) == order == len({tuple(row) for row in found.tolist()})
+    assert all(np.array_equal(table, table[np.ix_(row, row)]) for row in found)
+    monkeypatch.setattr("topodesign.wiring.change.relabel._GROUP", 6)  # too many: those that fix some nodes
+    rows = {tuple(row) for row in list_symmetries(build(spec), table).tolist()}
+    assert rows < {tuple(row) for row in found.tolist()}
+    assert len(rows) <= 6
+    assert all(tuple(np.array(one)[list(other)].tolist()) in rows for one in rows for other in rows)
 
 
 @settings(max_examples=40, deadline=None)

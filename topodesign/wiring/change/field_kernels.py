@@ -25,6 +25,7 @@ _IDLE = 2  # of links that could stay nowhere one is moved, to make room for oth
 _TRIES = 4
 _FAR = 2**32  # a patch that does not stay weighs more than any path is long
 _MOST_LOST = 8  # patches that a proposal is ever accepted to lose
+_MOST_SCORE = 64  # pairs that would keep more links are not distinguished by :func:`spread`
 _SLACK = 1  # patches that a path may lose more on its way, and bring back
 
 
@@ -289,6 +290,74 @@ def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64)
             if pair >= 0 and fields.have[pair, field] > 0:
                 gain += 1
     return gain
+
+
+class Labelled(NamedTuple):
+    """Links by their ends: those of node u from ``start[u]`` on, up to ``start[u + 1]``."""
+
+    start: Ints
+    near: Ints  # the other end
+    label: Ints  # which links can be the same, told apart by direction and field
+    copies: Ints  # how many they are
+
+
+@tiered(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
+def spread(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
+    """Place node by node, each time one that then keeps most links to those placed; return how many are kept.
+
+    What is placed says which neighbours could be placed with it, and a pair that is named most often comes next
+    (percolation, Yartseva and Grossglauser 2013). A node keeps to hosts of the ``kind`` of the one it has in ``place``,
+    which is changed. ``first`` are a node and the host that it gets.
+    """
+    nodes = len(place)
+    old = kind[place]
+    place[:] = -1
+    free = np.ones(nodes, dtype=np.bool_)
+    score = np.zeros((nodes, nodes), dtype=np.int16)
+    pairs = np.int64(0)
+    for node in range(nodes):
+        pairs = max(pairs, want.start[node + 1] - want.start[node])
+    pairs *= len(have.near)
+    pair, below = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64)  # stacks, one a score
+    last = np.full(_MOST_SCORE, -1, dtype=np.int64)
+    x, h = np.int64(first[0]), np.int64(first[1])
+    total, top, used, rest = 0, np.int64(0), 0, 0
+    for _ in range(nodes):
+        place[x] = h
+        free[h] = False
+        total += score[x, h]
+        many, more = want.start[x + 1] - want.start[x], have.start[h + 1] - have.start[h]
+        shift = np.int64(next_random(seed) % np.uint64(max(many, 1)))
+        turn = np.int64(next_random(seed) % np.uint64(max(more, 1)))
+        for i in range(many):
+            one = want.start[x] + (i + shift) % many
+            u = want.near[one]
+            for j in range(more if place[u] < 0 else 0):
+                other = have.start[h] + (j + turn) % more
+                g = have.near[other]
+                if want.label[one] == have.label[other] and free[g] and old[u] == kind[g]:
+                    score[u, g] += min(want.copies[one], have.copies[other])
+                    named = min(score[u, g], _MOST_SCORE - 1)
+                    pair[used], below[used], last[named] = u * nodes + g, last[named], used
+                    used += 1
+                    top = max(top, named)
+        x = np.int64(-1)
+        while top > 0 and x < 0:
+            entry = last[top]
+            if entry < 0:
+                top -= 1
+                continue
+            last[top] = below[entry]
+            u, g = pair[entry] // nodes, pair[entry] % nodes
+            if place[u] < 0 and free[g] and min(score[u, g], _MOST_SCORE - 1) == top:
+                x, h = u, g
+        if x < 0:
+            while rest < nodes and place[rest] >= 0:
+                rest += 1
+            x, h = np.int64(rest), np.int64(0)
+            while rest < nodes and not (free[h] and kind[h] == old[rest]):
+                h += 1
+    return int(total)
 
 
 @tiered(lambda fields, places, proposals, swaps, warmth, seed, best, enough: proposals * max(20, len(places.place)))

@@ -21,8 +21,6 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import field_kernels as kernels
-from topodesign.wiring.change.relabel import labelled, spread
-from topodesign.wiring.change.relabel_kernels import Labelled
 from topodesign.wiring.plan.decompose import choose_lanes, split, without_loops
 
 MOST_EXHAUSTED = 8  # hosts up to which all their orders are gone through
@@ -42,6 +40,8 @@ _WIDE = 2**10  # hosts from which on there are the fewer proposals the more host
 _AROUND = 2**14  # links times fields up to which the fields of others are sought around all patches that can stay
 _FEW = 1 / 3  # of the links may be sought so: where more have to move, there are seldom such fields
 _SECONDS = 10.0  # for that
+_SPREADS = 64  # starts from which nodes are placed one by one; fewer for more nodes than the root of
+_CELLS = 2**24
 _PATHS = 2**23  # links to place, times hosts, up to which fields are found from the patches although others are known
 
 
@@ -131,17 +131,21 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, most: int, *, seed: int) -> Found:
-        """Exchange hosts and fields together, and return what keeps most; ``most`` is what could be kept."""
+    def improved(self, found: Found, most: int, *, seed: int, a_link: int = _A_LINK) -> Found:
+        """Exchange hosts and fields together, and return what keeps most.
+
+        ``most`` is what could be kept, ``a_link`` how many proposals a walk makes for each link at most.
+        """
         best, place = found, self._spread(found, seed)
         if self._state(place, found.field).kept[0] < found.kept:
             place = found.place
-        walks = _WALKED // max(self._proposals(_PROPOSALS), 1)
+        proposals = min(self._proposals(_PROPOSALS), a_link * len(self.nodes))
+        walks = _WALKED // max(proposals, 1)
         for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS[:walks]):
             if best.kept == most:
                 break
             other = self._improve(
-                place, best.field, _PROPOSALS, warmth=warmth, seed=seed + attempt, swaps=True, enough=most
+                place, best.field, proposals, warmth=warmth, seed=seed + attempt, swaps=True, enough=most
             )
             best = max(best, other, key=lambda one: one.kept)
             place = best.place
@@ -151,7 +155,7 @@ class Problem:
         """Return other hosts, with which many links may be where there is a patch in their field."""
         hosts = len(self.room)
 
-        def ends(links: IntArray) -> Labelled:
+        def ends(links: IntArray) -> kernels.Labelled:
             one, other, field = links.reshape(-1, 3).T
             way = 2 * field + (not self.duplex)
             both = [np.column_stack((one, other, 2 * field)), np.column_stack((other, one, way))]
@@ -304,6 +308,7 @@ class Problem:
         most = self.could_keep(place)
         proposals = _TURNED // max(len(self.room), 2**8)
         proposals = min(proposals, proposals * _FEWER * most // max(len(self.nodes), 1))
+        proposals = self._proposals(proposals)
         best = self._improve(place, field, 0, warmth=0, seed=seed, swaps=False, enough=most)
         for warmth in (kernels.ONE // one for one in _TURNS):
             other = self._improve(place, best.field, proposals, warmth=warmth, seed=seed, swaps=False, enough=most)
@@ -343,8 +348,35 @@ class Problem:
             np.concatenate((other, one))[np.argsort(spot, kind="stable")],
             self.nodes,
         )
-        proposals = self._proposals(proposals)
         best = np.empty(len(self.nodes), dtype=np.int64), np.empty(nodes, dtype=np.int64)
         random = np.array([2 * seed + 1], dtype=np.uint64)
         kept = kernels.improve(state, places, proposals, swaps, warmth, random, best, enough)
         return Found(tuple(best[1].tolist()), best[0], int(kept))
+
+
+def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
+    """Return links by their ends, from rows of a node, the other end and a label: every link from both its ends."""
+    rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
+    return kernels.Labelled(
+        np.searchsorted(rows[:, 0], np.arange(nodes + 1)), rows[:, 1].copy(), rows[:, 2].copy(), count
+    )
+
+
+def spread(
+    have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
+) -> tuple[int, ...]:
+    """Return hosts of nodes, each of the kind that it has, so that many links are between hosts with such a link.
+
+    Nodes are placed one after another, beside those that they have links to, from several first ones.
+    """
+    rng = np.random.default_rng(seed)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    best, most = tuple(place), -1
+    for _ in range(max(min(_SPREADS, _CELLS // len(place) ** 2), 1)):
+        node = int(rng.integers(len(place)))
+        host = int(rng.choice(np.flatnonzero(kind == kind[place[node]])))
+        other = np.array(place, dtype=np.int64)
+        kept = kernels.spread(have, want, kind, other, (node, host), random)
+        if kept > most:
+            best, most = tuple(other.tolist()), kept
+    return best

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topodesign.base.errors import ParameterError
+from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import relabel_kernels as kernels
+from topodesign.wiring.change.fields import Found, Problem
 from topodesign.wiring.plan.decompose import unit_links, without_loops
 
 if TYPE_CHECKING:
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
 
 MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
-_MOST_NODES = 4096  # matrices of this many nodes squared are kept
+_MOST_NODES = 4096  # hosts squared are kept
+_A_LINK = 2**9  # proposals of exchanges for each link at most
 _BRANCHES = 2**22
 _GROUP = 2**14
-_PROPOSALS = 2**22  # for more nodes than 1024 the fewer the more, since each takes longer
-_SPREADS = 64  # starts from which nodes are placed one by one; fewer for more nodes than the root of
-_CELLS = 2**24
-_STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,11 @@ class Relabelling:
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
     """Place the nodes of a wanted topology on the nodes of an existing one so that many links stay.
 
-    Self-loops do not count. The order as it is comes first, then an isomorphism, then nodes are placed one by one, each
-    beside those that it has links to, and swapped two by two, by annealing, from several starts; up to
-    ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an automorphism turns into
-    each other count once, then proves the best or finds better. For more nodes closed walks tell how much better others
-    can be at most (:func:`most_kept`).
+    Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged as for links
+    that are all in one field of panels (:class:`~topodesign.wiring.change.fields.Problem`); up to ``MOST_EXHAUSTED``
+    nodes a branch and bound over all relabellings, of which those that an automorphism turns into each other count
+    once, then proves the best or finds better. For more nodes closed walks tell how much better others can be at most
+    (:func:`most_kept`).
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:
@@ -54,104 +52,54 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if nodes > _MOST_NODES:
         raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
     existing, wanted = without_loops(existing), without_loops(wanted)
-    have, want = _matrix(existing, nodes), _matrix(wanted, nodes)
-    kept = sum(int(np.minimum(*rows).sum()) for rows in zip(have, want, strict=True))  # one row at a time: less memory
-    best = Relabelling(tuple(range(nodes)), kept, min(int(have.sum()), int(want.sum())))
+    links = [int(topology.capacity.sum()) for topology in (existing, wanted)]
+    problem, ways = _in_one_field(existing, wanted), 1 + (existing.is_duplex and wanted.is_duplex)
+    as_it_is = tuple(range(nodes))
+    best = Relabelling(as_it_is, ways * problem.could_keep(as_it_is), min(links))
     if best.kept < best.most and nodes == wanted.nodes:
-        found = isomorphism(existing, wanted)
-        if found.place is not None:
-            best = Relabelling(found.place, best.most, best.most)
-        elif found.decided and have.sum() == want.sum():
+        same = isomorphism(existing, wanted)
+        if same.place is not None:
+            best = Relabelling(same.place, best.most, best.most)
+        elif same.decided and links[0] == links[1]:
             # were it one link that differs where all degrees are alike, it would have to be between the same nodes
-            alike, both_ways = (existing.is_regular and wanted.is_regular, existing.is_duplex and wanted.is_duplex)
-            best = replace(best, most=best.most - (1 + both_ways) * (1 + alike))
+            alike = existing.is_regular and wanted.is_regular
+            best = replace(best, most=best.most - ways * (1 + alike))
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
-        best = _anneal(have, want, best, _spread(existing, wanted, best, seed), seed)
+        field = np.zeros(len(problem.nodes), dtype=np.int64)
+        placed = problem.improved(
+            Found(best.place, field, best.kept // ways), best.most // ways, seed=seed, a_link=_A_LINK
+        )
+        best = replace(best, place=placed.place, kept=ways * placed.kept)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
-        best = _exhaust(have, want, best)
+        best = _exhaust(existing, wanted, best)
     return replace(best, place=best.place[: wanted.nodes])
 
 
-def _matrix(topology: Topology, nodes: int) -> NDArray[np.int16]:
-    most = np.iinfo(np.int16).max
-    if topology.capacity.max(initial=0) > most:
-        raise ParameterError(f"relabelling takes at most {most} parallel links, not {topology.capacity.max()}")
-    matrix = np.zeros((nodes, nodes), dtype=np.int16)
-    matrix[topology.src, topology.dst] = topology.capacity
-    return matrix
+def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
+    """Return links as those of patches that are all in one field, with room for any."""
+    duplex = existing.is_duplex and wanted.is_duplex
+    u, v = unit_links(existing)
+    forth = u < v if duplex else u != v
+    most = max(int(ends.max(initial=0)) for one in (existing, wanted) for ends in (one.out_ports, one.in_ports))
+    room = np.full((existing.nodes, 1 if duplex else 2, 1), most, dtype=np.int64)
+    patches = np.stack((u[forth], v[forth], np.zeros(int(forth.sum()), dtype=np.int64)), axis=1)
+    return Problem(wanted, room, [(a, b, field) for a, b, field in patches.tolist()])
 
 
-def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
-    """Return links by their ends, from rows of a node, the other end and a label: every link from both its ends."""
-    rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
-    return kernels.Labelled(
-        np.searchsorted(rows[:, 0], np.arange(nodes + 1)), rows[:, 1].copy(), rows[:, 2].copy(), count
-    )
-
-
-def spread(
-    have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
-) -> tuple[int, ...]:
-    """Return hosts of nodes, each of the kind that it has, so that many links are between hosts with such a link.
-
-    Nodes are placed one after another, beside those that they have links to, from several first ones.
-    """
-    rng = np.random.default_rng(seed)
-    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    best, most = tuple(place), -1
-    for _ in range(max(min(_SPREADS, _CELLS // len(place) ** 2), 1)):
-        node = int(rng.integers(len(place)))
-        host = int(rng.choice(np.flatnonzero(kind == kind[place[node]])))
-        other = np.array(place, dtype=np.int64)
-        kept = kernels.spread(have, want, kind, other, (node, host), random)
-        if kept > most:
-            best, most = tuple(other.tolist()), kept
-    return best
-
-
-def _spread(existing: Topology, wanted: Topology, best: Relabelling, seed: int) -> IntArray:
-    nodes = existing.nodes
-
-    def ends(topology: Topology) -> kernels.Labelled:
-        arcs = np.column_stack(unit_links(topology))
-        return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
-
-    have, want = ends(existing), ends(wanted)
-    return np.array(spread(have, want, np.zeros(nodes, dtype=np.int64), best.place, seed=seed), dtype=np.int64)
-
-
-def _anneal(
-    have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling, grown: IntArray, seed: int
-) -> Relabelling:
-    nodes = len(have)
-    rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
-    near = np.concatenate(rows).astype(np.int64)
-    start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
-    rng = np.random.default_rng(seed)
-    proposals = min(_PROPOSALS, 2**12 * nodes, 2**10 * _PROPOSALS // nodes)
-    starts = max(1, _STARTS // (1 + nodes // 1024))
-    for attempt in range(-1, starts):
-        place = rng.permutation(nodes) if attempt % 2 else np.array(best.place, dtype=np.int64)
-        place = grown if attempt < 0 else place
-        state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-        warmth = kernels.ONE // (16 if attempt < 0 else 3 if attempt % 2 else 8)
-        kept = kernels.anneal(have, want, near, start, place, proposals, warmth, state)
-        if kept > best.kept:
-            best = Relabelling(tuple(place.tolist()), int(kept), best.most)
-    return best
-
-
-def _exhaust(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling) -> Relabelling:
+def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabelling:
     """Improve a relabelling or prove that it is the best, if that can be done with the effort."""
-    groups = [_symmetries(matrix) for matrix in (have, want)]
+    nodes = existing.nodes
+    both = [np.zeros((nodes, nodes), dtype=np.int16) for _ in range(2)]
+    for matrix, topology in zip(both, (existing, wanted), strict=True):
+        matrix[topology.src, topology.dst] = topology.capacity
+    have, want = both
+    groups = [list_symmetries(*one) for one in ((existing, have), (wanted, want))]
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
-    match = np.full(len(have), -1, dtype=np.int64)
-    both_ways = np.array_equal(have, have.T) and np.array_equal(want, want.T)
-    branches = kernels.exhaust(
-        one, other, _search_order(one), group, match, best.kept, 2 if both_ways else 1, _BRANCHES
-    )
+    match = np.full(nodes, -1, dtype=np.int64)
+    grain = 1 + (existing.is_duplex and wanted.is_duplex)
+    branches = kernels.exhaust(one, other, _search_order(one), group, match, best.kept, grain, _BRANCHES)
     if match[0] >= 0:
         place = match if one is want else np.argsort(match)
         kept = int(np.minimum(want, have[np.ix_(place, place)]).sum())
@@ -159,13 +107,23 @@ def _exhaust(have: NDArray[np.int16], want: NDArray[np.int16], best: Relabelling
     return best if branches < 0 else replace(best, most=best.kept, searched=True)
 
 
-def _symmetries(matrix: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return a group of automorphisms, a row each: all, or those that fix so many nodes that they can be listed."""
-    nodes = len(matrix)
-    found = np.empty((_GROUP, nodes), dtype=np.int16)
-    order = _search_order(matrix)
-    counts = (kernels.automorphisms(matrix, order, fixed, found, 2**26) for fixed in range(nodes + 1))
-    return found[: next(count for count in counts if count > 0)].copy()
+def list_symmetries(topology: Topology, matrix: NDArray[np.int16]) -> NDArray[np.int16]:
+    """List a group of automorphisms, a row each: all, or those that fix enough nodes to be listed."""
+    nodes, order = len(matrix), _search_order(matrix)
+    for fixed in range(nodes + 1):
+        colours = np.full(nodes, -1)
+        colours[order[:fixed]] = np.arange(fixed)
+        generators = find_automorphisms(colours.tolist(), topology.src, topology.dst, topology.capacity.tolist())
+        found = {tuple(range(nodes)): None}
+        todo = list(found)
+        while todo and len(found) <= _GROUP:
+            image = np.array(todo.pop())
+            new = dict.fromkeys(tuple(row[image].tolist()) for row in generators)
+            todo += [row for row in new if row not in found]
+            found |= new
+        if len(found) <= _GROUP:
+            break
+    return np.array(list(found), dtype=np.int16)
 
 
 def _search_order(matrix: NDArray[np.int16]) -> IntArray:
