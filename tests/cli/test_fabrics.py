@@ -25,7 +25,8 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
 from topodesign.optima.trees import TreeSolution, limit_trees, smallest_number_of_trees, trade_off_trees
-from topodesign.plans.time.trees import simulate_trees
+from topodesign.plans.adapters import flow_of_trees
+from topodesign.plans.time.chunks import simulate_chunks
 
 GB = 10**9
 Call = Callable[..., tuple[int, str, str]]
@@ -435,4 +436,6 @@ def test_times_are_those_of_the_simulator() -> None:
     latency, size = as_latency("7us"), parse_size("3MB")
     (row,) = limit_trees(asked(fabric), [2], latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)
-    assert row.times == (simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit).time,)
+    assert row.times == (
+        simulate_chunks(flow_of_trees(fabric, schedule), latency=latency, size=size, unit=8 * fabric.unit).time,
+    )

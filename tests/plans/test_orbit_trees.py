@@ -21,12 +21,12 @@ from topodesign.base.memory import VARIABLE
 from topodesign.base.units import parse_size
 from topodesign.collectives import ALLGATHER, BROADCAST
 from topodesign.optima.forest import schedule as made
+from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.time.chunked import OwnLinks, PipelineSimulation
-from topodesign.plans.time.trees import simulate_trees
+from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 
@@ -114,8 +114,8 @@ def test_latencies_of_links_are_asked_for_by_orbits() -> None:
     orbit, own = orbit_of(plan), [Fraction(1, 10**6)] * len(plan.topology.src)
     own[0] = Fraction(1, 10**3)
     both = [
-        simulate_trees(trees, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), own=OwnLinks.late(own))
-        for trees in (orbit, orbit.unfold())
+        simulate_chunks(flow, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), own=OwnLinks.late(own))
+        for flow in (flow_of_trees(plan.place, orbit.own, orbit.symmetry), flow_of_trees(plan.place, orbit.unfold()))
     ]
     assert both[0].time == both[1].time
 

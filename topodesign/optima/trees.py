@@ -24,9 +24,9 @@ from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Pass, Question
 from topodesign.optima.solution import Solution, Upgrade, Useful, describe_side
+from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.measure import tree_figures
-from topodesign.plans.time.chunked import OwnLinks
-from topodesign.plans.time.trees import simulate_trees
+from topodesign.plans.time.chunks import OwnLinks, simulate_chunks
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import worst_ratio
 
@@ -348,7 +348,8 @@ def _with_trees(question: Question, k: int) -> Trees:
 def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
     reached = tree_figures(fabric, schedule)
     own = OwnLinks.late(fabric.link_latencies()) if latency.alpha is None else None
+    flow = flow_of_trees(fabric, schedule)
     times = tuple(
-        simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit, own=own).time for size in sizes
+        simulate_chunks(flow, latency=latency, size=size, unit=8 * fabric.unit, own=own).time for size in sizes
     )
     return TreeChoice(k, reached.bandwidth, reached.inverse_rate, reached.height, times)

@@ -155,8 +155,12 @@ def _of_orbit_trees(plan: Plan, trees: Any) -> Flow:
 
 
 def _of_paths(plan: Plan, paths: Any) -> Flow:
+    return flow_of_paths(plan.fabric, paths)
+
+
+def flow_of_paths(place: Topology | Fabric, paths: Any) -> Flow:
     """Return paths: each is a piece, which goes from node to node; switches are on the routes of its sends."""
-    topology = plan.topology
+    topology = paths.topology
     owner, ends = paths.path_of, np.ones(topology.nodes, dtype=np.bool_)
     ends[list(topology.switches)] = False
     stops = ends[paths.hop]
@@ -180,7 +184,7 @@ def _of_paths(plan: Plan, paths: Any) -> Flow:
     sends = piece, paths.hop[first], paths.hop[last], start, start + 1, np.zeros(len(piece), dtype=np.int8)
     return Flow(
         paths.collective,
-        plan.fabric,
+        place,
         "chunks",
         paths.units,
         paths.block,

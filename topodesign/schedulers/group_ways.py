@@ -24,7 +24,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flows import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.time.trees import simulate_trees
+from topodesign.plans.adapters import flow_of_trees
+from topodesign.plans.time.chunks import simulate_chunks
 from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime
@@ -270,10 +271,10 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
     """Return a collective of all nodes of a fabric over trees, in so many chunks each time, whatever the size."""
     if collective not in wires.trees:
         schedule = forest_schedule(wires.fabric.topology, collective, names=wires.fabric.names)
-        ways = []
+        flow, ways = flow_of_trees(wires.fabric, schedule), list[Way]()
         for chunks in (4**at for at in range(_CHUNKS)):
             given = {"latency": wires.latency, "unit": 8 * wires.fabric.unit, "chunks": chunks}
-            once, twice = (simulate_trees(schedule, size=Fraction(size), **given).time for size in (1, 2))
+            once, twice = (simulate_chunks(flow, size=Fraction(size), **given).time for size in (1, 2))
             ways.append(Way.of_rate("trees", 2 * once - twice, twice - once))
         wires.trees[collective] = ways
     return wires.trees[collective]

@@ -17,14 +17,19 @@ from hypothesis import strategies as st
 from tests.samples.paths import COLLECTIVES, some_paths
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
+from topodesign.plans.adapters import flow_of_paths
 from topodesign.plans.paths import Paths
-from topodesign.plans.time.chunked import OwnLinks, simulate_paths
+from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 UNIT = Fraction(8 * 10**9)
 NONE = Latency(*[Fraction(0)] * 3)
+
+
+def simulate_paths(paths: Paths, **asked: Any) -> PipelineSimulation:
+    return simulate_chunks(flow_of_paths(paths.topology, paths), **asked)
 
 
 def drawn(seed: int, collective: str = "all-to-all") -> Paths:
@@ -72,7 +77,8 @@ def test_failures_stop_the_paths_that_go_there() -> None:
     hops = plan.movement.columns()["hop"]
     assert 0 < len(lost.pairs) < 240
     assert isinstance(plan.movement, Paths)
-    for path in lost.rows.tolist():
+    flow = flow_of_paths(plan.place, plan.movement)
+    for path in np.unique(flow.piece[lost.rows]).tolist():
         way = hops[plan.movement.hop_start[path] : plan.movement.hop_start[path + 1]].tolist()
         names = [plan.fabric.names[at] for at in way]
         assert any({a, b} == {"box0/gpu0", "rail0"} for a, b in itertools.pairwise(names))
@@ -97,7 +103,7 @@ def test_nothing_to_do_takes_no_time() -> None:
     result = simulate_paths(paths, latency=USUAL, size=Fraction(8), unit=UNIT, failed_links=every)
     assert result.time == 0
     assert result.loss is not None
-    assert len(result.loss.rows) == len(paths)
+    assert len(result.loss.rows) == len(flow_of_paths(paths.topology, paths))
     assert np.all(result.utilisation == 0)
     assert "paths" in str(result)
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
+from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import OwnLinks, PipelineSimulation
+from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.time.trees import simulate_trees
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
@@ -37,8 +37,14 @@ def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
 
 
+def simulate_trees(schedule: Trees, **asked: Any) -> PipelineSimulation:
+    return simulate_chunks(flow_of_trees(schedule.topology, schedule), **asked)
+
+
 def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> PipelineSimulation:
-    return simulate_trees(schedule, latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks)
+    return simulate_chunks(
+        flow_of_trees(schedule.topology, schedule), latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks
+    )
 
 
 def shards(schedule: Trees) -> int:
@@ -143,8 +149,15 @@ def test_links_of_unlike_latency_are_what_events_give(
     ends = {(u, v): late for (u, v, _), late in zip(schedule.topology.links(), latency, strict=True)}
     assert found.time == by_events(schedule, size, chunks, Latency(hop=Fraction(0)), ends)
     best = simulate_trees(schedule, **how)
-    assert best.time <= min(found.time, *(simulate_trees(schedule, chunks=c, **how).time for c in (1, 2, 3)))
-    alike = simulate_trees(schedule, chunks=chunks, **how | {"own": OwnLinks.late([ALPHA] * len(latency))})
+    assert best.time <= min(
+        found.time,
+        *(simulate_trees(schedule, chunks=c, **how).time for c in (1, 2, 3)),
+    )
+    alike = simulate_chunks(
+        flow_of_trees(schedule.topology, schedule),
+        chunks=chunks,
+        **how | {"own": OwnLinks.late([ALPHA] * len(latency))},
+    )
     if not schedule.topology.switches:
         assert alike.time == run(schedule, size, chunks).time
 
@@ -225,7 +238,13 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
     schedule = sample(collective, seed)
     links = schedule.topology.links()
     u, v, _ = links[choice % len(links)]
-    result = simulate_trees(schedule, latency=USUAL, size=Fraction(10**6), unit=UNIT, failed_links=[(u, v)])
+    result = simulate_chunks(
+        flow_of_trees(schedule.topology, schedule),
+        latency=USUAL,
+        size=Fraction(10**6),
+        unit=UNIT,
+        failed_links=[(u, v)],
+    )
     dead = set()
     for route, edge in enumerate(schedule.route_edge.tolist()):
         hops = schedule.hop[schedule.hop_start[route] : schedule.hop_start[route + 1]].tolist()
@@ -252,7 +271,9 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
 
 def test_bad_numbers_are_refused() -> None:
     schedule = sample("allgather")
-    good = partial(simulate_trees, schedule, latency=USUAL, size=Fraction(1), unit=UNIT)
+    good = partial(
+        simulate_chunks, flow_of_trees(schedule.topology, schedule), latency=USUAL, size=Fraction(1), unit=UNIT
+    )
     with pytest.raises(ParameterError, match="above zero"):
         good(size=Fraction(0))
     with pytest.raises(ParameterError, match="above zero"):

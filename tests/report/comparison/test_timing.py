@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign.base.latency import Latency
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.simulate import simulate
 from topodesign.pricing.workload import as_workload
 from topodesign.report.comparison.timing import Phase, Timing

@@ -27,14 +27,13 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunks import PipelineSimulation, run_chunks
 from topodesign.plans.time.circuits import run_circuits
 from topodesign.plans.time.conditions import Conditions, Run
 from topodesign.plans.time.losses import Link, Loss
 from topodesign.plans.time.options import ConditionOptions
 from topodesign.plans.time.steps import SimulationResult, run_steps
 from topodesign.plans.time.ticks import TimedSimulation, run_ticks
-from topodesign.plans.time.trees import run_chunks
 from topodesign.plans.time.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
@@ -207,8 +206,8 @@ def simulate(
     Fraction(227099, 2343750000)
     """
     plan, asked = as_plan(plan), read(ConditionOptions, options, "simulate")
-    flows = () if kind_of(plan).pace == "pipelines" else flows_of(plan)  # whose timing knows no flows yet
-    model = flows[0].model if flows else "chunks"
+    flows = flows_of(plan)
+    model = flows[0].model
     if isinstance(plan.place, Fabric) and model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     named = isinstance(plan.place, Fabric) and plan.place.names != tuple(map(str, range(len(plan.place.names))))
@@ -236,8 +235,8 @@ def simulate(
 
 def _run(plan: Plan, flows: tuple[Flow, ...], now: Conditions) -> Run:
     """Run the clock of the timing model."""
-    if not flows:
-        return run_chunks(plan, now)
+    if flows[0].model == "chunks":
+        return run_chunks(plan, flows, now)
     if flows[0].model == "clock":
         return run_ticks(plan, flows, now)
     return run_steps(plan, flows[0], now) if flows[0].circuits is None else run_circuits(plan, flows[0], now)

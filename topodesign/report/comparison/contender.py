@@ -23,7 +23,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.deferral import why_not

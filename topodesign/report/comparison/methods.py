@@ -28,7 +28,7 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.optima.optimum import solve
 from topodesign.optima.question import Question
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.conditions import Run
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances

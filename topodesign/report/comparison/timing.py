@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from topodesign.base.declared import Declared, key
 from topodesign.base.latency import Latency
-from topodesign.plans.time.chunked import Pipeline, PipelineSimulation, best_chunks
+from topodesign.plans.time.chunks import Pipeline, PipelineSimulation, best_chunks
 from topodesign.pricing.workload import Workload
 
 GAPS_AND_HOPS = "g,h"  # title of the column that shows both, as formulas below tables call them
@@ -83,7 +83,7 @@ class Timing(Declared):
         if self.smallest is None:
             steps = (one.height * latency.of_step(one.starts, one.switches) + one.busy for one in pipelines)
             return sum(steps, Fraction(0))
-        chunks = best_chunks(pipelines, latency, self.smallest * size)
+        chunks = _best_chunks(pipelines, latency, self.smallest * size)
         return sum((one.end(latency, chunks) for one in pipelines), Fraction(0))
 
     def times(self, work: Workload) -> tuple[Fraction, ...]:
@@ -95,11 +95,15 @@ class Timing(Declared):
         if self.smallest is None:
             return (1,) * len(work.sizes)
         sized = ((self._pipelines(size, work.bandwidth), self.smallest * size) for size in work.sizes)
-        return tuple(best_chunks(pipelines, work.latency, smallest) for pipelines, smallest in sized)
+        return tuple(_best_chunks(pipelines, work.latency, smallest) for pipelines, smallest in sized)
 
     def _pipelines(self, size: Fraction, bandwidth: Fraction) -> tuple[Pipeline, ...]:
         scale = 8 * size / bandwidth
         return tuple(Pipeline(one.steps, one.starts, one.switches, one.factor * scale) for one in self.phases)
+
+
+def _best_chunks(pipelines: tuple[Pipeline, ...], latency: Latency, smallest: Fraction) -> int:
+    return best_chunks([(one.chain(latency), one.busy) for one in pipelines], smallest)
 
 
 def gaps_and_hops(timing: Timing) -> str:

@@ -25,7 +25,7 @@ from topodesign.finder.question import Objective, Question
 from topodesign.optima.boxes import box_rates
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunked import PipelineSimulation
+from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.simulate import Simulation, simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.all_to_all import all_to_all
