@@ -393,10 +393,10 @@ def test_the_best_allreduce_is_told_beside_the_composed_one(call: Call, tmp_path
     assert Fraction(best["algorithmic_bandwidth"]) > Fraction(composed["algorithmic_bandwidth"])
     path = tmp_path / "x.npz"
     fixed = document(call, "schedule", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", path)
-    assert "with --fixed-k no allreduce of another kind is looked for" in fixed["allreduce"]
+    assert "with --set trees= no allreduce of another kind is looked for" in fixed["allreduce"]
     assert fixed["algorithmic_bandwidth"] == composed["algorithmic_bandwidth"]
     assert (
-        "with --fixed-k"
+        "with --set trees="
         in call("compile", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", tmp_path / "x.xml")[1]
     )
 

@@ -149,10 +149,10 @@ def test_options_that_do_not_belong_are_refused(
     output = ["-o", str(tmp_path / "y.npz")]
     cases = [
         (["schedule", "torus(3,3)", "--root", "0", *output], "remove --root"),
-        (["schedule", "torus(3,3)", "--fixed-k", "2", *output], "--fixed-k is not for --algorithm spff, but for"),
+        (["schedule", "torus(3,3)", "--fixed-k", "2", *output], "--set trees= is not for --algorithm spff, but for"),
         (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
         (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "remove --root"),
-        (["schedule", "dgx_a100(1)", "--chunks", "2", *output], "--chunks is not for trees"),
+        (["schedule", "dgx_a100(1)", "--chunks", "2", *output], "--set chunks= is not for trees"),
         (
             ["schedule", "torus(3,3)", "--collective", "broadcast", "--algorithm", "spff", "--root", "0", *output],
             "over trees",

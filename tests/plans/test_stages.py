@@ -126,5 +126,5 @@ def test_what_is_refused() -> None:
     with pytest.raises(ScheduleError, match="do not fit"):
         _ = Stages.of([gathers]).parts
     through = schedule("dgx_h100(2)", "allreduce", method="two-level", size="1KiB")
-    with pytest.raises(InfeasibleError, match="--by-ranks"):
+    with pytest.raises(InfeasibleError, match="--set by-ranks=yes"):
         kind_of(through).transfers()

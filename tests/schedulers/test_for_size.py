@@ -32,7 +32,7 @@ def test_auto_takes_what_switches_that_add_reach(spec: str) -> None:
     assert plan.claim["algorithmic_bandwidth"] == best_allreduce(plan.fabric).bandwidth
     if plan.claim["algorithmic_bandwidth"] > ranks.claim["algorithmic_bandwidth"]:
         assert plan.generator["method"] == "in-network"
-        assert "by ranks alone (--by-ranks)" in plan.notes[-1]
+        assert "by ranks alone (--set by-ranks=yes)" in plan.notes[-1]
     else:
         assert "no trees are known that are faster by it" in plan.notes[-1]
 

@@ -34,6 +34,7 @@ PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
 
 SEARCHES = ("exact", "tacos-ilp")
 """Methods that take their time."""
+_ANOTHER_NAME = {"tacos-ilp": "exact"}
 
 
 def check(plan: Plan) -> None:
@@ -44,7 +45,7 @@ def check(plan: Plan) -> None:
     assert plan.kind != "rounds" or cost_in(plan).bandwidth == plan.claim["bandwidth"]
 
 
-@pytest.mark.dear("exact-dgx_a100(1)", "tacos-ilp-dbjmod(2,4)", "tacos-ilp-dgx_a100(1)")
+@pytest.mark.dear("exact-dgx_a100(1)", "tacos-ilp-dgx_a100(1)")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name: str, place: str) -> None:
@@ -63,7 +64,7 @@ def test_every_method_keeps_the_contract(name: str, place: str) -> None:
             continue
         made += 1
         assert plan.collective == collective.at(root)
-        assert set(plan.generator["method"].split(", ")) == {name}
+        assert set(plan.generator["method"].split(", ")) == {_ANOTHER_NAME.get(name, name)}
         assert plan.spec == place
         check(plan)
     assert made or not method.fabrics or not method.auto
@@ -87,7 +88,7 @@ def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert schedule("circulant(6,1,2)", "allgather").claim["steps"] == 2  # auto asked it and took the better one
     with pytest.raises(InfeasibleError, match="'round' has no schedule"):
         schedule("circulant(12,2,3)", "allgather", method="round")
-    with pytest.raises(ParameterError, match="--chunks is not for --algorithm round, but for spff"):
+    with pytest.raises(ParameterError, match="--set chunks= is not for --algorithm round, but for spff"):
         schedule("circulant(6,1,2)", "allgather", method="round", chunks=2)
     assert run(["schedule", "uniring(1,5)", "--algorithm", "spff", "-o", str(tmp_path / "x.npz")]) == 0
 
@@ -130,7 +131,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"collective": "broadcast", "method": "spff", "root": 0}, "broadcast goes over trees; use --algorithm forest"),
         ({"collective": "broadcast"}, "give one with --root"),
         ({"collective": "broadcast", "root": 16}, "root must be from 0 to 3"),
-        ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
+        ({"method": "forest", "chunks": 2}, "--set chunks= is not for trees"),
         ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),
         ({"size": "lots"}, "size 'lots'"),
         ({"method": "tacos", "alpha": 5}, "a latency of 5 means 5 s; write '5us'"),
@@ -140,7 +141,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"time_limit": 0}, "time_limit must be above zero"),
         ({"tick": "1m"}, "unit 'm'|time '1m'"),
         ({"method": "spff", "seed": 0}, "--seed is "),
-        ({"method": "spff", "overlap": True}, "--overlap is "),
+        ({"method": "spff", "overlap": True}, "--set overlap= is "),
         ({"place": 7}, "is needed, not 7"),
     ],
 )

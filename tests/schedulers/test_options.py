@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-from topodesign.base.options import flag_of
-from topodesign.cli.options import SETTINGS
+from topodesign.base.options import typed
 from topodesign.cli.schedule import command
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.options import EVERYONES, OPTIONS
@@ -26,5 +25,5 @@ def test_keywords_fields_and_flags_are_the_same() -> None:
     assert keywords == set(OPTIONS)
     assert keywords <= {field.name for field in fields(Request)}
     flags = {flag for one in command.params for flag in one.opts}
-    assert {flag_of(name) for name in OPTIONS if name not in SETTINGS} <= flags
-    assert {SETTINGS[name] for name in OPTIONS if name in SETTINGS} <= set(command.settings())
+    settings = {f"--set {name}=" for name in command.settings()}
+    assert {typed(name) for name in OPTIONS} <= flags | settings  # which is how messages call them

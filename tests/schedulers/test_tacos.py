@@ -428,7 +428,7 @@ def test_the_fastest_number_of_chunks(collective: str) -> None:
     others = [schedule("biring(2,6)", collective, chunks=2**at, **options).claim["time"] for at in range(6)]
     assert plan.claim["time"] <= min(others)
     assert f"{plan.generator['chunks']} chunk" in plan.notes[-1]
-    with pytest.raises(ParameterError, match="--chunks auto is for sends"):
+    with pytest.raises(ParameterError, match="--set chunks=auto is for sends"):
         schedule("biring(2,6)", "allgather", chunks="auto")
 
 

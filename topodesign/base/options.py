@@ -153,10 +153,44 @@ _FLAGS = {
 }
 """What the command line calls options whose keywords have other names."""
 
+SETTINGS = {
+    "by_ranks": "by-ranks",
+    "chunks": "chunks",
+    "fixed_k": "trees",
+    "overlap": "overlap",
+    "ready": "ready",
+    "steps": "steps",
+    "symmetric": "symmetric",
+    "tick": "tick",
+    "tries": "seeds",
+    "unwind": "unwind",
+    "box": "ranks-per-box",
+    "channels": "channels",
+    "dtype": "dtype",
+    "max_size": "max-size",
+    "min_size": "min-size",
+    "parts": "pipeline",
+    "threadblocks": "threadblocks",
+}
+"""Options that are settings of some algorithms or targets, with their names after ``--set``."""
+
 
 def flag_of(name: str) -> str:
     """Return what the command line calls an option of a name."""
     return _FLAGS.get(name) or f"--{name.replace('_', '-')}"
+
+
+def typed(name: str) -> str:
+    """Return what people type for an option of a schedule or program: ``--fail``, or ``--set trees=`` of a setting.
+
+    Examples
+    --------
+    >>> typed("without"), typed("fixed_k"), typed("auto_chunks")
+    ('--fail', '--set trees=', '--set chunks=auto')
+    """
+    if name == "auto_chunks":
+        return "--set chunks=auto"
+    return f"--set {SETTINGS[name]}=" if name in SETTINGS else flag_of(name)
 
 
 def declared(group: type) -> dict[str, Option]:

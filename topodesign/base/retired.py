@@ -39,6 +39,9 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--plot": _DELAYS,
         "--time-limit": "plans are found by search, and bounds say how far they may be from the best.",
     },
+    "schedule": {
+        "--window": "plans of 'exact' search all of the time at once.",
+    },
     "wire bill": {
         "--in-stock": "use --spares for a share of every line.",
         "--optics": "give ports a budget in the inventory, which 'wire show --loss' and 'wire bill' check.",

@@ -143,7 +143,7 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments, and refuse retired options with their successors."""
         try:
-            return super().parse_args(ctx, self._with_settings(args))
+            return super().parse_args(ctx, self._with_settings(ctx, args))
         except click.NoSuchOption as error:
             successor = retired.OPTIONS.get(" ".join(ctx.command_path.split()[1:]), {}).get(error.option_name)
             if successor is None:
@@ -158,7 +158,7 @@ class Command(click.Command):
             if isinstance(one, click.Option) and one.opts[0].startswith(SETTING)
         }
 
-    def _with_settings(self, args: list[str]) -> list[str]:
+    def _with_settings(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return arguments with ``--set NAME=VALUE`` replaced by its option."""
         known = self.settings()
         if not known:
@@ -180,6 +180,8 @@ class Command(click.Command):
             name, sign, value = said.partition("=")
             if not sign:
                 raise TopodesignError(f"--set: invalid setting '{said[:50]}'; expected NAME=VALUE")
+            if name not in known and f"--{name}" in retired.OPTIONS.get(" ".join(ctx.command_path.split()[1:]), {}):
+                raise click.NoSuchOption(f"--{name}")
             if name not in known:
                 raise TopodesignError(f"--set: unknown setting '{name[:50]}'; {suggest(name, known)}")
             words += [SETTING + name, value]

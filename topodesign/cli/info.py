@@ -113,8 +113,7 @@ def _algorithms(names: tuple[str, ...]) -> None:
     if form() != "text":
         show(type(everything)(found))
         return
-    from topodesign.base.options import flag_of  # noqa: PLC0415
-    from topodesign.cli.options import SETTINGS  # noqa: PLC0415
+    from topodesign.base.options import typed  # noqa: PLC0415
     from topodesign.schedulers.options import OPTIONS  # noqa: PLC0415
     from topodesign.schedulers.scheduling import METHODS  # noqa: PLC0415
 
@@ -122,8 +121,7 @@ def _algorithms(names: tuple[str, ...]) -> None:
     understood = METHODS[name].options if name in METHODS else frozenset()
     for keyword, option in OPTIONS.items():
         if keyword in understood:
-            flag = f"--set {SETTINGS[keyword]}=" if keyword in SETTINGS else (option.flags or (flag_of(keyword),))[0]
-            say(f"  {flag}: {option.about}")
+            say(f"  {(option.flags or (typed(keyword),))[0]}: {option.about}")
 
 
 def _runtimes(names: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from topodesign import collectives
 from topodesign.base import doors
-from topodesign.base.options import Choice, Either, Flag, Option, PathOf, Whole, declared, flag_of
+from topodesign.base.options import SETTINGS, Choice, Either, Flag, Option, PathOf, Whole, declared, flag_of
 from topodesign.base.work_options import MessageOptions, OwnWorkOptions, WorkOptions
 from topodesign.cli.answers import SETTING
 from topodesign.compiler.options import CallOptions, MscclppOptions, ProgramOptions
@@ -42,27 +42,6 @@ SECTIONS: dict[type, str] = {
 """Under what help texts list the options of a group; ``Options`` are those that come first."""
 
 
-SETTINGS = {
-    "by_ranks": "by-ranks",
-    "chunks": "chunks",
-    "fixed_k": "trees",
-    "overlap": "overlap",
-    "ready": "ready",
-    "steps": "steps",
-    "symmetric": "symmetric",
-    "tick": "tick",
-    "tries": "seeds",
-    "unwind": "unwind",
-    "window": "window",
-    "box": "ranks-per-box",
-    "channels": "channels",
-    "dtype": "dtype",
-    "max_size": "max-size",
-    "min_size": "min-size",
-    "parts": "pipeline",
-    "threadblocks": "threadblocks",
-}
-"""Options that are settings of some algorithms or targets, with their names after ``--set``."""
 SETTLED = (ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, ProgramOptions, CallOptions, MscclppOptions)
 """Groups in which they are."""
 

@@ -126,7 +126,6 @@ OPTIONS: dict[str, dict[str, Change]] = {
         "--tick": "--set tick=",
         "--tries": "--set seeds=",
         "--unwind": "--set unwind=",
-        "--window": "--set window=",
     },
     "simulate": {"--failed-link": lambda value: ["--fail", value.replace(",", ">")], "--without": "--fail"},
     "verify": {"--interleavings": "--samples", "--wiring": "--network"},

@@ -11,8 +11,7 @@ from click.core import ParameterSource
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of
-from topodesign.base.options import flag_of
-from topodesign.cli.options import SETTINGS
+from topodesign.base.options import typed
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -80,6 +79,6 @@ def refuse_choices(context: click.Context, source: str, names: Iterable[str]) ->
     given = given_options(context)
     decided = [name for name in names if name in given]
     if decided:
-        words = ", ".join(f"--set {SETTINGS[name]}" if name in SETTINGS else flag_of(name) for name in decided)
+        words = ", ".join(map(typed, decided))
         pronoun = "it" if len(decided) == 1 else "them"
         raise ParameterError(f"{source} is a schedule already, which decides {words}; remove {pronoun}")

@@ -80,8 +80,8 @@ def common_ticks(
     waits, sends = ([parts[time.as_integer_ratio()] // longest for time in times] for times in (latency, per_unit))
     if units * max(sends, default=1) + max(waits, default=1) >= MAX_TICKS:
         raise TooLargeError(
-            "the times of the links have no common tick that 64 bits can count; use rounder numbers, or --tick 1us of "
-            "--algorithm tacos, which rounds them up and says by how much"
+            "the times of the links have no common tick that 64 bits can count; use rounder numbers, or "
+            "--set tick=1us of --algorithm tacos, which rounds them up and says by how much"
         )
     return LinkTimes(
         Fraction(longest, below), sealed(np.array(waits, dtype=np.int64)), sealed(np.array(sends, dtype=np.int64))

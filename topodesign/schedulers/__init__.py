@@ -27,7 +27,7 @@ SCHEDULERS = {
     "the best steady flow",
     "boxes": "schedules of the graph of boxes lifted to what is in them, timed sends for --size",
     "tacos": "timed sends matched to links one after the other",
-    "tacos-ilp": "timed sends by integer programs over steps of time",
+    "tacos-ilp": "the timed sends of exact, by the name of the integer program of TACOS",
     "taccl-like": "timed sends over quickest ways, crowded as they may be (TACCL-like)",
     "themis": "chunks through the dimensions of a product, in orders that keep all busy (Themis)",
     "exact": "a search through all plans, for few nodes",

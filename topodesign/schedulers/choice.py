@@ -11,6 +11,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.claims import THE_LEAST, Claim, Of
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
+from topodesign.base.options import typed
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.part import part_of
@@ -120,7 +121,7 @@ def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
         for plan in method.make(request):
             if plan.claim["algorithmic_bandwidth"] > best.claim["algorithmic_bandwidth"]:
                 ranks = format_rate(best.claim["algorithmic_bandwidth"])
-                return plan.saying(f"by ranks alone (--by-ranks) it is {ranks}")
+                return plan.saying(f"by ranks alone (--set by-ranks=yes) it is {ranks}")
 
     other = best_allreduce(best.fabric)
     reached = best.claim["algorithmic_bandwidth"]
@@ -228,7 +229,7 @@ def _only(request: Request, method: Method) -> Request:
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
     """Say that an option is not for a method, and for which."""
-    flag = "--chunks auto" if option == "auto_chunks" else f"--{option.replace('_', '-')}"
+    flag = typed(option)
     users = [one for one in methods if option in one.options]
     if any(one.movement == method.movement for one in users):
         return f"{flag} is not for --algorithm {method.name}, but for {', '.join(one.name for one in users)}"
@@ -315,7 +316,7 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
         than = THE_LEAST if "least" in made else "without a limit on chunks"
         notes.append(f"{float(lost):.6f} more than {than}{bound}")
     notes += [
-        f"with --steps {more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
+        f"with --set steps={more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
         for more in next((plan.generator["more_steps"] for plan in others if "more_steps" in plan.generator), ())
     ]
     beside = [(_method(plan), cost) for plan in others if not cost_in(best).dominates(cost := cost_in(plan))]

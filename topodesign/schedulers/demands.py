@@ -364,27 +364,16 @@ def hops(topology: Topology) -> list[list[int]]:
     return [[FAR if hops < 0 else hops for hops in row.tolist()] for row in found]
 
 
-def complete(
-    setting: Setting,
-    held: list[dict[int, int]] | None = None,
-    free: dict[int, int] | None = None,
-    *,
-    crowded: bool = True,
-) -> list[Send]:
-    """Return sends that bring whatever is still wanted, each over the way that is the quickest when it is chosen.
+def complete(setting: Setting, *, crowded: bool = True) -> list[Send]:
+    """Return sends that bring all that is wanted, each over the way that is the quickest when it is chosen.
 
-    ``held`` says for each demand when which node has it (its source from 0 on), ``free`` when each port is free. TACOS,
-    section V-B: the recovery of a search that is ended early. If not ``crowded``, as if every chunk had all links for
-    itself: the sends are then no plan before :func:`one_by_one` has given them times.
+    If not ``crowded``, as if every chunk had all links for itself: the sends are then no plan before
+    :func:`one_by_one` has given them times.
     """
-    held = setting.at_first() if held is None else [dict(one) for one in held]
-    free, apart = dict(free or {}), setting.heads
+    held, free, apart = setting.at_first(), dict[int, int](), setting.heads
     # The nearest first, so that what arrives early can be sent on; who has far to go is then not far from a holder.
     lacking = sorted(
-        (apart[one.source][goal], number, goal)
-        for number, one in enumerate(setting.demands)
-        for goal in one.goals
-        if goal not in held[number]
+        (apart[one.source][goal], number, goal) for number, one in enumerate(setting.demands) for goal in one.goals
     )
     sends = []
     for _, number, goal in lacking:
@@ -395,17 +384,14 @@ def complete(
     return sends
 
 
-def one_by_one(setting: Setting, sends: list[Send]) -> tuple[list[Send], list[dict[int, int]], dict[int, int]]:
-    """Return sends at the times that links have for them, in the order of their starts.
-
-    And when which node has each demand then, and when each port is free.
-    """
+def one_by_one(setting: Setting, sends: list[Send]) -> list[Send]:
+    """Return sends at the times that links have for them, in the order of their starts."""
     held, free, done = setting.at_first(), dict[int, int](), []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
         start = setting.earliest(one.link, held[one.demand][setting.src[one.link]], free)
         end = held[one.demand][setting.dst[one.link]] = setting.occupy(one.link, start, free)
         done.append(Send(one.demand, one.link, start, end))
-    return done, held, free
+    return done
 
 
 def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal: int) -> list[tuple[int, int]]:

@@ -19,8 +19,6 @@ from topodesign.plans.timed import Timed
 from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cross_cuts, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
-MOST_CHOICES = 20_000  # largest product of chunks and links that is searched
-
 
 @dataclass(frozen=True)
 class Fastest:

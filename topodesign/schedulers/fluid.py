@@ -54,7 +54,9 @@ def _make(request: Request) -> list[Plan]:
 def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     """Return the plan of an all-to-all whose blocks differ in size."""
     if not collective.like(ALL_TO_ALL) or collective.groups is not None or request.grouped or request.chunks:
-        raise ParameterError("--shards is for an all-to-all of all nodes, without --group and --chunks, and for trees")
+        raise ParameterError(
+            "--shards is for an all-to-all of all nodes, not in groups or with --set chunks=, and for trees"
+        )
     demand = as_demand(request.shards, fabric).amounts
     sources = np.flatnonzero(demand.any(axis=1))
     try:
@@ -144,7 +146,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
     units, weights = units // common, [path.weight // common for path in found]
     if units > (chunks or MAX_WEIGHT):
         if chunks is None:
-            raise TooLargeError(f"the fastest flow cuts blocks into {units} parts; say with --chunks how many will do")
+            raise TooLargeError(f"the fastest flow cuts blocks into {units} parts; say how many will do: --set chunks=")
         weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]

@@ -156,7 +156,7 @@ class Request:
             )
         degree = None if self.unwind in {"all", "ring"} else self.unwind
         if degree is not None and not degree.isdecimal():
-            raise ParameterError(f"--unwind is a number of links, all, or ring, not {self.unwind!r:.30}")
+            raise ParameterError(f"--set unwind= is a number of links, all, or ring, not {self.unwind!r:.30}")
         ring = self.unwind == "ring"
         return unwind(self.where, 1 if ring else None if degree is None else int(degree), both_ways=ring)
 

@@ -129,14 +129,6 @@ class TimeOptions(TypedDict, total=False):
 class SearchOptions(TypedDict, total=False):
     """How a plan is searched for."""
 
-    window: Annotated[
-        int | None,
-        Option(
-            "Steps of each program of tacos-ilp, which then follow one another; else it is one for all.",
-            Whole(1, 10**6),
-            metavar="STEPS",
-        ),
-    ]
     symmetric: Annotated[
         bool | None,
         Option(

@@ -127,7 +127,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     order = [place.get(name, -1) for name in fabric.names]
     if not isinstance(moved, Trees | Paths):
         new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
-        return _told(plan, replace(new, notes=(f"made anew by --method {new.generator['method']}",)), gone, begun)
+        return _told(plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun)
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
     slower = {
         (place[link.src], place[link.dst]): link.bandwidth / before[link.src, link.dst]

@@ -9,7 +9,7 @@ from topodesign.base import doors
 from topodesign.base.arguments import as_choice
 from topodesign.base.doors import load
 from topodesign.base.errors import ParameterError
-from topodesign.base.options import flagged, read, takes
+from topodesign.base.options import read, takes, typed
 from topodesign.base.units import Quantity
 from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
@@ -25,7 +25,7 @@ from topodesign.schedulers.options import ScheduleOptions
 from topodesign.schedulers.schedule_list import ScheduleList
 
 _ELSEWHERE = {
-    "taccl-like": "tacos_ilp:TACCL_LIKE",
+    "tacos-ilp": "exact:TACOS_ILP",
     "digits": "dimensions:DIGITS",
     "in-network": "forest:IN_NETWORK",
     "one-shot": "two_level:ONE_SHOT",
@@ -189,8 +189,7 @@ def list_schedules(
     request = Request(place, asked, progress=progress, **said)
     check_root(asked, request.root)
     if wrong := [name for name in request.given() if name not in known.listing.options]:
-        flags = flagged(wrong).replace("--auto-chunks", "--chunks auto")
-        raise ParameterError(f"{flags} cannot be combined with --list of --algorithm {method}")
+        raise ParameterError(f"{', '.join(map(typed, wrong))} cannot be combined with --list of --algorithm {method}")
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     if isinstance(request.found, Fabric):
         if request.bandwidth is not None:

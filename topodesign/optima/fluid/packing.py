@@ -129,7 +129,7 @@ def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Proble
     if most <= (units or MAX_WEIGHT):
         return exact
     if units is None:
-        raise TooLargeError(f"the best mixture cuts data into {most} parts; say with --chunks how many will do")
+        raise TooLargeError(f"the best mixture cuts data into {most} parts; say with --set chunks= how many will do")
     rounded = [0] * len(exact)
     for at, whole in total.items():
         target = max(1, round(Fraction(whole * units, most))) if whole else 0

@@ -37,7 +37,7 @@ def check_by_ranks(kind: Kind[Any]) -> None:
         name = kind.plan.fabric.names[int(kind.relays[0])]
         raise InfeasibleError(
             f"switch {name} adds or copies in these trees, and a switch is no rank; schedule without in-network trees, "
-            "one-shot and two-level with --by-ranks"
+            "one-shot and two-level with --set by-ranks=yes"
         )
 
 
