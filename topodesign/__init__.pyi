@@ -42,7 +42,6 @@ from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import unwind as unwind
 from topodesign.finder.find import pareto as pareto
 from topodesign.finder.find import rank as rank
-from topodesign.finder.known import known_topologies as known_topologies
 from topodesign.finder.pareto import Pareto as Pareto
 from topodesign.finder.survey import survey as survey
 from topodesign.finder.undercut import find_undercut_rows as find_undercut_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, all_to_all, known_topologies, price_catalog, verify_catalog
+from topodesign import Catalog, all_to_all, pareto, price_catalog, verify_catalog
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.files import write_rows
@@ -37,11 +37,10 @@ def test_rows_are_priced_once_and_looked_up(mine: Catalog) -> None:
         assert row.all_to_all == price_row(row)
         assert wrong_price(row) is None
     assert verify_catalog(mine, nodes=range(12, 17), workers=1).ok
-    known = known_topologies(12, 4, catalog=mine)
+    known = pareto(12, 4, catalog=mine)
     assert "all-to-all y" in str(known)
     first = known.record()["topologies"][0]
     assert Fraction(first["all_to_all"]["bandwidth"]) == all_to_all(first["spec"]).bandwidth
-    assert "all-to-all y" in str(known_topologies(range(12, 15), 4, catalog=mine))
 
 
 def test_no_time_is_no_prices(mine: Catalog) -> None:

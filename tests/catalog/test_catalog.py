@@ -277,7 +277,7 @@ def test_a_lookup_imports_nothing_heavy(directory: Path) -> None:
         "heavy = {'numpy', 'numba', 'scipy', 'networkx', 'pandas'} & set(sys.modules)\n"
         "sys.exit(f'{heavy} imported' if heavy else status)\n"
     )
-    for command in (["catalog", "show"], ["pareto"]):
+    for command in (["pareto"], ["pareto", "--within", "9%"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *command, "-n", "33", "-d", "4"],
             env=os.environ | {"TOPODESIGN_CATALOG": str(directory)},
@@ -343,70 +343,45 @@ def test_a_damaged_catalog_is_told_and_searched_around(damaged: Path, program: R
         assert json.loads(out)["origin"] == "search"
         assert err.startswith(f"topodesign: {words}")
         assert err.count("\n") == 1
-        assert program("catalog", "show", *args[1:])[0] == 2
         if text is None:
             path.write_text(good)
 
 
-# -- catalog show -----------------------------------------------------------------------------------------------------
+# -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_show_is_what_pareto_says(directory: Path, program: Run) -> None:
-    question = ("-n", 24, "-d", 4, "--size", "1MiB", "--size", "1GB", "--json", "--catalog", directory)
-    status, out, err = program("catalog", "show", *question)
-    assert (status, err) == (0, "")
-    shown = json.loads(out)
-    assert shown | {"schema": "topodesign/pareto/1"} == json.loads(program("pareto", *question)[1])
-
-
-@pytest.mark.parametrize("filters", [("--max-steps", 4), ("--within", "5%"), ("--max-steps", 5, "--within", 30)])
-def test_filters_keep_exactly_what_they_say(directory: Path, program: Run, filters: tuple[object, ...]) -> None:
-    option = dict(zip(filters[::2], filters[1::2], strict=True))
+@pytest.mark.parametrize("limits", [("--max-steps", 4), ("--within", "5%"), ("--max-steps", 5, "--within", "30%")])
+def test_limits_keep_exactly_what_they_say(directory: Path, program: Run, limits: tuple[object, ...]) -> None:
+    option = dict(zip(limits[::2], limits[1::2], strict=True))
     most = int(str(option.get("--max-steps", 99)))
-    share = Fraction(str(option.get("--within", "9900")).removesuffix("%")) / 100
+    share = Fraction(str(option.get("--within", "9900%")).removesuffix("%")) / 100
     for flags, duplex in (((), False), (("--duplex",), True)):
-        status, out, _ = program(
-            "catalog", "show", "-n", f"3..{LAST}", "-d", 4, *filters, *flags, "--csv", "--catalog", directory
-        )
-        assert status == 0
-        shown = [(int(row["nodes"]), row["spec"]) for row in csv.DictReader(io.StringIO(out))]
-        assert shown == [
-            (nodes, row.spec)
-            for nodes in range(3, LAST + 1)
-            for row in Catalog(directory).frontier(nodes, 4, duplex=duplex)
-            if row.cost.steps <= most and row.cost.bandwidth <= Fraction(nodes - 1, nodes) * (1 + share)
-        ]
-
-
-def test_a_range_shows_the_fastest_of_each_size(directory: Path, program: Run) -> None:
-    status, out, _ = program("catalog", "show", "-n", "30..33", "-d", 4, "--catalog", directory)
-    assert status == 0
-    for nodes in range(30, 34):
-        (line,) = (text for text in out.splitlines() if text.split()[:1] == [str(nodes)])
-        assert str(pareto(nodes, 4, catalog=Catalog(directory)).best.spec) in line
-    documents = json.loads(program("catalog", "show", "-n", "30..33", "-d", 4, "--json", "--catalog", directory)[1])
-    assert [one["nodes"] for one in documents["sizes"]] == [30, 31, 32, 33]
+        for nodes in (6, 20, LAST):
+            status, out, _ = program("pareto", "-n", nodes, "-d", 4, *limits, *flags, "--csv", "--catalog", directory)
+            kept = [
+                row.spec
+                for row in Catalog(directory).frontier(nodes, 4, duplex=duplex)
+                if row.cost.steps <= most and row.cost.bandwidth <= Fraction(nodes - 1, nodes) * (1 + share)
+            ]
+            assert status == (0 if kept else 1)
+            assert [row["spec"] for row in csv.DictReader(io.StringIO(out))] == kept
 
 
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (("-n", 33, "-d", 4, "--max-steps", 1), 1, "no row is so good; there are"),
-        (("-n", 99, "-d", 4), 1, "topodesign pareto -n 99 -d 4"),
-        (("-n", 99999, "-d", 4), 1, "topodesign pareto -n 99999 -d 4"),
-        (("-n", 9999999, "-d", 4), 2, "too many to search"),
-        (("-n", 33, "-d", 5), 2, "degrees 2, 4, not 5"),
-        (("-n", "9..3", "-d", 4), 2, "upwards"),
-        (("-n", "3..9..0", "-d", 4), 2, "upwards"),
-        (("-n", "x", "-d", 4), 2, "neither a number nor a range"),
-        (("-n", 33, "-d", 4, "--within", "much"), 2, "percent"),
-        (("-n", 33, "-d", 4, "--within", "-1"), 2, "below zero"),
-        (("-n", 33, "-d", 4, "--csv", "--json"), 2, "exclude"),
-        (("-n", 33, "-d", 4, "--size", "1"), 2, "unit"),
+        (("--max-steps", 1), 1, "within --max-steps and --within"),
+        (("--within", "much"), 2, "share such as 5%"),
+        (("--within", "-1%"), 2, "from 0 to 1"),
+        (("--within", "5"), 2, "from 0 to 1"),
+        (("--boxes", "dgx_h100", "--within", "5%"), 2, "--within cannot be combined with --boxes"),
     ],
 )
-def test_refusals(directory: Path, program: Run, args: tuple[object, ...], status: int, words: str) -> None:
-    got, out, err = program("catalog", "show", *args, "--catalog", directory)
+def test_limits_that_are_refused(
+    directory: Path, program: Run, args: tuple[object, ...], status: int, words: str
+) -> None:
+    place = () if "--boxes" in args else ("--catalog", directory)
+    got, out, err = program("pareto", "-n", 33, "-d", 4, *args, *place)
     assert (got, out) == (status, "")
     assert words in err
     assert err.count("\n") == 1

@@ -184,10 +184,11 @@ def test_places_are_those_of_the_text(plain: Path, directory: Path) -> None:
 
 
 def test_commands_answer_the_same(plain: Path, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["show", "-n", "30..33", "-d", "4"], ["list"], ["show", "-n", "8", "-d", "4", "--json"]):
+    some = (["pareto", "-n", "30..33", "-d", "4"], ["catalog", "list"], ["pareto", "-n", "8", "-d", "4", "--json"])
+    for command in some:
         said = []
         for place in (plain, directory):
-            assert run(["catalog", *command, "--catalog", str(place)]) == 0
+            assert run([*command, "--catalog", str(place)]) == 0
             said.append(capsys.readouterr().out.replace(str(place), "DIRECTORY"))
         assert said[0] == said[1]
 
@@ -377,5 +378,5 @@ def test_a_python_without_lzma_is_told(
 ) -> None:
     packed._decompressed.cache_clear()
     monkeypatch.setitem(sys.modules, "lzma", None)
-    assert run(["catalog", "show", "-n", "8", "-d", "4", "--catalog", str(directory)]) == 2
+    assert run(["catalog", "verify", "-n", "8", "-d", "4", "--catalog", str(directory)]) == 2
     assert "without the module lzma" in capsys.readouterr().err

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign import Catalog, pareto
-from topodesign.base.errors import InfeasibleError
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import DEGREES, LARGE_SIZES, MOST_NODES, covers, sizes_among
-from topodesign.finder.known import known_topologies
 from topodesign.search import beyond
 from topodesign.search.composed import composed
 from topodesign.search.target import Target
@@ -54,8 +52,5 @@ def test_sizes_between_are_composed_and_told_of_rows_close_by() -> None:
     assert found.origin == "composed"
     assert found.better is not None
     assert found.better.other in LARGE_SIZES
-    (other,) = known_topologies(found.better.other, 4, bidirectional=True)
-    best = other.best
+    best = pareto(found.better.other, 4, bidirectional=True).best
     assert best.allreduce[0] == found.better.other_time
-    with pytest.raises(InfeasibleError, match="search with"):
-        known_topologies(10_243, 4)

@@ -511,7 +511,7 @@ def test_help_and_version(cli: Cli) -> None:
     assert "No such option '--nonsense'" in cli("--nonsense").message()
 
 
-@pytest.mark.parametrize("words", [[], ["pareto"], ["wire"], ["wire", "plan"], ["catalog", "show"]])
+@pytest.mark.parametrize("words", [[], ["pareto"], ["wire"], ["wire", "plan"], ["catalog", "status"]])
 def test_help_of_a_command_is_its_help_option(cli: Cli, words: list[str]) -> None:
     assert cli("help", *words) == cli(*words, "--help")
     assert cli("help", *words).status == 0
@@ -676,7 +676,7 @@ def test_a_folder_is_no_spec_and_no_catalog(cli: Cli, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     assert "folder: this is a directory, and no spec" in cli("evaluate", "folder").message()
-    said = cli("catalog", "show", "-n", "12", "-d", "4", "--catalog", "folder").message()
+    said = cli("catalog", "verify", "-n", "12", "-d", "4", "--catalog", "folder").message()
     assert "the directory is no catalog" in said
 
 

@@ -50,7 +50,7 @@ def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
 
 
 CHEAP = {
-    "pareto", "catalog show", "evaluate", "convert", "schedule", "simulate",
+    "pareto", "evaluate", "convert", "schedule", "simulate",
     "verify", "examples", "wire init", "wire plan", "wire show", "wire export", "wire check",
 }  # fmt: skip
 

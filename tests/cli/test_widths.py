@@ -14,8 +14,6 @@ LINES = """
     pareto -n 1021 -d 4
     pareto -n 200 -d 6 --size 1MiB --size 100MiB --size 1GiB
     pareto -n 200 -d 4..8 --size 1MiB --size 1GiB
-    catalog show -n 1021 -d 4
-    catalog show -n 100..104 -d 4 --size 1MiB --size 1GiB
     catalog list -d 2..3
     families
     families torus

@@ -45,7 +45,6 @@ COMMANDS = (
     "wire export plan.json --format labels -o labels.pdf",
     "catalog build -n 3..9 -d 2..3 --seed 1 --effort 1 --jobs {jobs} -o catalog",
     "catalog verify --catalog catalog -d 2..3 --jobs {jobs} --json",
-    "catalog show -n 60 -d 4 --json",
 )
 """Run in this order in one folder."""
 SLOW = ("catalog build", "catalog verify", "pareto -n 33", "wire impact", "schedule torus(3,3) --collective all-to-all")

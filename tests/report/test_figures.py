@@ -20,7 +20,6 @@ from topodesign import (
     design,
     evaluate,
     failure_impact,
-    known_topologies,
     list_schedules,
     optimum,
     pareto,
@@ -41,7 +40,7 @@ from topodesign.report.plots import PLOTS
 
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
-    found, known = pareto(30, 4), known_topologies(range(20, 60), 4)
+    found, known = pareto(30, 4), survey(range(20, 60), 4)
     plan, step = schedule("circulant(12,2,3)"), {"collectives": [{"collective": "allreduce", "size": "64MiB"}]}
     decided = design(nodes=8, degree=3, bandwidth="100Gbps", workload=step, rivals=["torus"])
     of: dict[str, Any] = {
@@ -81,7 +80,6 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Pareto": lambda: pareto(12, 4),
     "Entry": lambda: pareto(12, 4).best,
     "RunnersUp": lambda: pareto(12, 4, runners_up=1).runners_up,
-    "Known": lambda: known_topologies(range(12, 15), 4),
     "Survey": lambda: survey(range(12, 14), 4),
     "Comparison": lambda: compare(["best", "ring"], nodes=12, degree=4),
     "MethodComparison": lambda: compare_methods("torus(3,3)", "allgather", methods=["spff", "ring"]),
@@ -98,7 +96,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Bill": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
     "FailureReport": lambda: failure_impact(wire("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
 }
-TABLES = {"RunnersUp", "Survey", "Bill", "FailureReport"}
+TABLES = {"RunnersUp", "Bill", "FailureReport"}
 """Those that are rows about several things, or none that there is a picture of."""
 
 

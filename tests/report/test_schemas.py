@@ -64,9 +64,6 @@ CASES = {
         design boxed.yaml
         design crowded.yaml
         design trained.yaml
-        catalog show -n 12 -d 4
-        catalog show -n 1021 -d 4
-        catalog show -n 12..14 -d 4
         catalog status -d 4 -n 2..20
         catalog status -d 4 -n 5..20 --compare-bound
         catalog status -d 4 -n 5..20 --compare-bound --collective all-to-all
@@ -255,7 +252,7 @@ BY_THE_CLOCK = ("schedule with --list.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 OF_REPORTS = ("report_", "mark.", "simulate with --plot-kind page.")
 """Keys of reports, which those of ``pareto`` and ``evaluate`` in the area of topologies meet."""
-NOT_OF_THE_CATALOG = ("frontier.candidates", "catalog show for one N.candidates")
+NOT_OF_THE_CATALOG = ("frontier.candidates",)
 """Keys that ``pareto`` writes, and that the same answer has no need of where it is of the catalog alone."""
 FILES_MADE = {
     "five.yaml": FIVE_HOSTS,

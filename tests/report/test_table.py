@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from topodesign import Catalog, evaluate, known_topologies, pareto
+from topodesign import Catalog, evaluate, pareto, survey
 from topodesign.base.records import Result
 from topodesign.report.table import print_result
 
@@ -46,7 +46,7 @@ def wide() -> list[Result]:
     catalog = Catalog()
     return [
         pareto(200, 6, sizes=["1MiB", "100MiB", "1GiB"]),
-        known_topologies(range(100, 106), 4),
+        survey(range(100, 106), 4),
         catalog.coverage([2, 3]),
         catalog.quality([2, 3], 3, 400),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, build, known_topologies, pareto, rank, schedule
+from topodesign import Catalog, build, pareto, rank, schedule, survey
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import PRICES, Bounds
@@ -141,7 +141,7 @@ def test_pareto_says_how_it_is_run(directory: Path) -> None:
     assert entry.record()["source"] == "deferred"
     assert "simplex, deferred" in str(found)
     assert DEFERRED_NOTE in " ".join(str(found).split())
-    assert "deferred" in str(known_topologies(range(59, 62), 3, catalog=directory))
+    assert "deferred" in str(survey(range(59, 62), 3, catalog=directory))
     searched = pareto(60, 3, catalog=directory, search=0)
     assert any(one.cost.dominates(row.cost) for one in searched)
 

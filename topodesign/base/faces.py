@@ -5,7 +5,6 @@ FUNCTIONS = {
     "catalog diff": "compare_catalogs",
     "catalog improve": "improve_catalog",
     "catalog merge": "merge_catalogs",
-    "catalog show": "known_topologies",
     "catalog verify": "verify_catalog",
     "compile": "compile_plan",
     "failures": "single_failures",

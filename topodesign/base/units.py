@@ -17,7 +17,7 @@ from numbers import Rational, Real
 from typing import TypeAlias
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.errors import UnitError
+from topodesign.base.errors import ParameterError, UnitError
 
 Quantity: TypeAlias = str | int | float | Fraction
 """What a time, a size or a bandwidth may be given as: text with its unit, or a number in the base unit."""
@@ -163,6 +163,30 @@ def as_count(value: int, what: str, least: int | None = None) -> int:
     ``what`` names the quantity in the message.
     """
     return as_integer(f"the {what}", value, -(2**63) if least is None else least)
+
+
+def as_share(value: Quantity, what: str, most: int = 1) -> Fraction:
+    """Return a share of one: a number such as 0.05, or text such as ``5%``; ``what`` it is is for the message.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number, below 0 or above the maximum.
+
+    Examples
+    --------
+    >>> as_share("5%", "tolerance") == as_share(0.05, "tolerance")
+    True
+    """
+    text = str(value).strip()
+    percent = text.endswith("%")
+    try:
+        share = read_number(text[:-1]) / 100 if percent else read_number(value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(f"{what} must be a share such as 5% or 0.05, not {text[:50]!r}") from None
+    if not 0 <= share <= most:
+        raise ParameterError(f"{what} must be from 0 to {most}, or {100 * most}%, not {text[:50]!r}")
+    return share
 
 
 def format_time(seconds: Fraction | float) -> str:

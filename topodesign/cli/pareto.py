@@ -34,7 +34,8 @@ from topodesign.finder.candidate import Entry
 from topodesign.finder.options import FindOptions
 from topodesign.finder.sources import read_candidates
 
-_ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "sizes", "bandwidth")
+_LIMITS = ("max_steps", "within")
+_ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "sizes", "bandwidth", *_LIMITS)
 """Options that all answers take."""
 
 
@@ -79,7 +80,7 @@ class _Command(DrawingCommand):
     "Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
     "schedule files, as for 'topodesign compare'; may be repeated.",
 )
-@offer(FindOptions, "runners_up")
+@offer(FindOptions, "runners_up", "max_steps", "within")
 @option(
     "--candidates FILE",
     "Set topologies of your own beside the others: a file with a spec or the path of a file of links a line.",
@@ -182,9 +183,10 @@ def _read_compounds(options: dict[str, Any], given: set[str]) -> None:
 
 def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[str, Any]) -> None:
     """Draw the answer of one size or a range, or write the report."""
-    names = ("alpha", "sizes", "bandwidth", "collective", *(("runners_up",) if kind == PAGE else ()))
+    names = ("alpha", "sizes", "bandwidth", "collective", *_LIMITS, *(("runners_up",) if kind == PAGE else ()))
     work = {name: options[name] for name in names if name in given}
-    asked = {"bidirectional": options["bidirectional"], "catalog": options["catalog"]}
+    catalog = False if options["no_catalog"] else options["catalog"] or True
+    asked = {"bidirectional": options["bidirectional"], "catalog": catalog}
     others = {"nodes", "degrees", "plot_kind", "bidirectional", "catalog", "no_catalog"}
     wrong = given - others - set(work) - ({"against"} if kind == PAGE else set())
     if wrong:
@@ -194,15 +196,14 @@ def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[st
     if kind in {"sizes", "winners"}:
         span = nodes if isinstance(nodes, range) else range(nodes, nodes + 1)
         work.pop("collective", None)
-        give(topodesign.plot(topodesign.known_topologies(span, degrees, **work, **asked), kind))
+        with progress_bar("searching", once_told=True) as progress:
+            found: Any = topodesign.survey(span, degrees, progress=progress, **work, **asked)
+        give(topodesign.plot(found, kind))
         return
     if not isinstance(nodes, int):
         raise click.UsageError(f"--plot-kind {kind} requires one N.")
-    catalog = False if options["no_catalog"] else options["catalog"] or True
     with progress_bar("searching", once_told=True) as progress:
-        found = topodesign.pareto(
-            nodes, degrees, **work, bidirectional=options["bidirectional"], catalog=catalog, progress=progress
-        )
+        found = topodesign.pareto(nodes, degrees, progress=progress, **work, **asked)
     give(topodesign.report_page(found, against=options["against"]) if kind == PAGE else topodesign.plot(found, kind))
 
 
@@ -271,6 +272,7 @@ def compare_with(entry: Entry, names: list[str], progress: Any) -> Any:
 def _answer_boxes(nodes: Any, degree: Any, asked: dict[str, Any], options: dict[str, Any], given: set[str]) -> None:
     """Print wirings of boxes."""
     unknown = {"alpha", "bandwidth", "search", "runners_up", "per_port", "plant", "grow_from", "catalog", "no_catalog"}
+    unknown |= {*_LIMITS}
     if given & unknown:
         current = {"search": "time_limit", "no_catalog": "catalog"}
         refused = sorted({current.get(name, name) for name in given & unknown})

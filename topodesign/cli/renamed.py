@@ -84,7 +84,6 @@ OPTIONS: dict[str, dict[str, Change]] = {
     "compile-set": _PLACE | {"--no-programs": ("--target", "none")},
     "catalog build": _JOBS,
     "catalog improve": _JOBS | {"--cabling": _cabling, "--only": "--strategy"},
-    "catalog show": _DUPLEX,
     "catalog verify": _JOBS,
     "compile": _PLACE
     | _METHOD

@@ -235,6 +235,8 @@ def measure(candidate: Candidate, asked: Question, effort: Effort | None = None)
             (there, back), basis = _price(candidate.topology, asked)
         else:
             there, back = candidate.costs
+        if not asked.admits(there, back):
+            return None
         wanted: Effort | None = effort or ("quick" if asked.objective.exchanges else None)
         if exchange is None and wanted is not None:
             exchange = _price_all_to_all(candidate.topology, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,7 +16,7 @@ from topodesign.base.progress import Progress, each
 from topodesign.base.spec import parse
 from topodesign.base.units import as_count
 from topodesign.catalog.idle import has_idle_ports
-from topodesign.catalog.lookup import CatalogLike, as_catalog
+from topodesign.catalog.lookup import CatalogLike
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import DEGREES
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
@@ -24,7 +24,7 @@ from topodesign.finder import sources
 from topodesign.finder.candidate import Candidate, Entry, OwnEntry, mark_fastest, measure
 from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Origin, Pareto
-from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Objective, Question, check_question
+from topodesign.finder.question import MAX_NODES, MAX_SEARCHED, Question, check_question
 from topodesign.finder.runners_up import pick_runners_up
 from topodesign.search.close_sizes import SMOOTH, better_multiple, better_size, better_smooth
 
@@ -96,23 +96,9 @@ def pareto(
     most = MAX_SEARCHED if catalog is False else MAX_NODES
     check_question(nodes, degree, bidirectional=bidirectional, most=most)
     given = read(FindOptions, options, "pareto")
-    asked = Question(
-        nodes,
-        degree,
-        bidirectional,
-        read_objective(options),
-        None if catalog is False else as_catalog(catalog),
-        None if given["search"] is None else float(given["search"]),
-        given["seed"],
-    )
+    asked = Question.read(nodes, degree, options, duplex=bidirectional, catalog=catalog)
     own = sources.as_candidates(as_several("candidates", candidates), nodes, degree, duplex=bidirectional)
     return find(asked, own, given["runners_up"], progress)
-
-
-def read_objective(options: Mapping[str, Any]) -> Objective:
-    """Return the objective of options that were given."""
-    names = ("collective", "workload", "alpha", "sizes", "bandwidth")
-    return Objective.read(**{name: options[name] for name in names if name in options})
 
 
 def find(
@@ -133,7 +119,17 @@ def find(
 
 def rank_from_rows(rows: Iterable[Row], asked: Question) -> Pareto:
     """Return the frontier that rows of the catalog make, all of one size, in order and undominated."""
-    return Pareto(asked, mark_fastest(_measure(map(sources.from_row, rows), asked)), "catalog")
+    return Pareto(asked, _mark(_measure(map(sources.from_row, rows), asked), asked), "catalog")
+
+
+def _mark(entries: list[Entry], asked: Question) -> tuple[Entry, ...]:
+    """Return entries that know whether they are the fastest; InfeasibleError if limits leave none."""
+    if not entries:
+        raise InfeasibleError(
+            f"no known topology with {asked.nodes} nodes and degree {asked.degree} is within --max-steps and --within; "
+            "loosen them"
+        )
+    return mark_fastest(entries)
 
 
 def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
@@ -171,7 +167,7 @@ def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
             f"no {'duplex ' if duplex else ''}topology with {nodes} nodes and degree {degree} is known; "
             f"{_suggest_size(nodes, degree)}"
         )
-    entries = mark_fastest(_measure(map(sources.from_found, found), asked))
+    entries = _mark(_measure(map(sources.from_found, found), asked), asked)
     return Pareto(asked, entries, origin, trouble, better)
 
 

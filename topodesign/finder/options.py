@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict
 
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.options import Amount, Choice, Option, PathOf, Whole
-from topodesign.base.units import Quantity, as_time
+from topodesign.base.units import Quantity, as_share, as_time
 from topodesign.base.work_options import SIZES, WorkOptions
 from topodesign.pricing.mix import PRICED, Mix
 
@@ -50,6 +50,15 @@ class FindOptions(WorkOptions, RankOptions, total=False):
             "10 seconds where some of what is known does not fit.",
             Amount(as_time),
             metavar="SECONDS",
+        ),
+    ]
+    max_steps: Annotated[int | None, Option("Only topologies with up to K steps.", Whole(1), metavar="K")]
+    within: Annotated[
+        Quantity | None,
+        Option(
+            "Only topologies whose bandwidth factor is within this share of (N-1)/N, such as 5%.",
+            Amount(lambda value: as_share(value, "within")),
+            metavar="PERCENT",
         ),
     ]
     runners_up: Annotated[

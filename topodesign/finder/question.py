@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,9 @@ from typing import Any
 
 from topodesign.base.cost import Cost, check_size, lower_bounds, moore_distances
 from topodesign.base.errors import ParameterError
-from topodesign.catalog.lookup import Catalog
+from topodesign.base.options import read
+from topodesign.catalog.lookup import Catalog, CatalogLike, as_catalog
+from topodesign.finder.options import FindOptions
 from topodesign.pricing.mix import Mix, Share, questions
 from topodesign.pricing.workload import Workload, as_workload
 
@@ -99,6 +101,7 @@ class Question:
     * ``catalog``: where to look first; None to search afresh.
     * ``seconds``: of search for more than is known; None for as much as is needed.
     * ``seed``: of the search; None where nothing has to be searched for.
+    * ``max_steps``, ``within``: limits of steps, and of the bandwidth factor over (N-1)/N less 1.
     """
 
     nodes: int
@@ -108,6 +111,26 @@ class Question:
     catalog: Catalog | None
     seconds: float | None = None
     seed: int | None = None
+    max_steps: int | None = None
+    within: Fraction | None = None
+
+    @classmethod
+    def read(
+        cls, nodes: int, degree: int, options: Mapping[str, Any], *, duplex: bool, catalog: CatalogLike
+    ) -> Question:
+        """Return the question that :class:`~topodesign.finder.options.FindOptions` as they were given make."""
+        said = read(FindOptions, options, "a question")
+        return cls(
+            nodes,
+            degree,
+            duplex,
+            read_objective(options),
+            None if catalog is False else as_catalog(catalog),
+            None if said["search"] is None else float(said["search"]),
+            said["seed"],
+            said["max_steps"],
+            said["within"],
+        )
 
     @cached_property
     def bounds(self) -> tuple[Cost, ...]:
@@ -119,10 +142,23 @@ class Question:
         """Seconds that no topology of the size undercuts, for each column."""
         return self.objective.least(self.nodes, self.degree, duplex=self.duplex)
 
+    def admits(self, there: Cost, back: Cost) -> bool:
+        """Return whether the costs of a reduce-scatter and an allgather are within the limits."""
+        most, factor = self.max_steps, max(there.bandwidth, back.bandwidth)
+        if most is not None and max(there.steps, back.steps) > most:
+            return False
+        return self.within is None or factor <= (1 + self.within) * Fraction(self.nodes - 1, self.nodes)
+
     @property
     def searches(self) -> bool:
         """Whether a search was asked for."""
         return self.catalog is None or self.seconds is not None or self.seed is not None
+
+
+def read_objective(options: Mapping[str, Any]) -> Objective:
+    """Return the objective of options that were given."""
+    names = ("collective", "workload", "alpha", "sizes", "bandwidth")
+    return Objective.read(**{name: options[name] for name in names if name in options})
 
 
 def get_seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:

@@ -20,10 +20,10 @@ from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Entry, OwnEntry
-from topodesign.finder.find import pareto, read_objective
+from topodesign.finder.find import pareto
 from topodesign.finder.options import FindOptions
 from topodesign.finder.pareto import Pareto
-from topodesign.finder.question import Objective
+from topodesign.finder.question import Objective, read_objective
 from topodesign.finder.runners_up import RunnerUp
 from topodesign.pricing.workload import Workload
 

@@ -17,7 +17,7 @@ from topodesign.base.doors import load
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
-from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, read_number
+from topodesign.base.units import Quantity, as_share, as_size, format_rate, format_size, format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
@@ -499,7 +499,7 @@ def optimum(
     words: dict[str, Any] = dict(options)
     trees = {name: words.pop(name) for name in ("fixed_k", "scan", "compare", "sizes", "alpha") if name in words}
     question = asked(place, collective, costs=costs, **words)
-    kind, part = question.collective, _read_gap(gap)
+    kind, part = question.collective, as_share(gap, "the tolerance")
     fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
     for_trees = next((flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)), None)
     if for_trees is not None and fluid:
@@ -539,15 +539,3 @@ def _read_choices(
         "sizes": tuple(map(as_size, many)),
         "latency": as_latency(alpha),
     }
-
-
-def _read_gap(value: Quantity | Fraction) -> Fraction:
-    """Return a part of one, from text such as ``1%`` too."""
-    text = str(value).strip()
-    try:
-        part = read_number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(f"a gap is a part of one or so many percent, such as 1%, not {text[:50]!r}") from None
-    if not 0 <= part < 1:
-        raise ParameterError(f"a gap is from 0 to less than 1, not {text[:50]!r}")
-    return part

@@ -17,7 +17,7 @@ from topodesign.base.declared import key, keys_of
 from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Result, Table, shortened
-from topodesign.base.units import format_excess, read_number
+from topodesign.base.units import as_share, format_excess
 from topodesign.fabrics.places import as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.split_routes import equal_split, own_distances
@@ -242,7 +242,9 @@ def all_to_all(
     """
     graph = as_topology(topology)
     wanted = as_choice("effort", effort, EFFORTS)
-    share, limit = _gap(gap), _seconds(seconds)
+    share, limit = as_share(gap, "gap"), _seconds(seconds)
+    if share < Fraction(1, 10**4):
+        raise ParameterError(f"gap must be 0.0001 or more, not {gap!r:.60}")
     small = quotient(graph)
     rows, size = len(small.sources) + len(small.room), len(small.sources) * len(small.arcs)
     moore = moore_distances(graph.nodes, graph.degree, duplex=graph.is_duplex)
@@ -297,18 +299,6 @@ def _of_factors(graph: Topology, effort: Effort, seconds: float | None) -> tuple
     """Return the prices of the factors of a product, if all are exact."""
     factors = tuple(all_to_all(factor, effort=effort, seconds=seconds) for factor in factors_of(graph))
     return factors if all(one.exact for one in factors) else ()
-
-
-def _gap(value: Fraction | float | str) -> Fraction:
-    try:
-        text = value.strip() if isinstance(value, str) else value
-        percent = isinstance(text, str) and text.endswith("%")
-        share = read_number(text.removesuffix("%") if isinstance(text, str) else text) / (100 if percent else 1)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        share = Fraction(0)
-    if isinstance(value, bool) or not Fraction(1, 10**4) <= share <= 1:
-        raise ParameterError(f"gap must be from 0.0001 to 1, or a text such as '1%', not {value!r:.60}")
-    return share
 
 
 def _seconds(value: float | None) -> float | None:

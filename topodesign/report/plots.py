@@ -13,8 +13,8 @@ from topodesign.base.spec import Spec
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.networks import is_graph
 from topodesign.fabrics.places import as_place
-from topodesign.finder.known import Known
 from topodesign.finder.pareto import Pareto
+from topodesign.finder.survey import Survey
 from topodesign.optima.optimum import Optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
@@ -43,8 +43,8 @@ class Plot(NamedTuple):
 PLOTS: dict[str, Plot] = {
     "frontier": Plot((Pareto,), frontier_chart),
     "times": Plot((Pareto, SideBySide), times_chart),
-    "sizes": Plot((Known,), by_size_chart),
-    "winners": Plot((Known,), winners_chart),
+    "sizes": Plot((Survey,), by_size_chart),
+    "winners": Plot((Survey,), winners_chart),
     "structure": Plot((Topology, Fabric), structure_drawing),
     "orbits": Plot((Topology,), orbits_drawing),
     "boxes": Plot((Fabric,), boxes_drawing),
@@ -67,7 +67,7 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     value
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.design` (``tradeoff``,
         ``ahead``), of :func:`topodesign.compare` or :func:`topodesign.compare_methods` (``times``), of
-        :func:`topodesign.known_topologies` (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``);
+        :func:`topodesign.survey` (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``);
         a topology (``structure``, ``orbits``, ``distances``) or fabric (``structure``, ``boxes``), its spec or file,
         or a networkx graph; or a plan (``timeline``, ``use``), its file, or the simulation of one. Other results that
         are about a plan, a topology or a place stand for that.

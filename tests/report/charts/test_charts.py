@@ -16,12 +16,12 @@ from topodesign import (
     build,
     compare,
     compare_methods,
-    known_topologies,
     optimum,
     pareto,
     plot,
     schedule,
     simulate,
+    survey,
 )
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.plans.plan import Plan
@@ -80,7 +80,7 @@ def test_the_frontier_has_its_bound_at_the_corner() -> None:
 
 
 def test_winners_share_all_sizes_among_them() -> None:
-    known = known_topologies(range(20, 60), 4)
+    known = survey(range(20, 60), 4)
     made = chart(known, "winners")
     won = [int(x) for one in made.series if one.role == "ours" for x in one.x]
     assert sorted(won) == [one.nodes for one in known]

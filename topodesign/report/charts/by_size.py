@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import format_size
-from topodesign.finder.known import Known
+from topodesign.finder.survey import Survey
+from topodesign.pricing.baselines import baselines
 from topodesign.report.charts.chart import Chart, Series
 
 
-def by_size_chart(known: Known) -> Chart:
+def by_size_chart(known: Survey) -> Chart:
     """Return the plot of the fastest allreduce of every size, with bound and baselines.
 
     References
@@ -25,14 +26,14 @@ def by_size_chart(known: Known) -> Chart:
         Series(
             "the catalog",
             nodes,
-            [front.best.allreduce[0] for front in fronts],
-            texts=[str(f.best.spec) for f in fronts],
+            [front.fastest.allreduce[0] for front in fronts],
+            texts=[front.fastest.spec for front in fronts],
         ),
         bound_by_size(known),
     ]
     others: dict[str, list[tuple[int, Fraction]]] = {}
     for front in fronts:
-        for one in front.baselines:
+        for one in baselines(front.nodes, front.degree, front.workload):
             others.setdefault(one.name, []).append((front.nodes, one.allreduce[0]))
     series += [
         Series(name, [at for at, _ in points], [time for _, time in points], role="other")
@@ -49,7 +50,7 @@ def by_size_chart(known: Known) -> Chart:
     )
 
 
-def _ratios(known: Known, series: Sequence[Series]) -> str:
+def _ratios(known: Survey, series: Sequence[Series]) -> str:
     """Return how many times as long the others take at the largest size."""
     last = known.frontiers[-1].nodes
     least = series[0].y[-1]
@@ -61,10 +62,11 @@ def _ratios(known: Known, series: Sequence[Series]) -> str:
     return f"; at {last} nodes over the catalog: {', '.join(told)}" if told else ""
 
 
-def bound_by_size(known: Known) -> Series:
+def bound_by_size(known: Survey) -> Series:
     """Return the lower bound at each size."""
     nodes = [front.nodes for front in known]
-    return Series("lower bound", nodes, [front.workload.fastest(front.bounds)[0] for front in known], role="bound")
+    times = [front.workload.fastest(front.question.bounds)[0] for front in known]
+    return Series("lower bound", nodes, times, role="bound")
 
 
 _EXPANSIONS = {
@@ -90,7 +92,7 @@ def construction(spec: Spec) -> str:
     return _EXPANSIONS.get(spec.name) or _KINDS.get(spec.name, "other family")
 
 
-def winners_chart(known: Known) -> Chart:
+def winners_chart(known: Survey) -> Chart:
     """Return the plot of the fastest allreduce of every size, one series for each kind of construction.
 
     References
@@ -101,14 +103,14 @@ def winners_chart(known: Known) -> Chart:
     work = fronts[0].workload
     won: dict[str, list[int]] = {}
     for place, front in enumerate(fronts):
-        won.setdefault(construction(parse(front.best.spec)), []).append(place)
+        won.setdefault(construction(parse(front.fastest.spec)), []).append(place)
     series = [
         Series(
             f"{kind} ({len(places)})",
             [fronts[place].nodes for place in places],
-            [fronts[place].best.allreduce[0] for place in places],
+            [fronts[place].fastest.allreduce[0] for place in places],
             "points",
-            texts=[str(fronts[place].best.spec) for place in places],
+            texts=[fronts[place].fastest.spec for place in places],
         )
         for kind, places in sorted(won.items(), key=lambda item: -len(item[1]))
     ]

@@ -133,9 +133,6 @@ SHAPES: dict[str, Shape | str] = {
             }
         ),
     ),
-    "catalog show": either(
-        declared(_PARETO, "for one N"), record({"sizes": array(_PARETO, "The answer for each N.")}, "for a range of N")
-    ),
     "catalog status": record(_CATALOG_LIST),
     "catalog build": record({"files": texts("The files that were written.")}),
     "catalog verify": "catalog.verify:Verification",

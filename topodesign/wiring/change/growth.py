@@ -27,11 +27,11 @@ from topodesign.base.progress import Progress, tell
 from topodesign.base.records import Table
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
-from topodesign.catalog.lookup import CatalogLike, as_catalog
+from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
 from topodesign.finder.answer import Answer
 from topodesign.finder.candidate import Candidate, Entry, measure
-from topodesign.finder.find import find, rank_from_rows, read_objective
+from topodesign.finder.find import find, rank_from_rows
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question
 from topodesign.finder.runners_up import RunnersUp, pick_runners_up
@@ -196,15 +196,8 @@ def grow(
     old = len(wiring.hosts)
     nodes, degree = as_integer("nodes", nodes, old + 1), as_integer("degree", degree, 1)
     room = GrowingSite(wiring, nodes)
-    asked = Question(
-        nodes,
-        degree,
-        bidirectional or room.duplex,
-        read_objective(options),
-        None if catalog is False else as_catalog(catalog),
-        None if given["search"] is None else float(given["search"]),
-        given["seed"] if given["search"] is not None else None,
-    )
+    asked = Question.read(nodes, degree, options, duplex=bidirectional or room.duplex, catalog=catalog)
+    asked = asked if asked.seconds is not None else replace(asked, seed=None)
     own = sources.as_candidates(as_several("candidates", candidates), nodes, degree, duplex=asked.duplex)
     known = _find_known(asked)
     todo = [*known, *(entry for one in own if (entry := measure(one, asked)) is not None)]
@@ -230,18 +223,14 @@ def grow(
 
 def _find_known(asked: Question) -> list[Entry]:
     """Return the best known topologies of a size; none where nothing is known."""
-    search = asked.seconds is not None
-    if asked.catalog is None or (asked.objective.collective == "allreduce" and not search):
-        try:
-            rows = (
-                [] if asked.catalog is None else asked.catalog.frontier(asked.nodes, asked.degree, duplex=asked.duplex)
-            )
-        except CatalogError:
-            return []
-        return list(rank_from_rows(rows, asked).entries[:_FROM_CATALOG]) if rows else []
     try:
-        return list(find(asked).entries[:_FROM_CATALOG])
-    except InfeasibleError:
+        if asked.catalog is not None and (asked.objective.collective != "allreduce" or asked.seconds is not None):
+            return list(find(asked).entries[:_FROM_CATALOG])
+        if asked.catalog is None:
+            return []
+        rows = asked.catalog.frontier(asked.nodes, asked.degree, duplex=asked.duplex)
+        return list(rank_from_rows(rows, asked).entries[:_FROM_CATALOG]) if rows else []
+    except (CatalogError, InfeasibleError):
         return []
 
 

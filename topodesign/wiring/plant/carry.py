@@ -12,10 +12,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import Progress, part, tell
 from topodesign.base.units import as_count
-from topodesign.catalog.lookup import CatalogLike, as_catalog
+from topodesign.catalog.lookup import CatalogLike
 from topodesign.finder import sources
 from topodesign.finder.candidate import Candidate, Entry, measure
-from topodesign.finder.find import read_objective
 from topodesign.finder.options import FindOptions
 from topodesign.finder.question import Question
 from topodesign.finder.runners_up import pick_runners_up
@@ -102,15 +101,7 @@ def carry(
     plant = plant_of(room, nodes, degree, "simplex" if room.one_way and not bidirectional else "duplex")
     if plant.nodes < 2:
         raise ParameterError("one node has nobody to talk to; the plant needs two hosts or more")
-    asked = Question(
-        plant.nodes,
-        plant.degree,
-        plant.duplex,
-        read_objective(options),
-        None if catalog is False else as_catalog(catalog),
-        None if given["search"] is None else float(given["search"]),
-        given["seed"],
-    )
+    asked = Question.read(plant.nodes, plant.degree, options, duplex=plant.duplex, catalog=catalog)
     own = sources.as_candidates(values, plant.nodes, plant.degree, duplex=plant.duplex)
     site = None if near is None else GrowingSite(as_wiring(near), plant.nodes)
     if site is not None:

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from topodesign import Catalog, evaluate, known_topologies, pareto
-from topodesign.base.errors import TopodesignError
+from topodesign import Catalog, Pareto, evaluate, pareto, rank, survey
+from topodesign.base.errors import InfeasibleError, TopodesignError
 
 
-def test_a_size_and_a_range_agree() -> None:
-    single, several = known_topologies(100, 4), known_topologies(range(99, 102), 4)
-    assert (len(single), len(several)) == (1, 3)
-    assert several.frontiers[1].entries == single.frontiers[0].entries == pareto(100, 4).entries
-    assert several.to_records() == [record for one in several for record in one.to_records()]
-    assert several.record() == {"sizes": [one.record() for one in several]}
-    assert len(several.table().rows) == 3
-    assert [cells[0] for cells in several.table().rows] == ["99", "100", "101"]
+@pytest.mark.parametrize("share", [0.05, "5%", "1/20"])
+def test_limits_keep_exactly_what_they_say(share: Any) -> None:
+    for front in survey(range(900, 906), 4, within=share, max_steps=6):
+        assert isinstance(front, Pareto)
+        most = Fraction(21, 20) * Fraction(front.nodes - 1, front.nodes)
+        kept = [one for one in pareto(front.nodes, 4) if one.cost.steps <= 6 and one.cost.bandwidth <= most]
+        assert [one.spec for one in front] == [one.spec for one in kept]
 
 
-def test_sizes_may_be_any_that_ascend() -> None:
-    some = known_topologies(range(16, 65, 16), 4)
-    assert [one.nodes for one in some] == [16, 32, 48, 64]
-    assert known_topologies(np.arange(16, 65, 16), 4).frontiers == some.frontiers
-    assert known_topologies([48], 4).frontiers == known_topologies(48, 4).frontiers
-
-
-@pytest.mark.parametrize("share", [0.05, "0.05", "1/20"])
-def test_filters(share: Any) -> None:
-    kept = known_topologies(range(900, 920), 4, within=share, max_steps=6)
-    assert kept.frontiers
-    for front in kept:
-        for entry in front:
-            assert entry.cost.steps <= 6
-            assert float(entry.cost.bandwidth) * front.nodes / (front.nodes - 1) <= 1.05
+def test_limits_hold_for_other_collectives_and_your_own() -> None:
+    whole = rank(24, 4, candidates=["torus(4,6)"])
+    some = rank(24, 4, candidates=["torus(4,6)"], max_steps=3)
+    assert {one.spec for one in some} <= {one.spec for one in whole}
+    assert all(one.cost.steps <= 3 for one in some)
+    assert not some.candidates
+    with pytest.raises(InfeasibleError, match="--max-steps"):
+        pareto(24, 4, max_steps=1)
 
 
 def test_rows_build_what_they_say() -> None:
@@ -52,7 +44,7 @@ def test_rows_build_what_they_say() -> None:
 
 def test_results_show_themselves() -> None:
     rows, result = Catalog().rows(4, 10, 20), pareto(64, 4, sizes=[25e6, "1MiB"], alpha=1e-5, bandwidth=1e11)
-    for value in (rows, rows[0], result, result.best, known_topologies(64, 4), Catalog().quality([4], 5, 40)):
+    for value in (rows, rows[0], result, result.best, survey([64, 65], 4), Catalog().quality([4], 5, 40)):
         assert "<table>" in value._repr_html_()
         assert len(repr(value).splitlines()) == 1
         assert len(repr(value)) < 500
@@ -81,13 +73,8 @@ def test_results_show_themselves() -> None:
         lambda: Catalog().rows("4"),  # type: ignore[arg-type]
         lambda: Catalog().frontier(None, 4),  # type: ignore[arg-type]
         lambda: Catalog(Path("no such place")).coverage(),
-        lambda: known_topologies("64", 4),  # type: ignore[arg-type]
-        lambda: known_topologies(range(10, 5), 4),
-        lambda: known_topologies([5, 5], 4),
-        lambda: known_topologies(64, 4, within="much"),
-        lambda: known_topologies(64, 4, within=-0.5),
-        lambda: known_topologies(64, 99),
-        lambda: known_topologies(10**6, 4),
+        lambda: pareto(64, 4, within="much"),
+        lambda: pareto(64, 4, within=-0.5),
     ],
 )
 def test_wrong_arguments_are_errors_of_ours(call: Any) -> None:
