@@ -77,7 +77,10 @@ def least(plan: Any) -> str:
         from topodesign.compiler.frontends.sums import Sums  # noqa: PLC0415
     except ImportError:
         return "0"
-    sums = Sums(layout(plan.rounds, 1))
+    try:
+        sums = Sums(layout(plan.rounds))
+    except TypeError:  # before 0.31 it took another argument
+        return "0"
     return str(Fraction(sums.least(), sums.shard * sums.nodes))
 
 

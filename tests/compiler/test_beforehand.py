@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import topodesign
+from tests.samples.programs import program_of_rounds
 from tests.samples.schedules import COLLECTIVES, rows_of, valid
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.cli.main import main
 from topodesign.compiler.beforehand import require_compilable
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends import exchange, layout, rounds, trees
-from topodesign.compiler.frontends.rounds import program_of_rounds
+from topodesign.compiler.frontends import exchange, layout, rounds
 from topodesign.compiler.limits import Limits
 from topodesign.plans.rounds_ops import prune
 from topodesign.runtime.msccl.profiles import get_profile
@@ -32,7 +32,7 @@ def unwanted(*_: Any, **__: Any) -> NoReturn:
     [
         ("torus(9,9,9)", "all-to-all", "729 nodes with 1 chunk per block or more are too many"),
         ("torus(8,8,8)", "all-to-all", "512 nodes"),  # by its distances
-        ("uniring(1,600)", "allgather", "600 nodes with 1 chunk per shard or more are too many"),
+        ("uniring(1,600)", "allgather", "600 nodes with 600 chunks of all data or more are too many"),
         ("uniring(1,1100)", "broadcast", "the runtime msccl allows 1024 ranks, and there are 1100"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_is_refused_early_is_refused_late(monkeypatch: pytest.MonkeyPatch, 
     trees_of_one = 1 if spec.startswith("dgx") and collective != "all-to-all" else None
     plan = schedule(spec, collective, fixed_k=trees_of_one)
     for most in (5, 20, 60, 100, 200, 400, 800, 1600):
-        for module, name in ((exchange, "MOST_HOPS"), (layout, "_MOVES"), (trees, "_MOVES")):
+        for module, name in ((exchange, "MOST_HOPS"), (layout, "_MOVES")):
             monkeypatch.setattr(module, name, most)
         try:
             require_compilable(spec, collective)

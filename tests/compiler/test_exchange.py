@@ -120,7 +120,7 @@ def test_wrong_schedules_are_refused() -> None:
         with pytest.raises(ScheduleError, match="is wrong"):
             compiled(topology, assemble(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
         with pytest.raises(ScheduleError, match="does not"):
-            journeys(assemble(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]), 1)
+            journeys(assemble(ALL_TO_ALL, 3, 1, 1, [tuple(np.array(wrong).T)]))
     compiled(topology, assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array(late).T)]), inplace=True)
 
 
@@ -131,13 +131,13 @@ def test_what_goes_astray_is_left_out() -> None:
     wasteful = assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
     made = compiled(topology, wasteful)
     assert all(one.step <= 1 for body in made.program.ranks for tb in body.threadblocks for one in tb.instructions)
-    assert np.all(np.diff(journeys(wasteful, 1).first) == 1)
+    assert np.all(np.diff(journeys(wasteful).first) == 1)
 
 
 def test_what_is_gathered_is_sent_at_once() -> None:
     """Copies into scratch are for the send after them, which reads what they wrote and nothing else."""
     rounds = exchange(build("torus(4,4)"), ALL_TO_ALL, chunks=2).rounds
-    made = Writer(ALL_TO_ALL, 16, journeys(rounds, 1), inplace=False, channels=1, max_count=64).operations()
+    made = Writer(ALL_TO_ALL, 16, journeys(rounds), inplace=False, channels=1, max_count=64).operations()
     gathered, number = list[int](), 0
     columns = (one.tolist() for one in (made.kind, made.source, made.target, made.size))
     for kind, source, target, size in zip(*columns, strict=True):
@@ -154,6 +154,6 @@ def test_chunks_are_as_few_as_can_be() -> None:
     topology = build("torus(3,3)")
     rounds = exchange(topology, ALL_TO_ALL, chunks=2).rounds
     finer = rounds.having(units=rounds.units * 6, lo=rounds.lo * 6, hi=rounds.hi * 6)
-    assert np.array_equal(np.concatenate(journeys(finer, 1)[1:]), np.concatenate(journeys(rounds, 1)[1:]))
-    assert journeys(rounds, 3).chunks == 3 * journeys(rounds, 1).chunks
-    assert np.all(journeys(rounds, 3).size)
+    assert np.array_equal(np.concatenate(journeys(finer)[1:]), np.concatenate(journeys(rounds)[1:]))
+    assert journeys(rounds).cut(None, 3).chunks == 3 * journeys(rounds).chunks
+    assert np.all(journeys(rounds).cut(None, 3).size)

@@ -42,7 +42,7 @@ def test_no_order_beside_it_has_fewer_runs() -> None:
     for seed in range(12):
         random = np.random.default_rng(seed)
         rows = gather_rows(random, random_digraph(random, 5, 2), 6)
-        made = layout(make("allgather", 5, 6, rows, steps=max(row[0] for row in rows)), 1)
+        made = layout(make("allgather", 5, 6, rows, steps=max(row[0] for row in rows)))
         now = runs(made, {})
         for moved in beside(made, 5):
             assert runs(made, moved) >= now

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from tests.compiler.test_rounds import TOPOLOGIES, check_xml, execute, random_regular, schedule_on
 from tests.floors import reached
+from tests.samples.programs import program_of_rounds
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.progress import ends
-from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import THREADBLOCKS, Instruction, Kind, Program, RankProgram, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.runtime.msccl.check import CheckReport
@@ -156,7 +156,7 @@ def test_runtimes_without_slots_take_turns() -> None:
     plan = schedule_on(TOPOLOGIES["complete"], "allreduce")
     for mode, least in (("auto", 0), ("merged", 1)):
         limits = Limits(slots=0)
-        program = program_of_rounds(TOPOLOGIES["complete"], plan, threadblocks=mode, limits=limits)  # type: ignore[arg-type]
+        program = program_of_rounds(TOPOLOGIES["complete"], plan, threadblocks=mode, limits=limits)
         assert ends(list(program.ranks), 0, 1)
         assert shared(program) >= least
         assert shared(program) * least == shared(program)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tests.conftest import few
 from tests.floors import reached
-from tests.samples.programs import compile_movement
+from tests.samples.programs import compile_movement, program_of_rounds
 from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign.base.errors import (
     InfeasibleError,
@@ -38,7 +38,6 @@ from topodesign.base.errors import (
 from topodesign.collectives import REDUCE_SCATTER, as_collective
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.compiler.limits import Limits
 from topodesign.graphs.circulant import circulant, dicirculant
@@ -511,7 +510,7 @@ def test_copies_save_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     for collective in ("allreduce", "reduce-scatter"):
         plan, numbers = schedule_on(topology, collective, units=6, pieces=3), []
         for share in (4, 2**40):  # a rank may copy the data over this
-            monkeypatch.setattr("topodesign.compiler.frontends.rounds._COPIES", share)
+            monkeypatch.setattr("topodesign.compiler.frontends.writer._COPIES", share)
             numbers.append(len(instructions(program_of_rounds(topology, plan, limits=Limits(slots=0)))))
         assert numbers[0] < numbers[1]
 
@@ -751,16 +750,16 @@ def test_schedule_and_topology_must_fit() -> None:
 
 
 def test_too_large_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TooLargeError, match=r"40 nodes with 200 chunks per shard.*fewer channels"):
+    with pytest.raises(TooLargeError, match=r"40 nodes with 8000 chunks of all data.*fewer channels"):
         program_of_rounds(ring(40), schedule_on(ring(40), "allgather"), channels=200)
     topology = random_regular(8, 3, 1)
     for late in (0, 0.4):  # intervals laid anew, and pieces as they are
         schedule = schedule_on(topology, "allgather", units=12, pieces=3, late=late)
         shard = program_of_rounds(topology, schedule).shard
-        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 8 * 7 * shard)
+        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 2 * 8 * 7 * shard)
         assert program_of_rounds(topology, schedule).shard == shard
-        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 8 * 7 * shard - 1)
-        with pytest.raises(TooLargeError, match=f"8 nodes with {shard} chunks per shard"):
+        monkeypatch.setattr("topodesign.compiler.frontends.layout._MOVES", 2 * 8 * 7 * shard - 1)
+        with pytest.raises(TooLargeError, match=f"8 nodes with {8 * shard} chunks of all data"):
             program_of_rounds(topology, schedule)
         monkeypatch.undo()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from topodesign import check_call
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError, UnitError
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.frontends.grain import Grain, choices, steps_cost
+from topodesign.compiler.frontends.grain import Lowering, choices, steps_cost
 from topodesign.runtime.calls import DTYPES, About, Call, parse_call
 from topodesign.schedulers.scheduling import schedule
 
@@ -152,9 +152,16 @@ def test_steps_cost_is_the_sum_of_the_longest() -> None:
 
 
 def test_choices_divide_and_the_natural_one_comes_first() -> None:
-    grain = Grain(12, lambda chunks: Fraction(1) if chunks is None else Fraction(1) + Fraction(1, chunks))
-    assert choices(grain, 48, 4) == [(12, Fraction(0))]
-    found = choices(grain, 64, 4)
+
+    def program(chunks: int | None) -> NoReturn:
+        raise AssertionError(f"{chunks} chunks are compiled")
+
+    def cost(chunks: int | None) -> Fraction:
+        return Fraction(1) if chunks is None else Fraction(1) + Fraction(1, chunks)
+
+    lowering = Lowering(program, cost, 12)
+    assert choices(lowering, 48, 4) == [(12, Fraction(0))]
+    found = choices(lowering, 64, 4)
     assert {64 % chunks for chunks, _ in found} == {0}
     assert all(chunks % 4 == 0 for chunks, _ in found)
     assert found[0][1] <= min(loss for _, loss in found) + Fraction(1, 100)

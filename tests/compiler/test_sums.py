@@ -22,12 +22,12 @@ MORE = {"debruijn(2,4)": (11, 16), "genkautz(2,7)": (4, 7), "mesh(3,4)": (14, 24
 
 def sums_of(spec: str) -> Sums:
     plan = schedule(spec, "reduce-scatter")
-    return Sums(layout(plan.rounds, 1))
+    return Sums(layout(plan.rounds))
 
 
 def counted(rounds: Rounds) -> int:
     """Return the most chunks of partial sums that a rank has in a step and has no room for in its output."""
-    plan = layout(rounds, 1)
+    plan = layout(rounds)
     rows = zip(plan.step.tolist(), plan.src.tolist(), plan.dst.tolist(), pairwise(plan.first.tolist()), strict=True)
     moves = [(step, src, dst, set(plan.chunks[low:high].tolist())) for step, src, dst, (low, high) in rows]
     has: dict[int, set[int]] = defaultdict(set)
@@ -58,7 +58,7 @@ def test_sums_are_counted_where_results_come_bit_by_bit() -> None:
         steps = max(row[0] for row in gathered)
         rows = [(steps + 1 - t, v, u, owner, low, high) for t, u, v, owner, low, high in gathered]
         rounds = make("reduce-scatter", 5, 6, rows, steps=steps)
-        assert Sums(layout(rounds, 1)).least() == counted(rounds)
+        assert Sums(layout(rounds)).least() == counted(rounds)
 
 
 @pytest.mark.parametrize("spec", [*SPECS, *MORE])

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.programs import compile_movement
+from tests.samples.programs import compile_movement, program_of_trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.compiler.backends.xml import to_xml
-from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.ir import PROTOCOLS, Kind
 from topodesign.compiler.limits import Limits
 from topodesign.plans.trees import Trees

@@ -350,6 +350,6 @@ def test_what_is_too_large_is_refused_before_any_work(monkeypatch: pytest.Monkey
         spff(build("uniring(1,9)"))
     monkeypatch.setattr(layout_module, "_pieces", work)
     with pytest.raises(TooLargeError, match="compile"):
-        layout_module.layout(assemble(ALLGATHER, 2500, 1, 1, []), 1)
+        layout_module.layout(assemble(ALLGATHER, 2500, 1, 1, []))
     with pytest.raises(RuntimeError, match="too late"):
-        layout_module.layout(assemble(ALLGATHER, 9, 1, 1, []), 1)
+        layout_module.layout(assemble(ALLGATHER, 9, 1, 1, []))

@@ -9,7 +9,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective, as_collective
 from topodesign.compiler.backends.backend import Backend, Options
 from topodesign.compiler.compilation import FRONT_ENDS
-from topodesign.compiler.frontends import exchange, layout, trees
+from topodesign.compiler.frontends import exchange, layout
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.pricing.closed_form import distances
@@ -53,9 +53,9 @@ def require_compilable(
             exchange.check_hops(ranks, channels, channels * _hops(topology, ranks))
     elif asked.like(*FRONT_ENDS["trees"].collectives) and not asked.rooted:
         if topology.switches or method in _OVER_TREES:
-            trees.check_moves(ranks, parts * ranks, len(asked.movements))
+            layout.check_size(ranks, ranks * parts, len(asked.movements))
         else:
-            layout.check_size(ranks, channels)
+            layout.check_size(ranks, ranks * channels)
 
 
 def _hops(topology: Topology, ranks: int) -> int:

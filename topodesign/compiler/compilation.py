@@ -23,13 +23,14 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import exchange, rounds
-from topodesign.compiler.frontends.grain import Grain, choices
+from topodesign.compiler.frontends.grain import Lowering, choices
 from topodesign.compiler.frontends.permutations import check_right, sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.adapters import flow_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
@@ -49,15 +50,10 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of a plan: which collectives it can do, and the functions that do it.
-
-    * ``program``: makes a program, of so many chunks or, with None, of as few as lose nothing.
-    * ``grain``: says what other numbers of chunks cost; None where data are cut as the schedule is, or not at all.
-    """
+    """What makes instructions of a plan: which collectives it can do, and the function that lays a plan out."""
 
     collectives: tuple[Collective, ...]
-    program: Callable[[Kind[Any], Options, Limits, int | None], Program]
-    grain: Callable[[Kind[Any], Options, Limits], Grain | None]
+    lower: Callable[[Kind[Any], Options, Limits], Lowering]
 
 
 def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) -> tuple[Topology, Rounds]:
@@ -76,79 +72,57 @@ def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) 
     return topology, movement
 
 
-def _of_rounds(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
-    uneven = limits.uneven and kind.amounts is not None
+def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
+    uneven = limits.uneven and kind.amounts is not None  # a call has the largest block for each, and parts of them move
     topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
-    program = rounds.program_of_rounds(
-        topology,
-        movement,
-        inplace=options.inplace,
-        channels=options.channels,
-        protocol=options.protocol,
-        threadblocks=options.threadblocks,
-        limits=limits,
-        partly=uneven,
-        chunks=chunks,
+    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
+    made = rounds.lower_rounds(
+        topology, movement, threadblocks=options.threadblocks, limits=limits, partly=uneven, **asked
     )
-    return replace(program, sent=sent_of(kind, program.shard))
+    if not uneven:
+        return made
+
+    def program(chunks: int | None) -> Program:
+        whole = made.program(chunks)
+        return replace(whole, sent=sent_of(kind, whole.shard))
+
+    return made._replace(program=program)
 
 
-def _grain_of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Grain | None:
-    if limits.uneven and kind.amounts is not None:  # a call has the largest block for each, and parts of blocks move
-        return None
-    topology, movement = rounds_to_compile(kind, options.parts)
-    return rounds.grain_of_rounds(topology, movement, channels=options.channels)
+def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
+    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
+    if len(kind.relays) and limits.switches:
+        from topodesign.compiler.frontends.switched import program_through_switch  # noqa: PLC0415  few have switches
 
-
-def _of_trees(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
-    if kind.adds_up and not (len(kind.relays) and limits.switches):
-        return _of_sums(kind, options, limits, chunks)
-    from topodesign.compiler.frontends.trees import program_of_trees  # noqa: PLC0415  rounds do without
-
-    return program_of_trees(
-        kind.moved,
-        inplace=options.inplace,
-        channels=options.channels,
-        parts=options.parts,
-        protocol=options.protocol,
-        threadblocks=options.threadblocks,
-        limits=limits,
-        chunks=chunks,
-    )
-
-
-def _grain_of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Grain | None:
-    if kind.adds_up and not (len(kind.relays) and limits.switches):
-        return _grain_of_sums(kind, options, limits)
-    if len(kind.relays):  # a switch copies and adds the pieces of its trees
-        return None
-    from topodesign.compiler.frontends.trees import grain_of_trees  # noqa: PLC0415  rounds do without
-
-    return grain_of_trees(kind.moved, parts=options.parts)
-
-
-def _grain_of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Grain:  # noqa: ARG001
-    from topodesign.compiler.frontends.added import grain_of_sums  # noqa: PLC0415  rounds do without
+        return Lowering(lambda _: program_through_switch(kind.moved, **asked))
+    if kind.adds_up:
+        return _of_sums(kind, options, limits)
+    if len(kind.relays):
+        raise InfeasibleError(
+            "no instruction of this target lets a switch copy or add, but some of --target mscclpp do; or make the "
+            "schedule with --algorithm forest"
+        )
+    from topodesign.compiler.frontends.trees import lower_trees  # noqa: PLC0415  rounds do without
 
     check_right(kind.plan)
-    (transfers,) = kind.transfers(options.parts)
-    return grain_of_sums(transfers, channels=options.channels)
+    flow = flow_of(kind.plan)
+    return lower_trees(flow, parts=options.parts, threadblocks=options.threadblocks, limits=limits, **asked)
 
 
-def _of_sums(kind: Kind[Any], options: Options, limits: Limits, chunks: int | None) -> Program:
-    from topodesign.compiler.frontends.added import program_of_sums  # noqa: PLC0415  rounds do without
+def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
+    from topodesign.compiler.frontends.added import lower_sums  # noqa: PLC0415  rounds do without
 
     check_right(kind.plan)
     (transfers,) = kind.transfers(options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    return program_of_sums(transfers, limits=limits, chunks=chunks, **asked)
+    return lower_sums(transfers, limits=limits, **asked)
 
 
 FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
     {
-        "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds, _grain_of_rounds),
-        "trees": FrontEnd((ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE), _of_trees, _grain_of_trees),
-        "stages": FrontEnd((ALLREDUCE,), _of_sums, _grain_of_sums),
+        "rounds": FrontEnd(rounds.COLLECTIVES, _of_rounds),
+        "trees": FrontEnd((ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE), _of_trees),
+        "stages": FrontEnd((ALLREDUCE,), _of_sums),
     }
 )
 """The front ends by what kinds of movement are compiled as."""
@@ -287,7 +261,6 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     """
     plan = as_plan(plan)
     backend, kind, settled = settle(plan, target, options)
-    front_end = FRONT_ENDS[kind.program]
     program = backend.lower(plan, settled)
     cut = None
     if program is not None:
@@ -295,10 +268,11 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     else:
         limits = backend.limits(settled)
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
+        lowering = FRONT_ENDS[kind.program].lower(kind, settled, limits)
         if settled.size:
-            program, files, cut = _for_calls(kind, backend, settled, limits)
+            program, files, cut = _for_calls(lowering, backend, settled, plan)
         else:
-            program = front_end.program(kind, settled, limits, None)
+            program = lowering.program(None)
             files = backend.emit(program, settled)
     notes = tuple(backend.notes(plan, settled, files))
     if cut is not None:
@@ -310,37 +284,34 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     return Compiled(plan, program, backend, settled, files, notes=notes, cut=cut)
 
 
-def _for_calls(kind: Kind[Any], backend: Backend, settled: Options, limits: Limits) -> tuple[Program, Files, Cut]:
+def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Plan) -> tuple[Program, Files, Cut]:
     """Compile for given calls: with as many chunks as divide them with the least loss, and as the target allows."""
-    front_end, plan = FRONT_ENDS[kind.program], kind.plan
     ranks = plan.topology.nodes - len(plan.topology.switches)
-    grain = front_end.grain(kind, settled, limits)
+    sizes = tuple(map(int, settled.size))
     common = backend.common(plan.collective, ranks, settled)
-    divisor = math.gcd(*map(int, settled.size))
-    if grain is None:
-        program = front_end.program(kind, settled, limits, None)
+    if lowering.cost is None:
+        program = lowering.program(None)
         if common % program.chunks:
-            step = program.chunks * (divisor // common)
+            step = program.chunks * (math.gcd(*sizes) // common)
             raise InfeasibleError(
                 f"the program has {program.chunks} chunks, as its schedule is cut, which do not divide these calls; "
                 f"use sizes that are multiples of {step} bytes"
             )
-        cut = Cut(tuple(map(int, settled.size)), program.chunks, program.chunks, Fraction(0))
-        return program, backend.emit(program, settled), cut
+        return program, backend.emit(program, settled), Cut(sizes, program.chunks, program.chunks, Fraction(0))
     why: InfeasibleError | TooLargeError | None = None
-    for chunks, loss in choices(grain, common, shares_of(plan.collective, ranks)):
+    for chunks, loss in choices(lowering, common, shares_of(plan.collective, ranks)):
         try:
-            program = front_end.program(kind, settled, limits, None if chunks == grain.natural else chunks)
+            program = lowering.program(None if chunks == lowering.natural else chunks)
             files = backend.emit(program, settled)
         except (InfeasibleError, TooLargeError) as error:
             why = why or error
         else:
-            return program, files, Cut(tuple(map(int, settled.size)), program.chunks, grain.natural, loss)
+            return program, files, Cut(sizes, program.chunks, lowering.natural, loss)
     if why is not None:
         raise why
     raise InfeasibleError(
         f"no number of chunks divides all of these calls, which have {common} as their common divisor; the schedule "
-        f"has {grain.natural} chunks: use other sizes, or a schedule with fewer --chunks"
+        f"has {lowering.natural} chunks: use other sizes, or a schedule with fewer --chunks"
     )
 
 

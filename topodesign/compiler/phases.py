@@ -142,9 +142,11 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     if not made:
         length = Limits(chunks_per_instruction=limits.chunks_per_instruction)
         inplace, channels = settled.inplace, settled.channels
-        all_of_it = made_of_rounds(topology, rounds, inplace=inplace, channels=channels, limits=length)
-        operations, scratch = packed(all_of_it.operations, reuse=False)
-        own = _Room(plan.collective, rounds.nodes, all_of_it.chunks, int(scratch.max()), inplace)
+        whole = made_of_rounds(topology, rounds, inplace=inplace, channels=channels, limits=length)
+        chunks, operations = whole.operations(None, None)
+        operations, scratch = packed(operations, reuse=False)
+        shard = chunks // plan.collective.shards(rounds.nodes)
+        own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), inplace)
         made = _cut(own.placed(operations), plan.flow, own.size, settled, limits)
     programs = []
     for number, program in enumerate(made):

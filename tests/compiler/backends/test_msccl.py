@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tests.samples.programs import compile_movement
+from tests.samples.programs import compile_movement, program_of_trees
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import Compiled
-from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml

@@ -21,19 +21,21 @@ from tests.optima.forest.test_pruning import check_flow
 from tests.plans.time.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
+from tests.samples.programs import program_of_trees
 from tests.samples.trees import fabric, tree_schedule
 from tests.samples.verdicts import verify_trees
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.latency import USUAL
 from topodesign.cli.main import run as cli
-from topodesign.compiler.frontends.trees import program_of_trees
-from topodesign.compiler.ir import PROTOCOLS, Program
+from topodesign.compiler.frontends.grain import Lowering
+from topodesign.compiler.ir import PROTOCOLS
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.describe import prune
 from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
+from topodesign.plans.flow import Flow
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
@@ -252,14 +254,14 @@ def test_phases_in_turn_where_concurrent_ones_do_not_fit(
 ) -> None:
     import topodesign.compiler.frontends.trees as front_end
 
-    original: Callable[..., Program] = front_end.program_of_trees
+    original: Callable[..., Lowering] = front_end.lower_trees
 
-    def picky(schedule: Trees, **options: Any) -> Program:
-        if schedule.concurrent:
+    def picky(flow: Flow, **options: Any) -> Lowering:
+        if flow.concurrent:
             raise InfeasibleError("this runtime is picky")
-        return original(schedule, **options)
+        return original(flow, **options)
 
-    monkeypatch.setattr(front_end, "program_of_trees", picky)
+    monkeypatch.setattr(front_end, "lower_trees", picky)
     args = ["compile", "genkautz(2,7)", "--algorithm", "forest", "-o", str(tmp_path / "x.xml"), "--json"]
     assert cli(args) == 0
     note = json.loads(capsys.readouterr().out)["fewer_trees"]

@@ -12,14 +12,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
-from topodesign.compiler.frontends.grain import Grain, steps_cost
-from topodesign.compiler.frontends.operations import IN, OUT, Emitter, Part, Place, cut, emitters, operations_of
+from topodesign.compiler.columns import NUMBER
+from topodesign.compiler.frontends.grain import Lowering, steps_cost
+from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Place, Row, operations_of
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.frontends.trees import check_length
 from topodesign.compiler.ir import Kind, Program, Protocol
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.transfers import Transfers
@@ -28,43 +29,37 @@ _Row = tuple[int, int, int]  # block, first unit, and the one after the last
 _Link = tuple[int, int, int]  # step, sender, receiver
 
 
-def program_of_sums(
-    transfers: Transfers,
-    *,
-    inplace: bool,
-    channels: int,
-    protocol: Protocol,
-    limits: Limits = NO_LIMITS,
-    chunks: int | None = None,
-) -> Program:
-    """Return the program of every rank, ``channels`` threadblocks for each neighbour.
-
-    ``chunks``: into how many the data are cut, a multiple of the channels; as few as lose nothing without it.
-    """
+def lower_sums(
+    transfers: Transfers, *, inplace: bool, channels: int, protocol: Protocol, limits: Limits = NO_LIMITS
+) -> Lowering:
+    """Turn right sends and sums into the program of every rank, ``channels`` threadblocks for each neighbour."""
     require_at_least("channels", channels, 1)
-    if chunks is not None:
-        transfers = cut_anew(transfers, chunks // channels)
-    assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
-    names = ("end", "src", "dst", "block", "lo", "hi")
-    rows = list(zip(*(getattr(transfers, name).tolist() for name in names), strict=True))
-    senders: list[set[int]] = [set() for _ in range(transfers.ranks)]
-    for _, src, dst, *_ in rows:
-        senders[dst].add(src)
-    sums: list[list[tuple[int, ...]]] = [[] for _ in range(transfers.ranks)]
-    for step, rank, *row in transfers.sums.T.tolist():
-        sums[rank].append((step, *row))
-    last, total = int(transfers.sums[2].max()), transfers.units * channels
-    made = emitters(senders, channels, limits.chunks_per_instruction)
-    for rank, emitter in enumerate(made):
-        sizes = total, channels, limits.chunks_per_instruction
-        _Rank(rank, emitter, sizes, last, inplace=inplace).do([row for row in rows if rank in row[1:3]], sums[rank])
-    operations = operations_of([emitter.operations() for emitter in made])
-    check_length(operations, limits)
-    programs, used = assemble(operations, 0, limits, chunks=total, mode="separate")  # no sum is of no use later
-    return Program(transfers.collective, inplace, protocol, total, used, programs)
+
+    def program(chunks: int | None) -> Program:
+        now = transfers if chunks is None else _cut(transfers, chunks // channels)
+        assert now.sums is not None  # noqa: S101  for mypy; they are what it is of
+        names = ("end", "src", "dst", "block", "lo", "hi")
+        rows = list(zip(*(getattr(now, name).tolist() for name in names), strict=True))
+        sums: list[list[tuple[int, ...]]] = [[] for _ in range(now.ranks)]
+        for step, rank, *row in now.sums.T.tolist():
+            sums[rank].append((step, *row))
+        last, total = int(now.sums[2].max()), now.units * channels
+        made = []
+        for rank, own in enumerate(sums):
+            one = _Rank(rank, (total, channels, limits.chunks_per_instruction), last, inplace=inplace)
+            made.append(one.do([row for row in rows if rank in row[1:3]], own))
+        ranks, used = assemble(operations_of(made), 0, limits, chunks=total, mode="separate")  # no sum is of use later
+        return Program(now.collective, inplace, protocol, total, used, ranks)
+
+    def cost(chunks: int | None) -> Fraction:
+        now = transfers if chunks is None else _cut(transfers, chunks // channels)
+        link = now.src * now.ranks + now.dst
+        return steps_cost(now.end, link, now.hi - now.lo, np.ones(now.ranks**2, dtype=np.int64), now.units)
+
+    return Lowering(program, cost, transfers.units * channels, channels)
 
 
-def cut_anew(transfers: Transfers, units: int) -> Transfers:
+def _cut(transfers: Transfers, units: int) -> Transfers:
     """Return the same with other units, as evenly as can be; what is shorter than one may vanish."""
     assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
     low, high = (at * units // transfers.units for at in (transfers.lo, transfers.hi))
@@ -75,29 +70,29 @@ def cut_anew(transfers: Transfers, units: int) -> Transfers:
     return replace(transfers, units=units, lo=low[some], hi=high[some], sums=sums[:, sums[-2] < sums[-1]], **columns)
 
 
-def grain_of_sums(transfers: Transfers, *, channels: int) -> Grain:
-    """Return what is known of the chunks; arguments are as for :func:`program_of_sums`."""
+class _Part(NamedTuple):
+    """Chunks that one instruction sends and one receives: a message, or what one channel carries of it."""
 
-    def cost(chunks: int | None) -> Fraction:
-        now = transfers if chunks is None else cut_anew(transfers, chunks // channels)
-        link = now.src * now.ranks + now.dst
-        return steps_cost(now.end, link, now.hi - now.lo, np.ones(now.ranks**2, dtype=np.int64), now.units)
-
-    return Grain(transfers.units * channels, cost, channels)
+    link: _Link
+    instance: int
+    first: int  # chunk of the data
+    size: int
 
 
 class _Rank:
     """What a rank has by now, and how it adds up."""
 
-    def __init__(self, rank: int, emitter: Emitter, sizes: tuple[int, int, int], last: int, *, inplace: bool) -> None:
-        self.rank, self._emitter = rank, emitter
+    def __init__(self, rank: int, sizes: tuple[int, int, int], last: int, *, inplace: bool) -> None:
+        self.rank = rank
+        self._rows: list[Row] = []
+        self._scratch = 0
         self._chunks, self._channels, self._max = sizes
         self._begin: dict[int, Place] = {rank: OUT if inplace else IN, last: OUT}
         self._last = last
-        self._parts: dict[int, list[Part]] = defaultdict(list)  # by block, what has come of it, with chunks of the data
+        self._parts: dict[int, list[_Part]] = defaultdict(list)  # by block, what has come of it
 
-    def do(self, rows: list[tuple[int, ...]], sums: list[tuple[int, ...]]) -> None:
-        """Do all of it, step by step."""
+    def do(self, rows: list[tuple[int, ...]], sums: list[tuple[int, ...]]) -> list[Row]:
+        """Return all operations, step by step."""
         links: dict[_Link, list[_Row]] = defaultdict(list)
         for step, src, dst, block, lo, hi in rows:  # in order of steps, links and units already
             links[step, src, dst].append((block, lo, hi))
@@ -114,20 +109,19 @@ class _Rank:
                 self._sum(target, [one[2] for one in own], span, fresh)
         if apart:
             for part in self._parts[self._last]:
-                self._emitter.unpack(
-                    Kind.COPY, part, self._places(self._last, part), [OUT + one for one in part.chunks]
-                )
+                self._emit(Kind.COPY, part, self._place(self._last, part), OUT + part.first)
+        return self._rows
 
-    def _exchange(self, links: Mapping[_Link, list[_Row]], kept: set[int]) -> dict[int, list[Part]]:
+    def _exchange(self, links: Mapping[_Link, list[_Row]], kept: set[int]) -> dict[int, list[_Part]]:
         """Send what is sent in a step, and receive what is kept; return the parts of what is to be added at once."""
         for link, some in links.items():
             for part, block in self._cut(link, some) if link[1] == self.rank else ():
-                self._emitter.send(part, self._places(block, part))
-        fresh: dict[int, list[Part]] = {}
+                self._emit(Kind.SEND, part, self._place(block, part))
+        fresh: dict[int, list[_Part]] = {}
         for link, some in links.items():
             for part, block in self._cut(link, some) if link[2] == self.rank else ():
                 if block in kept:
-                    self._emitter.receive(part, self._places(block, part))
+                    self._emit(Kind.RECEIVE, part, -1, self._place(block, part))
                     self._parts[block].append(part)
                 else:
                     fresh.setdefault(block, []).append(part)
@@ -150,35 +144,45 @@ class _Rank:
                 kept |= blocks if blocks & kept else set()
         return kept
 
-    def _cut(self, link: _Link, rows: list[_Row]) -> list[tuple[Part, int]]:
-        """Return the parts of a message, and the block that each is of."""
+    def _cut(self, link: _Link, rows: list[_Row]) -> list[tuple[_Part, int]]:
+        """Return the parts of a message, and the block that each is of: by channel, then by instruction."""
         found = []
         for block, lo, hi in rows:
-            chunks = list(range(lo * self._channels, hi * self._channels))
-            found += [(part, block) for part in cut(link, chunks, self._channels, self._max)]
+            pieces = -(-(hi - lo) // self._max)
+            for instance in range(self._channels):
+                first = lo * self._channels + instance * (hi - lo)
+                cuts = [first + piece * (hi - lo) // pieces for piece in range(pieces + 1)]
+                found += [(_Part(link, instance, at, end - at), block) for at, end in itertools.pairwise(cuts)]
         return found
 
-    def _places(self, block: int, part: Part) -> list[Place]:
+    def _place(self, block: int, part: _Part) -> Place:
         """Return where chunks of a block lie; room for all of it, where it has none yet."""
         if block not in self._begin:
-            self._begin[block] = self._emitter.fresh(self._chunks)[0]
-        return [self._begin[block] + chunk for chunk in part.chunks]
+            self._begin[block] = SCRATCH + self._scratch
+            self._scratch += self._chunks
+        return self._begin[block] + part.first
 
-    def _sum(self, target: int, sources: list[int], span: range, fresh: dict[int, list[Part]]) -> None:
+    def _emit(self, kind: Kind, part: _Part, source: Place, target: Place = -1) -> None:
+        """Add an operation: what is not sent is done where it is received."""
+        step, src, dst = part.link
+        ends = (dst, -1) if kind is Kind.SEND else (-1, src)
+        self._rows.append((NUMBER[kind], step, part.size, source, target, *ends, part.instance))
+
+    def _sum(self, target: int, sources: list[int], span: range, fresh: dict[int, list[_Part]]) -> None:
         """Add up, in this order, what lies here and what comes in this step."""
-        came = ([part for part in fresh.get(one, self._parts[one]) if part.chunks[0] in span] for one in sources)
+        came = ([part for part in fresh.get(one, self._parts[one]) if part.first in span] for one in sources)
         done = next(filter(None, came))  # by which threadblocks what lies here is added up
         held: int | None = None  # the only block that is in the sum so far, if that lies elsewhere
         begun = False
         for source in sources:
-            parts = [part for part in fresh.get(source, ()) if part.chunks[0] in span]
+            parts = [part for part in fresh.get(source, ()) if part.first in span]
             for part in parts:
-                into = self._places(target, part)
+                into = self._place(target, part)
                 if begun or held is not None:
-                    before = self._places(target if held is None else held, part)
-                    self._emitter.receive_reduce(part, before, into)
+                    before = self._place(target if held is None else held, part)
+                    self._emit(Kind.RECEIVE_REDUCE_COPY, part, before, into)
                 else:
-                    self._emitter.receive(part, into)
+                    self._emit(Kind.RECEIVE, part, -1, into)
             if parts:
                 held, begun, done = None, True, parts
             elif not begun and held is None:
@@ -186,10 +190,7 @@ class _Rank:
             else:
                 for part in done:
                     if held is not None:
-                        self._local(Kind.COPY, part, held, target)
-                    self._local(Kind.REDUCE, part, source, target)
+                        self._emit(Kind.COPY, part, self._place(held, part), self._place(target, part))
+                    self._emit(Kind.REDUCE, part, self._place(source, part), self._place(target, part))
                 held, begun = None, True
         self._parts[target] += done
-
-    def _local(self, kind: Kind, part: Part, source: int, target: int) -> None:
-        self._emitter.unpack(kind, part, self._places(source, part), self._places(target, part))

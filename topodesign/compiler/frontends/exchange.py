@@ -23,7 +23,7 @@ from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.columns import BITS, NUMBER
-from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operations, emitters, operations_of
+from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Copies, Operations, prepare
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 
@@ -47,9 +47,24 @@ class Journey(NamedTuple):
     dst: Ints
     tail: Ints  # a number of the rest of the way after it, in the order of these
 
+    def cut(self, chunks: int | None, split: int) -> Journey:
+        """Return the same ways of blocks of another number of chunks, times ``split``, as evenly as can be.
 
-def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
-    """Cut blocks into as few chunks as the schedule allows, times ``split``, and follow each part to its destination.
+        Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours. None: as many as
+        there are.
+        """
+        whole = self.chunks if chunks is None else chunks
+        begin, end = (at * whole // self.chunks * split for at in (self.begin, self.begin + self.size))
+        some = np.flatnonzero(end > begin)
+        length = np.diff(self.first)
+        hops = np.repeat(end > begin, length)
+        columns = (column[hops] for column in (self.step, self.src, self.dst, self.tail))
+        first = np.append(0, np.cumsum(length[some]))
+        return Journey(whole * split, self.block[some], begin[some], (end - begin)[some], first, *columns)
+
+
+def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
+    """Cut blocks into as few chunks as the schedule allows, and follow each part to its destination.
 
     Notes
     -----
@@ -62,7 +77,7 @@ def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     blocks, source, goal = (column[source != goal] for column in (blocks, source, goal))
     width = schedule.hi - schedule.lo
     least = math.gcd(units, int(np.gcd.reduce(width)) if len(width) else 0)
-    check_hops(nodes, units // least * split, int((width // least).sum()) * split)
+    check_hops(nodes, units // least, int((width // least).sum()))
     order = np.lexsort((schedule.step, schedule.block))
     of = np.searchsorted(blocks, schedule.block[order])
     known = np.append(blocks, -1)[of] == schedule.block[order]
@@ -90,28 +105,14 @@ def journeys(schedule: Rounds, split: int, *, partly: bool = False) -> Journey:
     new = np.flatnonzero((np.diff(of[sorting], prepend=-1) != 0) | (np.diff(rank[sorting], prepend=0) != 0))
     size = np.add.reduceat((cuts[some + 1] - cuts[some])[sorting], new) if len(new) else new
     chunk = math.gcd(units, int(np.gcd.reduce(size)) if len(size) else 0)
-    size, one = size // chunk * split, sorting[new]
+    size, one = size // chunk, sorting[new]
     begin = np.cumsum(size) - size
     begin -= np.repeat(begin[at := np.searchsorted(of[one], distinct(of))], np.diff(np.append(at, len(one))))
     lengths = first[one + 1] - first[one]
     stops = np.cumsum(lengths)
     hops = np.repeat(first[one + 1] - stops, lengths) + np.arange(lengths.sum())
     ways = np.append(0, stops), step[hops], src[hops], dst[hops], tail[hops]
-    return Journey(units // chunk * split, blocks[of[one]], begin, size, *ways)
-
-
-def cut_anew(way: Journey, chunks: int, split: int) -> Journey:
-    """Return the same ways of blocks of another number of chunks, times ``split``, as evenly as can be.
-
-    Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours.
-    """
-    begin, end = (at * chunks // way.chunks * split for at in (way.begin, way.begin + way.size))
-    some = np.flatnonzero(end > begin)
-    length = np.diff(way.first)
-    hops = np.repeat(end > begin, length)
-    columns = (column[hops] for column in (way.step, way.src, way.dst, way.tail))
-    first = np.append(0, np.cumsum(length[some]))
-    return Journey(chunks * split, way.block[some], begin[some], (end - begin)[some], first, *columns)
+    return Journey(units // chunk, blocks[of[one]], begin, size, *ways)
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
@@ -253,16 +254,16 @@ class Writer:
                 names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
             for places, some, start, name in zip((given, wanted), (inputs, outputs), starts, names, strict=True):
                 places[np.array(some, dtype=np.int64)] = name + (start + np.arange(len(some))) * chunks
-        senders: list[list[int]] = [[] for _ in range(ranks)]
+        arriving: list[list[tuple[int, int]]] = [[] for _ in range(ranks)]
         for link in distinct(way.dst * ranks + way.src).tolist():
-            senders[link // ranks].append(link % ranks)
-        made = emitters(senders, self.channels, self.max_count)
+            arriving[link // ranks] += [(link % ranks, channel) for channel in range(self.channels)]
+        copies: list[list[Copies]] = [[] for _ in range(ranks)]
         blocks = self.collective.blocks(np.arange(ranks), ranks)
         source, goal = self.collective.places(self.collective.movements[0], blocks, ranks)
         stay = (source == goal) & (given[blocks] != wanted[blocks])
         for rank, block in zip(source[stay].tolist(), blocks[stay].tolist(), strict=True):
-            ends = (list(range(start, start + chunks)) for start in (int(given[block]), int(wanted[block])))
-            made[rank].prepare(*ends)
+            own = np.arange(chunks)
+            copies[rank].append((0, given[block] + own, wanted[block] + own))
         piece = np.repeat(np.arange(len(way.size)), way.size)
         lies = way.begin[piece] + np.arange(len(piece)) - (np.cumsum(way.size) - way.size)[piece]
         self._here, self._homes = given[way.block[piece]] + lies, wanted[way.block[piece]] + lies
@@ -275,7 +276,7 @@ class Writer:
             order = np.argsort(here)
             found = order[np.minimum(np.searchsorted(here[order], home), len(here) - 1)]
             self._busy = np.where(here[found] == home, way.step[begin[found]], 0)
-        return operations_of([one.operations() for one in made])
+        return prepare(arriving, copies, self.max_count)
 
     def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
         """Send and receive what links carry in a step; return what is copied home later.

@@ -18,6 +18,7 @@ import numpy as np
 from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import TooLargeError
+from topodesign.compiler.ir import Program
 
 MOST_CHUNKS = 2**15 - 1  # of a program: the largest offset that the runtimes of MSCCL can say
 
@@ -26,17 +27,24 @@ _NEAR = Fraction(
 )  # of a bandwidth factor: what is lost more than with the best number of chunks and is no matter
 
 
-class Grain(NamedTuple):
-    """What is known of the chunks of a plan before it is compiled."""
+class Lowering(NamedTuple):
+    """A plan on its way to programs: laid out once, then cut into any number of chunks.
 
-    natural: int  # as few chunks as the plan can do with, without any loss
-    cost: Callable[[int | None], Fraction]  # bandwidth that the plan takes with so many chunks; None: with as few
+    * ``program``: makes a program of so many chunks or, with None, of as few as lose nothing.
+    * ``cost``: bandwidth that the plan takes with so many chunks, None: with as few; None where data are cut as the
+      schedule is, or not at all.
+    """
+
+    program: Callable[[int | None], Program]
+    cost: Callable[[int | None], Fraction] | None = None
+    natural: int = 0  # as few chunks as the plan can do with, without any loss
     groups: int = 1  # chunks come in equal groups of so many
 
     def loss(self, chunks: int) -> Fraction:
         """Return by what share the bandwidth factor grows with so many chunks."""
-        least = self.cost(None)
-        return self.cost(chunks) / least - 1 if least else Fraction(0)
+        if self.cost is None or not (least := self.cost(None)):
+            return Fraction(0)
+        return self.cost(chunks) / least - 1
 
 
 def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -> Fraction:
@@ -59,7 +67,7 @@ def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -
     return Fraction(int(last.sum()), common * whole)
 
 
-def choices(grain: Grain, common: int, groups: int, most: int = MOST_CHUNKS) -> list[tuple[int, Fraction]]:
+def choices(grain: Lowering, common: int, groups: int, most: int = MOST_CHUNKS) -> list[tuple[int, Fraction]]:
     """Return numbers of chunks that divide ``common`` and are multiples of ``groups``, with their loss.
 
     Those come first that lose the least, but of those that lose hardly more than the best (a hundredth) the fewest

@@ -15,17 +15,17 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.compiler.frontends.intervals import relaid
-from topodesign.compiler.frontends.operations import Message
 from topodesign.plans.rounds import Rounds
 
+Message = tuple[int, int, int]  # step, sender, receiver: everything that a link carries in a step
 Piece = tuple[int, int]  # owner and number of the piece among the owner's: units of a shard that no row tells apart
 
-_MOVES = 2**18  # chunks that all ranks receive, at least: about a minute
+_MOVES = 2**19  # chunks that all ranks receive, at least: about two minutes
 _WORK = 2_000_000  # pieces looked at while looking for a better order: about a second
 
 
 class Layout(NamedTuple):
-    """Where the chunks of every shard lie and which of them each message carries.
+    """The message table: where the chunks of every shard lie, and which of them each message carries.
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
@@ -35,6 +35,7 @@ class Layout(NamedTuple):
     step: Ints  # of every message, ordered by step, sender and receiver
     src: Ints
     dst: Ints
+    instance: Ints  # which of the connections of these two it goes over
     first: Ints  # where its chunks begin, and at last how many there are
     chunks: Ints  # in ascending order
 
@@ -58,9 +59,36 @@ class Layout(NamedTuple):
         """The owner of each chunk."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
+    def edges(self, chunks: int) -> Ints:
+        """Return where each chunk begins, and at last how many there are, if all data are so many chunks instead.
 
-def layout(schedule: Rounds, split: int) -> Layout:
-    """Lay the shards out in as few chunks as the schedule allows, times ``split``.
+        They are shared out as evenly as can be: a chunk becomes one more or one less than another, or none. Shards
+        differ by one chunk where their number does not divide.
+        """
+        start, owner = self.start * chunks // self.total, self.owner
+        unit = np.arange(self.total) - self.start[owner]
+        return np.append(start[owner] + unit * np.diff(start)[owner] // np.diff(self.start)[owner], chunks)
+
+    def cut(self, chunks: int | None, split: int) -> Layout:
+        """Return the same messages of another number of chunks, times ``split``, over as many connections each.
+
+        What a message carries stays contiguous where it was. None: as many chunks as there are.
+        """
+        whole = self.total if chunks is None else chunks
+        edge = self.edges(whole) * split
+        size = np.diff(edge)[self.chunks]
+        ends = np.cumsum(size)
+        carried = np.repeat(edge[self.chunks] + size - ends, size) + np.arange(ends[-1] if len(ends) else 0)
+        share = np.diff(np.append(0, ends)[self.first]) // split
+        some = np.repeat(share > 0, split)
+        rows = np.repeat(np.arange(len(share)), split)[some]
+        first = np.append(0, np.cumsum(share[rows]))
+        instance = np.tile(np.arange(split), len(share))[some] + self.instance[rows]
+        return Layout(edge[self.start], self.step[rows], self.src[rows], self.dst[rows], instance, first, carried)
+
+
+def layout(schedule: Rounds) -> Layout:
+    """Lay the shards out in as few chunks as the schedule allows.
 
     Notes
     -----
@@ -69,73 +97,54 @@ def layout(schedule: Rounds, split: int) -> Layout:
     the first and which the last is chosen such that most messages go on into the next shard
     (:mod:`topodesign.compiler.frontends.intervals`). Elsewhere a local search orders the pieces.
     """
-    check_size(schedule.nodes, split)  # before any work: a shard is at least one piece
+    check_size(schedule.nodes, schedule.nodes)  # before any work: a shard is at least one piece
     schedule, every = relaid(schedule)
     if every:
-        return _of_intervals(schedule, split)
+        return _of_intervals(schedule)
     sizes, messages = _pieces(schedule)
     messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
-    shard = schedule.units // chunk * split
-    check_size(schedule.nodes, shard)
+    shard = schedule.units // chunk
+    check_size(schedule.nodes, schedule.nodes * shard)
     order = _arrange(sizes, messages)
     start: dict[Piece, range] = {}
     for owner, pieces in enumerate(order):
         at = owner * shard
         for piece in pieces:
-            stop = at + sizes[owner][piece] // chunk * split
+            stop = at + sizes[owner][piece] // chunk
             start[owner, piece] = range(at, stop)
             at = stop
     carried = [sorted(x for piece in pieces for x in start[piece]) for pieces in messages.values()]
     keys = np.array(list(messages), dtype=np.int64).reshape(-1, 3).T
     first = np.cumsum([0, *map(len, carried)])
     start_of = np.arange(schedule.nodes + 1) * shard
-    return Layout(start_of, keys[0], keys[1], keys[2], first, np.array(list(itertools.chain(*carried)), dtype=np.int64))
+    chunks = np.array(list(itertools.chain(*carried)), dtype=np.int64)
+    return Layout(start_of, keys[0], keys[1], keys[2], np.zeros_like(keys[0]), first, chunks)
 
 
-def _of_intervals(schedule: Rounds, split: int) -> Layout:
+def _of_intervals(schedule: Rounds) -> Layout:
     """Return the layout of a schedule in which all intervals are as :func:`relaid` makes them."""
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
-    shard = schedule.units // chunk * split
-    check_size(schedule.nodes, shard)
+    shard = schedule.units // chunk
+    check_size(schedule.nodes, schedule.nodes * shard)
     order = np.lexsort((schedule.block, schedule.dst, schedule.src, schedule.step))
-    begin, end = ((schedule.block * shard + at // chunk * split)[order] for at in (schedule.lo, schedule.hi))
+    begin, end = ((schedule.block * shard + at // chunk)[order] for at in (schedule.lo, schedule.hi))
     step, src, dst = (getattr(schedule, name)[order].astype(np.int64) for name in ("step", "src", "dst"))
     new = np.diff(step, prepend=-1) | np.diff(src, prepend=-1) | np.diff(dst, prepend=-1)
     heads = np.flatnonzero(new)
     ends = np.cumsum(end - begin)
     chunks = np.repeat(end - ends, end - begin) + np.arange(ends[-1] if len(ends) else 0)
     first = np.append(0, ends)[np.append(heads, len(ends))]
-    return Layout(np.arange(schedule.nodes + 1) * shard, step[heads], src[heads], dst[heads], first, chunks)
+    ends_of = step[heads], src[heads], dst[heads], np.zeros_like(heads)
+    return Layout(np.arange(schedule.nodes + 1) * shard, *ends_of, first, chunks)
 
 
-def cut_anew(plan: Layout, chunks: int, split: int) -> Layout:
-    """Lay the same units out in another number of chunks, times ``split``, as evenly as can be.
-
-    Every unit is as many chunks as fall between its ends, which may be one more or less than another, or none; what a
-    message carries stays contiguous where it was. Shards differ by one chunk where their number does not divide.
-    """
-    nodes, shard = len(plan.start) - 1, plan.shard
-    start = np.arange(nodes + 1) * chunks // nodes
-    owner, unit = np.divmod(np.arange(plan.total), shard)
-    edge = np.append(start[owner] + unit * np.diff(start)[owner] // shard, chunks) * split
-    begin, size = edge[plan.chunks], np.diff(edge)[plan.chunks]
-    ends = np.cumsum(size)
-    carried = np.repeat(begin + size - ends, size) + np.arange(ends[-1] if len(ends) else 0)
-    first = np.append(0, ends)[plan.first]
-    some = np.diff(first) > 0
-    check_size(nodes, -(-chunks * split // nodes))
-    return Layout(
-        start * split, plan.step[some], plan.src[some], plan.dst[some], np.append(first[:-1][some], first[-1]), carried
-    )
-
-
-def check_size(nodes: int, shard: int) -> None:
-    """Raise TooLargeError if so many chunks per shard would take minutes."""
-    if nodes * (nodes - 1) * shard > _MOVES:
+def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
+    """Raise TooLargeError if so many chunks of all data, which all ranks receive in each movement, take minutes."""
+    if chunks * (nodes - 1) * movements > _MOVES:
         raise TooLargeError(
-            f"{nodes} nodes with {counted(shard, 'chunk')} per shard or more are too many to compile; "
-            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+            f"{nodes} nodes with {counted(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
+            "channels, a schedule with fewer --chunks, trees (--fixed-k) or parts of them, or a smaller N"
         )
 
 

@@ -75,8 +75,8 @@ def added(
     dst: Ints,
     first: Ints,
     chunks: Ints,
-    message: Ints,
     owners: Ints,
+    offset: Ints,
     last: Ints,
     mixed: NDArray[np.bool_],
     spared: Ints,
@@ -84,7 +84,7 @@ def added(
     brought: Ints,
     when: Ints,
     given: int,
-    home: tuple[int, int, int],
+    home: tuple[int, int],
     apart: tuple[bool, int],
     held: Ints,
     times: Ints,
@@ -94,15 +94,14 @@ def added(
 
     Part p has ``chunks[first[p] : first[p + 1]]``, and is of step ``times[p]``. ``sums`` has for every rank and chunk
     where its partial sum is, or -1 where it is still ``given``, its own contribution; ``owners`` has the rank that each
-    chunk is of, ``last`` the message that
-    completes a chunk at its owner.
-    ``home`` are the beginnings of where a rank adds up what is not its own and what is, less the latter's shard where
-    this is as long as a shard (0 where it is not); ``apart`` says whether sums are elsewhere than what is added up,
-    and how many chunks a rank may then copy. ``brought`` gets where it copies them, and ``when``, of scratch, in which
-    step: that before the part's. ``spared`` is an owner for each rank whose sums go to where results do. ``held`` has
-    how many chunks of scratch a rank needs in each step, and gets those of copies, which make it no more than ``most``.
+    chunk is of, ``last`` the part that completes a chunk at its owner. ``home`` are the beginnings of where a rank adds
+    up what is not its own and what is, less ``offset`` of the chunk; ``apart`` says whether sums are elsewhere than
+    what is added up, and how many chunks a rank may then copy. ``brought`` gets where it copies them, and ``when``, of
+    scratch, in which step: that before the part's. ``spared`` is an owner for each rank whose sums go to where results
+    do. ``held`` has how many chunks of scratch a rank needs in each step, and gets those of copies, which make it no
+    more than ``most``.
     """
-    elsewhere, result, shard = home
+    elsewhere, result = home
     piece = np.empty((5, len(chunks)), dtype=np.int64)
     number = 0
     longest = 0
@@ -122,10 +121,10 @@ def added(
             for end in range(2):
                 rank = ends[end]
                 owner = owners[x]
-                there = result + x - owner * shard
+                there = result + x - offset[x]
                 away = (owner != rank or mixed[rank]) and elsewhere >= 0 and owner != spared[rank]
                 homes[end, at] = elsewhere + x if away else there
-            done = last[x] == message[part] and owner == ends[1]
+            done = last[x] == part and owner == ends[1]
             after[at] = there if done else homes[1, at]
         if apart[0]:
             begin = 0

@@ -9,6 +9,7 @@ from itertools import count
 import numpy as np
 
 from topodesign.base.compiled import Ints
+from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns, Ranks
 from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
@@ -16,7 +17,7 @@ from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
 from topodesign.compiler.ir import Buffer, Kind, Threadblocks
-from topodesign.compiler.limits import Limits
+from topodesign.compiler.limits import HELP, Limits
 
 _ROUNDS = 3  # in which threadblocks that become too long are no longer merged
 
@@ -36,6 +37,9 @@ def assemble(
     sent, and if ``concurrent`` a second phase begins that goes on beside the first. The programs, which come with the
     number of channels in use, end whatever the timing, even with the fewest slots and the shortest pieces.
     """
+    most, longest = limits.instructions_per_rank, int(np.diff(operations.first).max())
+    if longest > most:
+        raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
     sending = operations.send >= 0
     links = set(zip(operations.rank[sending].tolist(), operations.send[sending].tolist(), strict=True))
     group = _groups(links, limits.blocks_per_channel)

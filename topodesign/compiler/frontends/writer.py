@@ -1,0 +1,130 @@
+"""From the message table to what every rank does: sends from where chunks are to where they belong, hardly a copy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from topodesign.base.arrays import distinct
+from topodesign.base.compiled import Ints
+from topodesign.collectives import Collective
+from topodesign.compiler.columns import NUMBER
+from topodesign.compiler.frontends.layout import Layout
+from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Copies, Operations, prepare
+from topodesign.compiler.frontends.rounds_kernels import added
+from topodesign.compiler.frontends.sums import Sums
+from topodesign.compiler.ir import Kind
+from topodesign.compiler.limits import ANY
+
+_COPIES = 4
+"""A rank copies at most the data over this, to save instructions."""
+
+
+def operations_of_layout(
+    collective: Collective,
+    plan: Layout,
+    reduce_steps: int,
+    *,
+    inplace: bool,
+    longest: int,
+    room: int | None = None,
+    plain: bool = False,
+) -> Operations:
+    """Return the operations of each rank in serial order: in a step all sends, and then all receives.
+
+    With ``room``, partial sums are in the output, too, until results are there, and copies are made in the step before
+    that which needs them, as long as no more chunks are in scratch at once than that. If ``plain``, nothing is copied,
+    and a rank adds up its own where its results are: where messages are many and short, the rest saves nothing.
+    """
+    nodes, total = len(plan.start) - 1, plan.total
+    step, src, dst, first, owner = plan.step, plan.src, plan.dst, plan.first, plan.owner
+    adding = int(np.searchsorted(step, reduce_steps, side="right"))
+    sums, brought = np.full((2, nodes, total), -1)
+    when = np.zeros_like(sums)
+    starts: list[list[Copies]] = []
+    rows = [_copied(plan, owner, adding, apart=not (collective.reduces or inplace))]
+    if adding:
+        copies = collective.copies
+        last, mixed = np.full(total, -1), np.zeros(nodes, dtype=bool)
+        if not (copies or plain):
+            last, mixed = _kept(plan, owner)
+        given = OUT if inplace and copies else IN
+        kept = collective.rooted and inplace  # inputs of others than the root are not written
+        homes = -1 if copies or (inplace and not kept) else ACCUMULATOR, OUT if copies or not inplace else IN
+        offset = np.zeros(total, dtype=np.int64) if copies or inplace else plan.start[owner]
+        parts = src[:adding], dst[:adding], first[: adding + 1], plan.chunks
+        most = 0 if plain else total // _COPIES
+        spared, held = np.full(nodes, -1), np.zeros((nodes, reduce_steps + 2), dtype=np.int64)
+        if room is not None:
+            live = Sums(plan, mixed)
+            spared = live.spared()
+            held = live.held(spared)
+        of_chunks = owner, offset, last, mixed, spared
+        taken = held, step[:adding], ANY if room is None else room
+        rows.insert(0, added(*parts, *of_chunks, sums, brought, when, given, homes, (not inplace, most), *taken))
+        when *= room is not None
+        starts = [_starts(given, *row) for row in zip(brought, when, strict=True)]
+    elif not inplace:
+        own = (np.arange(begin, end) for begin, end in pairwise(plan.start.tolist()))
+        starts = [[(0, IN + some - some[:1], OUT + some)] if len(some) else [] for some in own]
+    part, begin, *places = (np.concatenate(columns) for columns in zip(*rows, strict=True))
+    size = np.diff(np.append(begin, first[-1]))
+    cuts = -(-size // longest)  # into what an instruction moves
+    row = np.repeat(np.arange(len(size)), cuts)
+    number = np.arange(len(row)) - (np.cumsum(cuts) - cuts)[row]
+    low, high = (at * size[row] // cuts[row] for at in (number, number + 1))
+    part, size, nobody = part[row], high - low, np.full(len(row), -1)
+    source, before, after = (np.where(column[row] < 0, -1, column[row] + low) for column in places)
+    receives = np.where(before < 0, NUMBER[Kind.RECEIVE], NUMBER[Kind.RECEIVE_REDUCE_COPY])
+    about = step[part], size
+    sends = np.stack((src[part], np.full(len(row), NUMBER[Kind.SEND]), *about, source, nobody, dst[part], nobody))
+    arrives = np.stack((dst[part], receives, *about, before, after, nobody, src[part]))
+    early = prepare(_arriving(plan), starts, longest)
+    table = np.concatenate(((early.rank, *early[1:8]), sends, arrives), axis=1)
+    instance = np.concatenate((early.instance, *[plan.instance[part]] * 2))
+    turn = np.repeat(np.arange(3), (len(early.kind), len(row), len(row)))
+    order = np.lexsort((turn, table[2], table[0]))
+    rank, *columns = table[:, order]
+    return Operations._make((np.searchsorted(rank, np.arange(nodes + 1)), *columns, instance[order]))
+
+
+def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
+    """Return the last message of each chunk to its owner, and ranks that get some to keep and some to send on."""
+    last, mixed = np.full(plan.total, -1), np.zeros(len(plan.start) - 1, dtype=bool)
+    of = plan.message
+    mine = owner[plan.chunks] == plan.dst[of]
+    last[plan.chunks[mine]] = of[mine]
+    kept = np.bincount(of[mine], minlength=len(plan.step))
+    mixed[plan.dst[(kept > 0) & (kept < np.diff(plan.first))]] = True
+    return last, mixed
+
+
+def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
+    """Return what a rank copies in each step, given for each chunk where to, or -1, and when."""
+    chunks = np.flatnonzero(copied >= 0)
+    steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
+    return [(at, given + some, copied[some]) for at, some in steps]
+
+
+def _copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return the pieces of what is copied, as of what is added up: from where it is to where it belongs.
+
+    If ``apart``, what a rank has from the start is in an input that has nothing else.
+    """
+    begin = int(plan.first[adding])
+    x, part = plan.chunks[begin:], np.repeat(np.arange(adding, len(plan.src)), np.diff(plan.first[adding:]))
+    src = plan.src[part]
+    own = (owner[x] == src) & apart
+    source = np.where(own, IN + x - plan.start[src], OUT + x)
+    new = (np.diff(x, prepend=-2) != 1) | (np.diff(source, prepend=-2) != 1) | (np.diff(part, prepend=-1) != 0)
+    heads = np.flatnonzero(new)
+    return part[heads], begin + heads, source[heads], np.full(len(heads), -1), OUT + x[heads]
+
+
+def _arriving(plan: Layout) -> list[list[tuple[int, int]]]:
+    """Return the connections on which each rank receives: sender and instance."""
+    found: list[list[tuple[int, int]]] = [[] for _ in plan.start[1:]]
+    for dst, src, instance in sorted({*zip(plan.dst.tolist(), plan.src.tolist(), plan.instance.tolist(), strict=True)}):
+        found[dst].append((src, instance))
+    return found
