@@ -20,8 +20,9 @@ from fractions import Fraction
 from topodesign import build_fabric, schedule, verify
 from topodesign.base.errors import TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.optima.fluid.problem import FluidSolution, solve_fluid
+from topodesign.optima.optimum import solve
 from topodesign.optima.question import asked
+from topodesign.optima.solution import Solution
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
 PCIE = {"PCIe": 1, "InfiniBand": 1}
@@ -83,18 +84,16 @@ CHUNKS: dict[str, tuple[str, str, int, list[tuple[str, str]]]] = {
 TREES = ("dgx_a100(2)", "dgx_a100(4)", "dgx_a100(8)", "dgx_a100(16)", "dgx_a100(64)", "dgx_h100(32)", "torus(16,16)")
 
 
-def solved(spec: str, collective: str, costs: dict[str, int], *, mirrored: bool = True) -> tuple[FluidSolution, float]:
+def solved(spec: str, collective: str, costs: dict[str, int], *, mirrored: bool = True) -> tuple[Solution, float]:
     """Return the optimum, and the processor seconds that it took, without those of drawing the fabric."""
     return least(build_fabric(spec), collective, costs, mirrored=mirrored)
 
 
-def least(
-    fabric: Fabric, collective: str, costs: dict[str, int], *, mirrored: bool = True
-) -> tuple[FluidSolution, float]:
+def least(fabric: Fabric, collective: str, costs: dict[str, int], *, mirrored: bool = True) -> tuple[Solution, float]:
     """Return the optimum of a fabric, and the processor seconds that it took."""
     start = time.process_time()
     there = {kind: Fraction(cost) for kind, cost in costs.items() if kind in fabric.classes}
-    best = solve_fluid(asked(fabric, collective, costs=there), mirrored=mirrored)
+    best = solve(asked(fabric, collective, costs=there), "fluid", mirrored=mirrored)
     return best, time.process_time() - start
 
 

@@ -17,6 +17,7 @@ from topodesign.fabrics.part import part_of
 from topodesign.optima.failures import single_failures
 from topodesign.optima.flows import fabric_limits
 from topodesign.optima.group_price import price_groups
+from topodesign.optima.optimum import optimum
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.paths import Paths
 from topodesign.plans.verify.plans import verify
@@ -133,6 +134,41 @@ def test_groups(seed: int, collective: str) -> None:
     found = price_groups(fabric, collective, groups, root=root)
     shards = 2  # blocks that a root, or a node with its own, has
     assert float(found.bandwidth) == pytest.approx(degree_of(fabric.topology) * least / shards, rel=1e-7)
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+@pytest.mark.parametrize("seed", EVERY)
+def test_optima_of_flows(seed: int, collective: str) -> None:
+    """The rate, and that with twice the links, are those of the program; what binds is named and full in any flow."""
+    fabric = drawn(seed)
+    demand = 1 - np.eye(4, dtype=np.int64)
+    if collective != "all-to-all":
+        demand[1:] = 0
+    demand = demand.T if collective == "gather" else demand
+
+    def rate(where: Fabric) -> float:
+        free = [0] * len(where.topology.src)
+        time = by_pairs(where.topology, over_all(where, demand), free, limits=fabric_limits(where))
+        return len(demand) * float(where.unit) / time
+
+    found = optimum(fabric, collective, root=None if collective == "all-to-all" else "n0", method="fluid")
+    assert float(found.bandwidth) == pytest.approx(rate(fabric), rel=1e-7)
+    assert found.proven
+    assert found.bottleneck_limits is not None
+    assert found.bottleneck_limits or found.bottleneck_links
+    (more,) = found.upgrades
+    switches = [fabric.names[at] for at in sorted(fabric.topology.switches)]
+
+    def changed(links: list[FabricLink], shared: list[Shared]) -> Fabric:
+        return Fabric.from_links("changed", fabric.names[:4], switches, links, shared=shared)
+
+    twice = changed([one._replace(bandwidth=2 * one.bandwidth) for one in fabric.links()], list(fabric.shared))
+    assert float(more.doubled) == pytest.approx(rate(twice), rel=1e-7)
+    slow = {(one.src, one.dst) for one in found.bottleneck_links} | {one.shared for one in found.bottleneck_limits}
+    less = Fraction(9, 10)
+    links = [one._replace(bandwidth=one.bandwidth * (less if one[:2] in slow else 1)) for one in fabric.links()]
+    limits = [one._replace(bandwidth=one.bandwidth * (less if one.name in slow else 1)) for one in fabric.shared]
+    assert rate(changed(links, limits)) == pytest.approx(float(less) * rate(fabric), rel=1e-7)
 
 
 @pytest.mark.dear("0")

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from topodesign.base.claims import Among
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_rate
+from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import links_in_words
 from topodesign.optima.question import Question
-from topodesign.optima.solution import LeastCost, Solution, describe_side
+from topodesign.optima.solution import BindingLimit, LeastCost, Solution, describe_side
 from topodesign.pricing.all_to_all import exact_where_alike
 from topodesign.solve.flows.program import (
     FEW_COLUMNS,
@@ -39,6 +40,7 @@ class FlowSolution(Solution):
     """The throughput of a collective that neither copies nor adds, with the links that prove it."""
 
     full: tuple[int, ...]  # places, in ``fabric.links()``, of the links whose prices prove the time
+    shared: tuple[int, ...] = ()  # likewise of the limits that links share
     least: Fraction | None = None  # cost per byte of a block of the cheapest of the fastest flows, if costs were given
 
     METHOD = "flow"
@@ -63,6 +65,17 @@ class FlowSolution(Solution):
     def priced(self) -> tuple[int, ...]:
         """Places of the links that have a price in the proof."""
         return self.full
+
+    @property
+    def limits(self) -> list[BindingLimit] | None:
+        """The shared limits with a price in the proof; None where links share none."""
+        every = self.fabric.shared
+        return [BindingLimit(every[at].bandwidth, 1, shared=every[at].name) for at in self.shared] if every else None
+
+    def bottleneck_rows(self) -> list[list[str]]:
+        """Return a row of text for each link or limit that binds."""
+        limits = [] if self.cut else self.limits or []
+        return [*super().bottleneck_rows(), *([f"'{one.shared}'", format_rate(one.bandwidth), ""] for one in limits)]
 
     @property
     def plan_method(self) -> str:
@@ -113,10 +126,12 @@ class FlowSolution(Solution):
     def bottleneck(self) -> str:
         """Which links bind and what has to cross them, as the side with fewer nodes sees it."""
         if not self.cut:
-            total = format_rate(sum((link.bandwidth for link in self.links), Fraction(0)))
+            rates = [link.bandwidth for link in self.links] + [one.bandwidth for one in self.limits or ()]
+            what = [links_in_words(self.links)] if self.links else []
+            what += [counted(len(self.shared), "shared limit")] if self.shared else []
             return (
-                f"no cut alone: {links_in_words(self.links)}, {total} in all, cannot bring more blocks to where "
-                "they have to go, over whatever ways"
+                f"no cut alone: {' and '.join(what)}, {format_rate(sum(rates, Fraction(0)))} in all, cannot bring more "
+                "blocks to where they have to go, over whatever ways"
             )
         number = self.crossing(np.isin(np.arange(len(self.fabric.names)), list(self.cut)))
         said, *_ = describe_side(self.fabric, self.cut, self.links)
@@ -131,12 +146,12 @@ def solve_flow(question: Question) -> FlowSolution:
     """Find how fast a collective can be that neither copies nor adds, and the least cost if links have costs.
 
     All vertices pass data on. An even all-to-all on a topology that is alike from every node has its price from
-    :mod:`topodesign.pricing`; all else is a program over classes of links.
+    :mod:`topodesign.pricing`; all else is a program over classes of links and of limits that they share.
     """
     fabric, collective, costs = question.fabric, question.collective, question.costs
-    fabric.check_unshared(f"what binds the flow of the {collective}")
     topology, shards = fabric.topology, collective.shards(len(fabric.compute))
-    if collective.like(ALL_TO_ALL) and not costs and not topology.switches and not topology.describe_unreached():
+    plain = not (costs or topology.switches or fabric.shared)
+    if collective.like(ALL_TO_ALL) and plain and not topology.describe_unreached():
         even = exact_where_alike(topology)
         if even is not None:
             time = even.lower * topology.nodes / topology.degree / fabric.unit
@@ -146,7 +161,8 @@ def solve_flow(question: Question) -> FlowSolution:
     if collective.like(GATHER):
         priced = np.sort(topology.link_index(flow.topology.dst[priced], flow.topology.src[priced]))
     least = None if flow.cost is None else flow.cost / _scale(costs)
-    return FlowSolution(question, shards * fabric.unit / flow.time, tuple(priced.tolist()), least)
+    shared = tuple(flow.binding_limits().tolist())
+    return FlowSolution(question, shards * fabric.unit / flow.time, tuple(priced.tolist()), shared, least)
 
 
 def best_flow(

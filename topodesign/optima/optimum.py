@@ -26,9 +26,9 @@ from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import FABRIC_KEYS, change_in_words, in_columns
 from topodesign.optima.flows import FLOWS, solve_flow
 from topodesign.optima.fluid.decomposition import Progress
-from topodesign.optima.fluid.problem import FluidSolution, Limit, Work, solve_fluid
+from topodesign.optima.fluid.problem import FluidSolution, Work, solve_fluid
 from topodesign.optima.question import Asked, Question, asked
-from topodesign.optima.solution import BindingLink, Solution, Upgrade
+from topodesign.optima.solution import BindingLimit, BindingLink, Solution, Upgrade
 from topodesign.optima.trees import (
     BestAllreduce,
     TreeChoice,
@@ -55,9 +55,11 @@ def solve(
 ) -> Solution:
     """Find how fast a collective can be, by the algorithm of a method; see :func:`optimum`."""
     as_choice("method", method, METHODS)
+    if question.collective.like(*FLOWS):
+        return solve_flow(question)
     if method == "fluid" or (method == "auto" and question.fabric.shared):
         return solve_fluid(question, gap=gap, mirrored=mirrored, listener=listener)
-    return solve_flow(question) if question.collective.like(*FLOWS) else solve_trees(question)
+    return solve_trees(question)
 
 
 class TreeOptions(Asked, total=False):
@@ -124,7 +126,10 @@ class Optimum(TextResult):
         key("proposition_3_k?", "Over trees: trees per root by the formula of the paper's Proposition 3."),
         "bottleneck_cut bottleneck_links",
         key("bottleneck=solution.bottleneck", "Which links bind and what has to cross them, in words."),
-        key("bottleneck_limits?", "With --algorithm fluid: limits that bind, one of those that are alike."),
+        key(
+            "bottleneck_limits?",
+            "With --algorithm fluid or shared limits: limits that bind, one of those that are alike.",
+        ),
         key("*work"),
         key(
             "collectives",
@@ -243,9 +248,9 @@ class Optimum(TextResult):
         return [BindingLink(*link) for link in self.solution.links]
 
     @property
-    def bottleneck_limits(self) -> list[Limit] | None:
-        """The limits of a fluid program that bind."""
-        return self.solution.limits if isinstance(self.solution, FluidSolution) else None
+    def bottleneck_limits(self) -> list[BindingLimit] | None:
+        """The limits that bind, of a fluid program, and those that links share."""
+        return self.solution.limits
 
     @property
     def work(self) -> Work | None:
@@ -443,6 +448,7 @@ def optimum(
     method
         ``forest``: trees of nodes, with switches that only forward; ``fluid``: a program in which memory and switches
         copy and add as the fabric says, and links share limits; ``auto``: ``forest``, but where links share limits.
+        What is neither copied nor added up is a flow for all three, which keeps shared limits.
     proof
         Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
     costs
@@ -508,6 +514,8 @@ def optimum(
         raise ParameterError("--tolerance is for --algorithm fluid; remove it")
     if for_trees is not None and kind.like(*FLOWS):
         raise ParameterError(f"{for_trees} is for collectives over trees, not for {kind}; remove it")
+    if not mirrored and kind.like(*FLOWS):
+        raise ParameterError(f"--set symmetry=no is for collectives over trees, not for {kind}; remove it")
     if costs and not fluid and not kind.like(*FLOWS):
         raise ParameterError(
             f"--prices is for {', '.join(map(str, FLOWS))}, not for {kind}; remove it, or use --algorithm fluid"

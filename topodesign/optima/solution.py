@@ -40,6 +40,25 @@ class BindingLink(Declared):
     SHARED = "binding_link"
 
 
+@dataclass(frozen=True)
+class BindingLimit(Declared):
+    """A limit with a price, and how many are alike."""
+
+    bandwidth: Fraction
+    many: int
+    links: tuple[str, str] | None = None  # of a link
+    kind: str | None = None
+    shared: str | None = None  # the name of one that links share
+
+    KEYS = (
+        key("links?", "Ends of one of the links."),
+        key("class?=kind", "Its class."),
+        key("shared?", "The name of one of the limits that links share."),
+        key("bandwidth", "Bytes per second of one."),
+        key("many", "How many are alike."),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Useful(Declared):
     """Up to where more bandwidth on the links of a class is of use."""
@@ -194,6 +213,11 @@ class Solution(Declared, ABC):
         topology = self.fabric.topology
         inside = np.isin(np.arange(topology.nodes), list(self.cut))
         return tuple(np.flatnonzero(inside[topology.src] & ~inside[topology.dst]).tolist())
+
+    @property
+    def limits(self) -> list[BindingLimit] | None:
+        """The limits that bind beside links, one of those that are alike; None where the algorithm knows of none."""
+        return None
 
     @property
     def links(self) -> list[FabricLink]:

@@ -14,14 +14,13 @@ from tests.conftest import is_thorough
 from tests.optima.fluid.samples import random_fabric
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER
+from topodesign.collectives import ALLGATHER
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
-from topodesign.optima.flows import solve_flow
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.problem import problem_of, solve_fluid
-from topodesign.optima.optimum import optimum
-from topodesign.optima.question import Question, asked
+from topodesign.optima.optimum import optimum, solve
+from topodesign.optima.question import asked
 from topodesign.optima.trees import best_allreduce
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
@@ -87,7 +86,7 @@ def test_the_tables(name: str, collective: str, pytestconfig: pytest.Config) -> 
             break
         fabric = build_fabric(f"{name}({boxes})")
         given = {kind: value for kind, value in costs.items() if kind in fabric.classes}
-        best = solve_fluid(asked(fabric, collective, costs=given))
+        best = solve(asked(fabric, collective, costs=given), "fluid")
         assert best.proven
         assert best.cost is not None
         assert printed(best.inverse_rate * 10**9, latency)
@@ -123,16 +122,15 @@ def test_backwards_it_is_the_dual_where_whoever_copies_adds(seed: int) -> None:
         ("broadcast", "reduce", root),
         ("scatter", "gather", root),
     ):
-        both = solve_fluid(asked(fabric, one, root=at)), solve_fluid(asked(fabric, other, root=at))
+        both = [solve(asked(fabric, name, root=at), "fluid") for name in (one, other)]
         assert all(best.proven for best in both)
         if not fabric.shared:  # links are as wide both ways
             assert both[0].bandwidth == both[1].bandwidth
 
 
-def test_flows_and_trees_of_others() -> None:
+def test_trees_of_others() -> None:
     for seed in range(8):
         fabric = random_fabric(seed, relays=False, limits=False)
-        assert solve_fluid(asked(fabric, "all-to-all")).bandwidth == solve_flow(Question(fabric, ALL_TO_ALL)).bandwidth
         assert solve_fluid(asked(fabric, "allreduce")).bandwidth == best_allreduce(fabric).bandwidth
         root = fabric.names[1]
         found = solve_fluid(asked(fabric, "broadcast", root=root))

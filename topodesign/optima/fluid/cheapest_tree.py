@@ -1,4 +1,4 @@
-"""The cheapest way from one root to all nodes at given prices of arcs: trees, and paths where nothing is copied.
+"""The cheapest tree from one root to all nodes at given prices of arcs.
 
 Data branch where they can be copied and pass through the other vertices, once for every branch beyond them. So a tree
 is an arborescence over those that can copy, each arc of it a cheapest path through vertices that take no part. Where
@@ -55,13 +55,11 @@ class Ways:
 
     network: Network  # where
     prices: list[int]  # of the arcs, not negative
-    through: bool = False  # whether paths go through nodes that take part, too
 
     @cached_property
     def longest(self) -> int:
         """More than the arcs of any path."""
-        network = self.network
-        return network.vertices + 2 - (0 if self.through else len(network.nodes))
+        return self.network.vertices + 2 - len(self.network.nodes)
 
     @cached_property
     def unit(self) -> int:
@@ -118,8 +116,7 @@ class Ways:
     def _shut(self) -> NDArray[np.bool_]:
         marks = np.zeros(self.network.vertices, dtype=np.bool_)
         marks[list(self.network.closed)] = True
-        if not self.through:
-            marks[self.network.nodes] = True
+        marks[self.network.nodes] = True
         return marks
 
     @cached_property
@@ -176,13 +173,6 @@ def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]], *, sing
     order = _outwards(parent, root)
     tree = _tree(ways, root, [(parent[vertex], vertex) for vertex in order])
     return Cheapest(tree, weight // ways.step * ways.unit)
-
-
-def cheapest_paths(ways: Ways, root: int) -> Cheapest:
-    """Return the cheapest paths from a root to every other node, each with data of its own (program 3.16)."""
-    tree = _tree(ways, root, [(root, node) for node in ways.network.nodes.tolist() if node != root])
-    used = np.flatnonzero(tree.load).tolist()
-    return Cheapest(tree, sum(ways.prices[arc] * int(tree.load[arc]) for arc in used))
 
 
 def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple[int, dict[int, int]]:

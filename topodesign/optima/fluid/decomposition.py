@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.optima.fluid.cheapest_tree import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
+from topodesign.optima.fluid.cheapest_tree import Cheapest, Tree, Ways, cheapest_tree
 from topodesign.optima.fluid.network import Network
 from topodesign.optima.fluid.symmetry import Images, Symmetry, sets_of_relays
 from topodesign.solve.program import Entries, Program
@@ -44,7 +44,6 @@ class Source:
     root: int  # which one stands for all
     many: int  # how many there are
     pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
-    paths: bool = False  # whether every node gets data of its own, instead of all the same
     amount: int = 1  # shards of each root, where they are not shared
     team: int = 0  # the group that is solved, of those that are alike
     single: bool = False  # whether the root cannot copy, so that one edge leaves it
@@ -158,7 +157,7 @@ class Decomposition:
 
     @staticmethod
     def _sets(source: Source) -> tuple[list[tuple[int, ...]], bool]:
-        if source.paths or not len(source.network.relays):
+        if not len(source.network.relays):
             return [()], True
         known = source.network.relay_sets
         if source.root not in known:
@@ -354,16 +353,16 @@ class Decomposition:
         for the columns of each source (nothing: all are kept). Return what the cheapest trees cost together, None if
         that proves nothing since not all sets of relays were looked at, and whether there is a new column.
         """
-        ways: dict[tuple[int, bool, int], Ways] = {}
+        ways: dict[tuple[int, int], Ways] = {}
         found: list[Cheapest] = []
         complete, added = True, False
         for at, source in enumerate(self.sources):
-            key = id(source.network), source.paths, self.symmetry.kind(source.point, source.many)
+            key = id(source.network), self.symmetry.kind(source.point, source.many)
             if key not in ways:
                 each = self.symmetry.asked(source.point, source.many, prices)
                 costs = (cost * source.many * one for one in source.network.cost.tolist())
                 dear = [price + more for price, more in zip(each, costs, strict=True)]
-                ways[key] = Ways(source.network, dear, through=source.paths)
+                ways[key] = Ways(source.network, dear)
             cheapest, all_sets = self._subproblem(at, ways[key], rows[at] if rows else None, exact)
             complete &= all_sets
             found.append(cheapest)
@@ -399,8 +398,6 @@ class Decomposition:
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
         """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
         source, (sets, all_sets) = self.sources[at], self._choices[at]
-        if source.paths:
-            return cheapest_paths(ways, source.root), True
         if len(sets) > _FEW and not exact and pays is not None:
             cheapest = cheapest_tree(ways, source.root, sets[:_FEW], single=source.single)
             if cheapest.price < pays:

@@ -15,15 +15,14 @@ from topodesign.base.claims import Among
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.units import format_rate
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, SCATTER, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
 from topodesign.optima.fluid.symmetry import Symmetry, find_symmetry
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.question import Question
-from topodesign.optima.solution import LeastCost, Solution
-from topodesign.plans.paths import PATH_COLLECTIVES
+from topodesign.optima.solution import BindingLimit, LeastCost, Solution
 from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.topology.topology import IntArray
 
@@ -77,8 +76,8 @@ def problem_of(
     ``costs`` are those of a unit of data on links of each class, nothing if they do not matter; ``mirrored`` says
     whether what automorphisms exchange is solved once.
     """
-    if not collective.like(*TREE_COLLECTIVES, *PATH_COLLECTIVES):
-        known = ", ".join(map(str, (*TREE_COLLECTIVES, *PATH_COLLECTIVES)))
+    if not collective.like(*TREE_COLLECTIVES):
+        known = ", ".join(map(str, TREE_COLLECTIVES))
         raise InfeasibleError(f"no fluid program of {collective} is known; there are those of {known}")
     if not mirrored and len(fabric.compute) > MOST_APART:
         raise ParameterError(f"--set symmetry=no solves node by node, for {MOST_APART} nodes at most; remove it")
@@ -94,10 +93,9 @@ def problem_of(
             for way in (back, network)
         ]
     else:
-        way = network if collective.like(ALLGATHER, BROADCAST, SCATTER, ALL_TO_ALL) else back
+        way = network if collective.like(ALLGATHER, BROADCAST) else back
         roots = symmetry.representatives(network.nodes if root is None else np.array([root]))
-        paths = collective.like(SCATTER, GATHER, ALL_TO_ALL)
-        sources = [Source(way, root, many, paths=paths) for root, many in roots]
+        sources = [Source(way, root, many) for root, many in roots]
     return Problem(fabric, collective, network, symmetry, tuple(sources), scale)
 
 
@@ -119,25 +117,6 @@ def sum_places(network: Network) -> IntArray:
     places &= network.joined == network.joined[network.nodes[0]]
     places[network.nodes] = True
     return np.flatnonzero(places)
-
-
-@dataclass(frozen=True)
-class Limit(Declared):
-    """A limit with a price, and how many are alike."""
-
-    bandwidth: Fraction
-    many: int
-    links: tuple[str, str] | None = None  # of a link
-    kind: str | None = None
-    shared: str | None = None  # the name of one that links share
-
-    KEYS = (
-        key("links?", "Ends of one of the links."),
-        key("class?=kind", "Its class."),
-        key("shared?", "The name of one of the limits that links share."),
-        key("bandwidth", "Bytes per second of one."),
-        key("many", "How many are alike."),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +155,7 @@ class FluidSolution(Solution):
     @property
     def among(self) -> Among:
         """The schedules that the bound is about."""
-        if self.collective.like(ALLREDUCE):
-            return Among.CAPABLE_TREES
-        return Among.FLOWS if self.problem.sources[0].paths else Among.STEADY_TREES
+        return Among.CAPABLE_TREES if self.collective.like(ALLREDUCE) else Among.STEADY_TREES
 
     @property
     def missed(self) -> str:
@@ -204,7 +181,7 @@ class FluidSolution(Solution):
         return tuple(np.flatnonzero(prices[self.problem.symmetry.limit_of][: len(self.fabric.classes)]).tolist())
 
     @cached_property
-    def limits(self) -> list[Limit]:
+    def limits(self) -> list[BindingLimit]:
         """The limits with a price, one of those that are alike."""
         every, shared, rows = self.fabric.links(), self.fabric.shared, []
         for orbit, price in enumerate(self.mixture.prices):
@@ -213,10 +190,10 @@ class FluidSolution(Solution):
             first, *more = np.flatnonzero(self.problem.symmetry.limit_of == orbit).tolist()
             if first < len(every):
                 link = every[first]
-                rows.append(Limit(link.bandwidth, 1 + len(more), links=(link.src, link.dst), kind=link.kind))
+                rows.append(BindingLimit(link.bandwidth, 1 + len(more), links=(link.src, link.dst), kind=link.kind))
             else:
                 limit = shared[first - len(every)]
-                rows.append(Limit(limit.bandwidth, 1 + len(more), shared=limit.name))
+                rows.append(BindingLimit(limit.bandwidth, 1 + len(more), shared=limit.name))
         return rows
 
     @property

@@ -65,6 +65,11 @@ class DemandFlow:
         priced = np.array([price > 0 for price in self.price], dtype=np.bool_)
         return np.flatnonzero(priced[self.classes.load])
 
+    def binding_limits(self) -> IntArray:
+        """Return the limits that links share that have a price."""
+        of_limits = self.price[int(self.classes.load.max(initial=-1)) + 1 :]
+        return np.flatnonzero(np.array([of_limits[at] > 0 for at in self.classes.limit.tolist()], dtype=np.bool_))
+
 
 def demand_flow(
     topology: Topology,
