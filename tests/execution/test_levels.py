@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from tests.samples.schedules import COLLECTIVES, valid
 from topodesign import build, build_fabric, schedule
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.execution.levels import Batch, Script, check_scripts, neighbours_of, scripts_of
-from topodesign.execution.ordering import Do
-from topodesign.execution.program import Program, programs_of
+from topodesign.execution.levels import check_programs, neighbours_of
+from topodesign.execution.program import Batch, Program, programs_of
 from topodesign.execution.workspace import Workspace, coefficients, extent_of, shares_of
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
@@ -27,16 +26,23 @@ from topodesign.plans.plan import Plan
 ANYONE = frozenset((a, b) for a in range(64) for b in range(64))  # every pair is joined
 
 
-def lowered(plan: Plan) -> tuple[list[Program], list[Script]]:
-    programs = list(programs_of(kind_of(plan).transfers(1)))
-    return programs, scripts_of(programs)
+def lowered(plan: Plan) -> list[Program]:
+    return programs_of(kind_of(plan).transfers(1))
 
 
-def meet(spaces: Sequence[Workspace], scripts: Sequence[Script]) -> None:
+def with_batch(programs: Sequence[Program], rank: int, at: int, batch: Batch) -> list[Program]:
+    """Programs of which one has another batch at a place, in the order of levels."""
+    script = programs[rank].script
+    changed = sorted((*script[:at], batch, *script[at + 1 :]), key=lambda one: one.level)
+    return [*programs[:rank], replace(programs[rank], script=tuple(changed)), *programs[rank + 1 :]]
+
+
+def meet(spaces: Sequence[Workspace]) -> None:
     """Ranks whose batches are as strict as can be: one ends when its partners have begun all that it has, in order.
 
     A pair has a queue and no tags; a message is what comes next.
     """
+    scripts = [space.program.script for space in spaces]
     at = [0] * len(scripts)
     begun = [False] * len(scripts)
     queues: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
@@ -74,14 +80,14 @@ def meet(spaces: Sequence[Workspace], scripts: Sequence[Script]) -> None:
 
 def wrong(plan: Plan, size: int) -> int:
     made = kind_of(plan).transfers(1)
-    programs, scripts = lowered(plan)
-    check_scripts(programs, scripts, neighbours_of(plan.topology))
+    programs = lowered(plan)
+    check_programs(programs, neighbours_of(plan.topology))
     extent, _ = extent_of(made, Fraction(size), 4)
     spaces = [Workspace(one, extent, shares_of(made), "float32") for one in programs]
     factor = coefficients(len(programs), 1)
     for space in spaces:
         space.fill(factor)
-    meet(spaces, scripts)
+    meet(spaces)
     return sum(space.wrong(factor)[0] for space in spaces)
 
 
@@ -91,8 +97,7 @@ def test_rounds_take_a_level_a_step(place: str, collective: str) -> None:
     plan = schedule(place, collective)
     assert wrong(plan, 4096) == 0
     if plan.kind == "rounds":
-        _, scripts = lowered(plan)
-        assert max(batch.level for script in scripts for batch in script) <= plan.claim["steps"]
+        assert max(batch.level for one in lowered(plan) for batch in one.script) <= plan.claim["steps"]
 
 
 @pytest.mark.parametrize(
@@ -123,16 +128,14 @@ def test_any_valid_rounds(seed: int, name: str, size: int) -> None:
 
 def test_what_could_hang_or_mix_up_is_refused() -> None:
     """Every change of one batch is found: another level, a missing message, another order, an early use."""
-    programs, scripts = lowered(schedule("circulant(6,1,2)", "allreduce"))
-    check_scripts(programs, scripts, ANYONE)
+    programs = lowered(schedule("circulant(6,1,2)", "allreduce"))
+    check_programs(programs, ANYONE)
     counts: dict[str, int] = defaultdict(int)
-    for rank, script in enumerate(scripts):
-        for at, batch in enumerate(script):
+    for rank, program in enumerate(programs):
+        for at, batch in enumerate(program.script):
             for what, changed in mutants(batch):
-                broken = [*script[:at], changed, *script[at + 1 :]]
-                broken.sort(key=lambda one: one.level)
                 with pytest.raises(ScheduleError):
-                    check_scripts(programs, [*scripts[:rank], tuple(broken), *scripts[rank + 1 :]], ANYONE)
+                    check_programs(with_batch(programs, rank, at, changed), ANYONE)
                 counts[what] += 1
     assert len(counts) == 4
     assert min(counts.values()) >= 6
@@ -151,28 +154,20 @@ def mutants(batch: Batch) -> list[tuple[str, Batch]]:
 
 
 def test_the_order_of_a_pair_counts() -> None:
-    programs, scripts = lowered(schedule("biring(2,6)", "all-to-all"))
-    for rank, script in enumerate(scripts):
-        for at, batch in enumerate(script):
+    programs = lowered(schedule("biring(2,6)", "all-to-all"))
+    for rank, program in enumerate(programs):
+        for at, batch in enumerate(program.script):
             for a, b in pairwise(batch.sends):
-                if programs[rank].sends[a].peer != programs[rank].sends[b].peer:
+                if program.sends[a].peer != program.sends[b].peer:
                     continue
                 swapped = tuple({a: b, b: a}.get(one, one) for one in batch.sends)
-                broken = (*script[:at], batch._replace(sends=swapped), *script[at + 1 :])
                 with pytest.raises(ScheduleError, match="is not the same"):
-                    check_scripts(programs, [*scripts[:rank], broken, *scripts[rank + 1 :]], ANYONE)
+                    check_programs(with_batch(programs, rank, at, batch._replace(sends=swapped)), ANYONE)
 
 
 def test_links_alone_are_used() -> None:
     plan = schedule("complete(4)", "allgather")
-    programs, scripts = lowered(plan)
+    programs = lowered(plan)
     with pytest.raises(InfeasibleError, match="from rank 0 to rank 2, which no link joins"):
-        check_scripts(programs, scripts, neighbours_of(build("biring(2,4)")))
+        check_programs(programs, neighbours_of(build("biring(2,4)")))
     assert len(neighbours_of(build_fabric("dgx_a100(1)").topology)) == 8 * 7
-
-
-def test_a_circle_is_found() -> None:
-    programs, _ = lowered(schedule("uniring(1,3)", "allgather"))
-    turned = [replace(one, order=tuple(sorted(one.order, key=lambda do: do[0] is Do.SEND))) for one in programs]
-    with pytest.raises(ScheduleError, match="in a circle"):
-        scripts_of(turned)

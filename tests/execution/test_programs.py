@@ -16,16 +16,13 @@ from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, valid
 from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
-from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.execution import program
-from topodesign.execution.ordering import Do
 from topodesign.execution.program import programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
 from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed, Together
 from topodesign.plans.transfers import Transfers
 from topodesign.schedulers.spff import spff_orbit
@@ -200,22 +197,6 @@ def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
         kept = plan.rounds.rows(np.arange(len(plan.rounds)) != row)
         made = kind_of(Plan(plan.place, kept)).transfers()
         assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
-
-
-def test_a_rank_waits_only_for_what_it_needs() -> None:
-    """Node 2 passes on the block of node 1 before the later one of node 0 is there, which the plan has there first."""
-    rows = [(1, 0, 2, 0), (1, 1, 2, 1), (2, 2, 3, 1), (3, 2, 3, 0)]
-    step, src, dst, block = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
-    ends = np.zeros(4, dtype=np.int64), np.ones(4, dtype=np.int64)
-    rounds = Rounds(as_collective("allgather"), 4, 1, 3, 0, step, src, dst, block, *ends)
-    made = kind_of(Plan(schedule("complete(4)", "allgather").place, rounds)).transfers()
-    own = list(programs_of(made))[2]
-    blocks = {
-        do: [(own.sends if do is Do.SEND else own.receives)[at].block.tolist() for kind, at in own.order if kind is do]
-        for do in Do
-    }
-    assert [do for do, _ in own.order] == [Do.RECEIVE, Do.SEND, Do.RECEIVE, Do.SEND]
-    assert blocks[Do.RECEIVE] == blocks[Do.SEND] == [[1], [0]]
 
 
 def test_what_a_link_carries_in_a_step_is_one_message() -> None:

@@ -1,7 +1,7 @@
 """The transport of MPI: a process for every rank, and persistent messages that do not block.
 
 All messages of a rank are prepared once for a size: where they lie, whom they are from or to. Then it starts all that
-it receives, and does what its program says; what lies in one piece in memory is sent from there and received there.
+it receives, and does its batches; what lies in one piece in memory is sent from there and received there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from topodesign.base.errors import MissingLibraryError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.collectives.collective import Collective
-from topodesign.execution.ordering import Do
 from topodesign.execution.processes import Work, World
 from topodesign.execution.workspace import Array, Trial
 
@@ -115,23 +114,20 @@ class _Prepared:
         sends, receives = self._space.sends, self._space.receives
         for request in self._receives.values():
             request.Start()
-        for do, at in self._space.order:
-            if do is Do.SEND:
+        for batch in self._space.script:
+            if batch.phase:
+                self._all.Barrier()
+                self._change(batch.phase)
+                self._all.Barrier()
+            for at in batch.sends:
                 sends[at].gather()
                 self._sends[at].Start()
-            elif do is Do.RECEIVE:
-                self._receives[at].Wait()
+            for request in (*(self._receives[at] for at in batch.receives), *(self._sends[at] for at in batch.sends)):
+                request.Wait()
+            for at in batch.places:
                 receives[at].place()
-            elif do is Do.SUM:
+            for at in batch.sums:
                 self._space.add_up(at)
-            elif do is Do.MEET:
-                self._all.Barrier()
-                self._change(at)
-                self._all.Barrier()
-            else:
-                self._sends[at].Wait()
-        for request in self._sends.values():
-            request.Wait()
 
     def free(self) -> None:
         for request in (*self._sends.values(), *self._receives.values()):

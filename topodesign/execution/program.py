@@ -1,26 +1,30 @@
-"""What each rank has to do: messages to send and to receive, and in which order, for any size of the data.
+"""What each rank has to do, in batches: messages to send and to receive, for any size of the data.
 
-What goes from one rank to another in the same instants is one message. A rank has its own messages alone, and no
-barrier: it takes its sends in the order in which the plan has them, and before each it waits for the messages that
-bring what it sends, and for no others. So it goes on as soon as these have come, however far the rest is.
+What goes from one rank to another in the same instants is one message. A message gets a *level*: one more than that of
+the latest level at which its sender has put in place what it needs. A rank goes through levels upwards, and at each it
+starts all that it sends and receives there at once, a *batch*, waits for all of it, and puts in place what the plan has
+next. Where a message would overwrite what is sent later, it waits in a buffer of its own until that is sent.
 
-That cannot deadlock, whatever the plan: a send waits only for messages that the plan has there when it starts, so
-their senders have begun with them earlier, and the earliest send that is stuck would wait for none that is. Nor can it
-mix data up: what a message brings is put in its place after all that the plan has there before.
+That cannot deadlock, whatever the plan, and needs no tags. A message has one level, the same at both ends; so a batch
+waits for batches of the same level alone, and the lowest level at which some rank is has all its partners there, or on
+their way through levels in which they wait for nobody above. And at both ends of a pair messages come in the order of
+level and number. Nor can it mix data up: what a message brings is put in its place after all that the plan has there
+before. :func:`topodesign.execution.levels.check_programs` looks at what was made, not at how.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.arrays import ranges
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.execution.ordering import Act, Do, Ordering, by_step
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
 
@@ -43,6 +47,11 @@ class Message:
     # that nothing was in its place before, so that it may be put there at any time
     special: bool
 
+    @property
+    def name(self) -> tuple[int, int]:
+        """What tells it from others that its rank receives: the peer and the tag."""
+        return self.peer, self.tag
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -63,6 +72,17 @@ class Sum(NamedTuple):
     sources: tuple[int, ...]
 
 
+class Batch(NamedTuple):
+    """What a rank does at a level; places of messages among those that its program sends or receives."""
+
+    level: int
+    sends: tuple[int, ...]
+    receives: tuple[int, ...]
+    places: tuple[int, ...]  # those received, here or before, that are put where they belong after it, in this order
+    sums: tuple[int, ...] = ()  # what is added up then
+    phase: int = 0  # if not 0, nothing is sent: all ranks wait for each other, and for circuits to change to this phase
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """All that one rank has to do."""
@@ -73,7 +93,7 @@ class Program:
     # sends, receives: its messages
     sends: tuple[Message, ...]
     receives: tuple[Message, ...]
-    order: tuple[tuple[Do, int], ...]  # pairs (what to do, place in ``sends``, ``receives`` or ``sums``)
+    script: tuple[Batch, ...]  # its batches, by ascending level
     # inputs, outputs: what it has at the start, and what it must have in the end
     inputs: tuple[Piece, ...]
     outputs: tuple[Piece, ...]
@@ -108,18 +128,43 @@ class _Table:
     tag: IntArray
 
 
-def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> Iterator[Program]:
-    """Yield the programs of all ranks, in their order; at the instants of changes all wait for each other."""
+def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> list[Program]:
+    """Return the programs of all ranks, in their order; at the instants of changes all wait for each other."""
     if max(one.units for one in transfers) >= MOST_UNITS:
         raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
     table = _messages(transfers)
-    ranks = transfers[0].ranks
-    by_sender, by_receiver = (_places(column, ranks) for column in (table.src, table.dst))
+    count = transfers[0].ranks
+    by_sender, by_receiver = (_places(column, count) for column in (table.src, table.dst))
     inputs, outputs = _pieces(transfers)
     sums = _sums(transfers[0])
-    for rank in range(ranks):
-        own, pieces = (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank])
-        yield _program(table, rank, own, pieces, changes, sums=sums[rank])
+    ranks = [
+        _Rank(rank, table, (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank]), sums[rank])
+        for rank in range(count)
+    ]
+    # What is there at an instant can be sent at it: deliveries come before sums, and these before sends. Circuits
+    # change in between: what begins at that instant or ends after it is of the next phase.
+    events = [(instant, 0, number) for number, instant in enumerate(table.end.tolist())]
+    events += [(step, 1, rank) for rank, own in enumerate(sums) for step, _ in own]
+    events += [(instant, 2, phase) for phase, instant in enumerate(changes, start=1)]
+    events += [(instant, 3, number) for number, instant in enumerate(table.start.tolist())]
+    events.sort()
+    src, dst, adds = table.src.tolist(), table.dst.tolist(), table.adds.tolist()
+    for now, (_, turn, number) in enumerate(events):
+        if turn == 0 and adds[number]:
+            ranks[dst[number]].expect(number, now)
+    level: dict[int, int] = {}
+    for now, (_, turn, number) in enumerate(events):
+        if turn == 0:
+            ranks[dst[number]].receive(number, level[number])
+        elif turn == 1:
+            ranks[number].add_up()
+        elif turn == 2:
+            last = 1 + max(rank.last for rank in ranks)
+            for rank in ranks:
+                rank.meet(last, number)
+        else:
+            level[number] = ranks[src[number]].send(number, now)
+    return [rank.program() for rank in ranks]
 
 
 def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
@@ -203,73 +248,116 @@ def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[lis
     return inputs, outputs
 
 
-def _program(
-    table: _Table,
-    rank: int,
-    own: tuple[IntArray, IntArray],
-    pieces: tuple[list[Piece], list[Piece]],
-    changes: Sequence[int],
-    *,
-    sums: list[tuple[int, Sum]],
-) -> Program:
-    sent, received = own
-    messages = np.concatenate((sent, received))
-    counts = np.diff(table.first)[messages]
-    row = np.arange(int(counts.sum())) + np.repeat(table.first[messages] - (np.cumsum(counts) - counts), counts)
-    bounds = np.concatenate(([0], np.cumsum(counts))).tolist()
-    stream, block, lo, hi = table.rows[:, row]
-    whole = np.array(
-        [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both], dtype=np.int64
-    )
-    added = np.array(
-        [(0, block, one.lo, one.hi) for _, one in sums for block in (one.block, *one.sources)], dtype=np.int64
-    )
-    rows = (np.stack((stream, block, lo, hi)), whole.reshape(-1, 4).T, added.reshape(-1, 4).T)
-    memory = _joined(np.concatenate(rows, axis=1))
-    cells = cells_of(np.stack((stream, block, lo, hi)), max(table.units))
-    spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
-    filled = {(one.stream, one.block) for one in pieces[0]}
-    held = np.array([(s, b) in filled for s, b in zip(stream.tolist(), block.tolist(), strict=True)], dtype=np.bool_)
-    acts = zip(
-        spans,
-        np.concatenate((table.start[sent], table.end[received])).tolist(),
-        table.adds[messages].astype(bool).tolist(),
-        (bool(held[a:b].any()) for a, b in pairwise(bounds)),
-        strict=True,
-    )
-    if sums:
-        order = by_step(table.start[sent].tolist(), table.end[received].tolist(), [step for step, _ in sums])
-        special = set(range(len(sent), len(messages)))
-    else:
-        order, special = Ordering([Act(*one) for one in acts], len(sent)).settle(changes)
-    peers = np.concatenate((table.dst[sent], table.src[received])).tolist()
-    made = [
-        Message(
-            peers[at],
-            int(table.tag[message]),
-            stream[a:b],
-            block[a:b],
-            lo[a:b],
-            hi[a:b],
-            bool(table.adds[message]),
-            at in special,
+class _Rank:
+    """What a rank does, level by level, while levels are found.
+
+    Cells are units that no message or sum of the rank tells apart. Of each it is known at which level it was last sent
+    from, at which something was put there, whether there was anything, and which event adds to it last.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        table: _Table,
+        own: tuple[IntArray, IntArray],
+        pieces: tuple[list[Piece], list[Piece]],
+        sums: list[tuple[int, Sum]],
+    ) -> None:
+        self._rank, self._table, self._pieces, self._sums = rank, table, pieces, tuple(one for _, one in sums)
+        self._sends, self._receives = ({number: at for at, number in enumerate(some.tolist())} for some in own)
+        messages = np.concatenate(own)
+        counts = np.diff(table.first)[messages]
+        bounds = np.concatenate(([0], np.cumsum(counts)))
+        _, row = ranges(table.first[messages], counts)
+        data = table.rows[:, row]
+        self._data = np.split(data, bounds[1:-1], axis=1) if len(messages) else []
+        added = [(0, block, one.lo, one.hi) for one in self._sums for block in (one.block, *one.sources)]
+        whole = [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both]
+        moved = np.concatenate((data, np.array(added, dtype=np.int64).reshape(-1, 4).T), axis=1)
+        self._memory = _joined(np.concatenate((moved, np.array(whole, dtype=np.int64).reshape(-1, 4).T), axis=1))
+        first, last = cells_of(moved, max(table.units))
+        ends = np.append(bounds, bounds[-1] + np.cumsum([len(one.sources) + 1 for one in self._sums], dtype=np.int64))
+        self._cells = [ranges(first[a:b], (last - first)[a:b])[1] for a, b in pairwise(ends.tolist())]
+        self._filled = {(one.stream, one.block) for one in pieces[0]}
+        count = int(last.max(initial=0))
+        self._read, self._written, self._added_to = np.zeros((3, count), dtype=np.int64)
+        self._there = np.zeros(count, dtype=np.bool_)
+        self._special = set[int]()
+        self._summed = self._floor = 0
+        self._levels: defaultdict[int, tuple[list[int], ...]] = defaultdict(lambda: ([], [], [], []))
+        self._phases: dict[int, int] = {}
+        self.last = 0  # level at which something is sent or put in place
+
+    def expect(self, number: int, now: int) -> None:
+        """Note that the event ``now`` adds what a message brings."""
+        self._added_to[self._cells[len(self._sends) + self._receives[number]]] = now
+
+    def send(self, number: int, now: int) -> int:
+        """Return the level of a message that is sent."""
+        at = self._sends[number]
+        cells = self._cells[at]
+        level = 1 + max(self._floor, int(self._written[cells].max()))
+        self._there[cells] = True
+        if self._table.adds[number] and (self._added_to[cells] > now).any():  # sums begin anew: it is cleared then
+            self._special.add(at)
+            level = max(level, 1 + int(self._read[cells].max()))
+            self._written[cells] = level
+        self._read[cells] = np.maximum(self._read[cells], level)
+        self._levels[level][0].append(at)
+        self.last = max(self.last, level)
+        return level
+
+    def receive(self, number: int, level: int) -> None:
+        """Put a message of this level in its place as soon as what is there has been sent."""
+        at = self._receives[number]
+        cells = self._cells[len(self._sends) + at]
+        stream, block, _, _ = self._data[len(self._sends) + at].tolist()
+        held = self._filled and not self._filled.isdisjoint(zip(stream, block, strict=True))
+        if self._sums or not (self._table.adds[number] or held or self._there[cells].any()):
+            self._special.add(len(self._sends) + at)
+        self._there[cells] = True
+        place = max(level, int(self._read[cells].max()), int(self._written[cells].max()))
+        self._written[cells] = place
+        self._levels[level][1].append(at)
+        self._levels[place][2].append(at)
+        self.last = max(self.last, place)
+
+    def add_up(self) -> None:
+        """Do the next sum when all of it is there."""
+        cells = self._cells[len(self._sends) + len(self._receives) + self._summed]
+        level = int(self._written[cells].max())
+        self._written[cells] = level
+        self._levels[level][3].append(self._summed)
+        self._summed += 1
+
+    def meet(self, level: int, phase: int) -> None:
+        """Wait for all others, and for circuits to change."""
+        self._phases[level] = phase
+        self.last = self._floor = level
+
+    def program(self) -> Program:
+        """Return the program when all is known."""
+        table, first = self._table, len(self._sends)
+        made = []
+        for at, (number, data) in enumerate(zip([*self._sends, *self._receives], self._data, strict=True)):
+            peer = (table.dst if at < first else table.src)[number]
+            adds = bool(table.adds[number])
+            made.append(Message(int(peer), int(table.tag[number]), *data, adds, at in self._special))
+        sends, receives = tuple(made[:first]), tuple(made[first:])
+        script = []
+        for level in sorted({*self._levels, *self._phases}):
+            sent, come, places, sums = self._levels.get(level, ((), (), (), ()))
+            both = _by_pair(sent, sends), _by_pair(come, receives)
+            script.append(Batch(level, *both, tuple(places), tuple(sums), self._phases.get(level, 0)))
+        inputs, outputs = map(tuple, self._pieces)
+        return Program(
+            self._rank, table.ranks, sends, receives, tuple(script), inputs, outputs, *self._memory, self._sums
         )
-        for at, (message, a, b) in enumerate(zip(messages.tolist(), bounds[:-1], bounds[1:], strict=True))
-    ]
-    return Program(
-        rank,
-        table.ranks,
-        tuple(made[: len(sent)]),
-        tuple(made[len(sent) :]),
-        tuple(order),
-        tuple(pieces[0]),
-        tuple(pieces[1]),
-        memory[0],
-        memory[1],
-        memory[2],
-        memory[3],
-        tuple(one for _, one in sums),
-    )
+
+
+def _by_pair(places: Sequence[int], messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return places of messages by peer and number, which both ends of a pair have in the same order."""
+    return tuple(sorted(places, key=lambda at: (messages[at].peer, messages[at].tag)))
 
 
 def _joined(rows: IntArray) -> IntArray:

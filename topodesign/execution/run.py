@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.base.units import Quantity, as_size, format_size
 from topodesign.base.wording import counted
-from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
+from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Program, programs_of
 from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transport, bus_factor, fitted_model
 from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
@@ -62,7 +61,8 @@ def run_plan(
     """Run a plan with real data, and check every element of every result of every iteration.
 
     A rank is a node, in ascending order. It has its own sends alone, sends what several blocks need over a link at a
-    time as one message, and goes on as soon as what it needs next has come. What is added up is added by NumPy.
+    time as one message, and does at once all that needs nothing of each other; then it goes on. What is added up is
+    added by NumPy.
 
     Parameters
     ----------
@@ -185,7 +185,6 @@ class _Settings:
         prepared: Prepared,
         run_trial: Callable[[Trial, Callable[[float], None]], Outcome],
         programs: Mapping[int, Program],
-        scripts: Mapping[int, Script] = MappingProxyType({}),
     ) -> tuple[SizeRun, ...]:
         """Run the programs of ranks of this process with every size."""
         transfers = prepared.transfers
@@ -199,9 +198,7 @@ class _Settings:
 
             extent, whole = extent_of(transfers, asked, np.dtype(TYPES[self.dtype]).itemsize)
             often = self.warmup, self.iterations
-            trial = Trial(
-                programs, ranks, extent, shares, self.dtype, *often, collective, scripts, between=self.between
-            )
+            trial = Trial(programs, ranks, extent, shares, self.dtype, *often, collective, between=self.between)
             found.append(SizeRun(asked, whole, run_trial(trial, told), bus))
         return tuple(found)
 
@@ -227,13 +224,11 @@ def _among_processes(world: World, prepare: Callable[[], Prepared], settings: _S
 
     first = world.first(checked)
     try:
-        head = world.share(None if first is None else replace(first, programs=(), scripts=()))
+        head = world.share(None if first is None else replace(first, programs=()))
         program = world.deal(None if first is None else list(first.programs))
-        scripts = first.scripts or [()] * world.ranks if first is not None else None
-        script: Script = world.deal(None if scripts is None else list(scripts))
         messages = world.share(None if first is None else sum(len(one.sends) for one in first.programs))
         here = settings if world.rank == 0 else replace(settings, tell=lambda _: None)
-        runs = here.runs(head, world.run_trial, {world.rank: program}, {world.rank: script})
+        runs = here.runs(head, world.run_trial, {world.rank: program})
         hosts = world.hosts()
         world.close()
     except BaseException as error:  # noqa: BLE001  whatever it is, the others wait for this rank
@@ -335,7 +330,6 @@ class Prepared:
     spec: str | None
     transfers: tuple[Transfers, ...]
     programs: tuple[Program, ...]
-    scripts: tuple[Script, ...]
     cost: tuple[Fraction, Fraction] | None
     place: tuple[int, int]
     notes: tuple[str, ...]
@@ -381,10 +375,8 @@ def lowered(
         cost = None
         notes.append(f"no latency and bandwidth are fitted: {error}")
     topology = made.topology
-    scripts: tuple[Script, ...] = ()
-    if transport == "torch":
-        scripts = tuple(scripts_of(programs))
-        check_scripts(programs, scripts, neighbours_of(topology))
+    if transport == "torch":  # which has no tags
+        check_programs(programs, neighbours_of(topology))
     return Prepared(
         made.heading(),
         made.collective.name,
@@ -392,7 +384,6 @@ def lowered(
         made.spec,
         transfers,
         programs,
-        scripts,
         cost,
         (topology.nodes, topology.degree),
         tuple(notes),

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
-from topodesign.execution.ordering import Do
 from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
 
 _Parcel = tuple[int, int, Array]  # who sends, the tag, and the elements; they stay as they are until all ranks are done
@@ -30,24 +29,23 @@ class Exchange:
         """Do all that a rank has to do; all ranks do at the same time, each in its thread, and meet before a phase."""
         space, queue, copies = self._spaces[rank], self._queues[rank], self._copies[rank]
         arrived: dict[tuple[int, int], Array] = {}
-        for do, at in space.order:
-            if do is Do.SEND:
+        for batch in space.script:
+            if batch.phase:
+                meet(batch.phase)
+            for at in batch.sends:
                 slot = space.sends[at]
-                parcel = (rank, slot.message.tag, slot.gather(copies[at]))
-                self._queues[slot.message.peer].put(parcel)
-            elif do is Do.MEET:
-                meet(at)
-            elif do is Do.SUM:
-                space.add_up(at)
-            elif do is Do.RECEIVE:
+                self._queues[slot.message.peer].put((rank, slot.message.tag, slot.gather(copies[at])))
+            wanted = {space.receives[at].message.name for at in batch.receives}
+            while not wanted <= arrived.keys():
+                one = queue.get()
+                if one is None:
+                    raise _StoppedError
+                arrived[one[0], one[1]] = one[2]
+            for at in batch.places:
                 slot = space.receives[at]
-                key = (slot.message.peer, slot.message.tag)
-                while key not in arrived:
-                    one = queue.get()
-                    if one is None:
-                        raise _StoppedError
-                    arrived[one[0], one[1]] = one[2]
-                slot.place(arrived.pop(key))
+                slot.place(arrived.pop(slot.message.name))
+            for at in batch.sums:
+                space.add_up(at)
 
     def stop(self) -> None:
         """Wake all ranks, which end then."""

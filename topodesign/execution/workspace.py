@@ -11,7 +11,7 @@ iteration. So sums are known without adding, and all numbers on the way are inte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
-from topodesign.execution.levels import Script
-from topodesign.execution.ordering import Do
 from topodesign.execution.program import MOST_UNITS, Message, Piece, Program, Sum
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import IntArray
@@ -163,7 +161,7 @@ class Workspace(Layout):
     """The memory of one rank.
 
     * ``memory``: all elements that the rank has.
-    * ``order``: what it does, without messages that have no elements.
+    * ``script``: its batches, without messages that have no elements.
     """
 
     def __init__(
@@ -183,13 +181,14 @@ class Workspace(Layout):
         self.sends = [Slots(self, message, sent=True) for message in program.sends]
         self.receives = [Slots(self, message, sent=False) for message in program.receives]
         self._sums = [[self.memory[place] for place in self.addends(one)] for one in program.sums]
-        empty = {
-            (do, at)
-            for do, slots in ((Do.SEND, self.sends), (Do.FINISH, self.sends), (Do.RECEIVE, self.receives))
-            for at, one in enumerate(slots)
-            if not one.count
-        }
-        self.order = [step for step in program.order if step not in empty]
+        self.script = [
+            batch._replace(
+                sends=tuple(at for at in batch.sends if self.sends[at].count),
+                receives=tuple(at for at in batch.receives if self.receives[at].count),
+                places=tuple(at for at in batch.places if self.receives[at].count),
+            )
+            for batch in program.script
+        ]
 
     def fill(self, factor: IntArray) -> None:
         """Put in what the rank begins with, and zeros elsewhere; ``factor`` are the :func:`coefficients`."""
@@ -311,7 +310,6 @@ class Trial:
     warmup: int
     iterations: int
     collective: Collective | None  # what it is, among ranks; None of several at the same time
-    scripts: Mapping[int, Script] = field(default_factory=dict)  # by rank, for transports that have no tags
     # has circuits change to a phase, when all wait for that; rank 0 calls it
     between: Callable[[int], None] | None = None
 

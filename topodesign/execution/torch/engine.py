@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_size
-from topodesign.execution.levels import Script, check_scripts, neighbours_of, scripts_of
+from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Piece, Program, programs_of
 from topodesign.execution.torch.links import Op, Runner, Traffic, greet, reduction_of
 from topodesign.execution.workspace import Extent, Layout
@@ -33,7 +33,6 @@ class _Lowered:
     """A plan as one rank has it."""
 
     program: Program
-    script: Script
     units: int
 
 
@@ -216,7 +215,7 @@ class Engine:
         """Return what does a plan with blocks of so many elements, kept from now on."""
         by = key[-1]
         layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
-        runner = Runner(layout, lowered.script, self.group, self._place, by=by, traffic=self.traffic)
+        runner = Runner(layout, self.group, self._place, by=by, traffic=self.traffic)
         kept = self._runners[key] = _Kept(runner, like, by.nothing)
         if len(self._runners) > MOST_KEPT:
             self._runners.popitem(last=False)
@@ -242,15 +241,14 @@ class Engine:
                 f"{self.plans.folder} is of a wiring of {transfers.ranks} nodes, and there are {dist.get_world_size()} "
                 "processes; start as many"
             )
-        programs = list(programs_of([transfers]))
-        scripts = scripts_of(programs)
+        programs = programs_of([transfers])
         links = neighbours_of(plan.topology)
-        check_scripts(programs, scripts, links)
+        check_programs(programs, links)
         self._links = [(self._place[a], self._place[b]) for a, b in sorted(links) if {a, b} <= self._place.keys()]
-        if any(script and rank not in self._place for rank, script in enumerate(scripts)):
+        if any(one.script and one.rank not in self._place for one in programs):
             return None
         node = self.ranks[self.rank]
-        return _Lowered(programs[node], scripts[node], transfers.units)
+        return _Lowered(programs[node], transfers.units)
 
 
 class _Kept:

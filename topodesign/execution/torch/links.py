@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 import torch.distributed as dist
 
-from topodesign.execution.levels import Script
 from topodesign.execution.program import Message
 from topodesign.execution.workspace import Layout
 
@@ -157,7 +156,6 @@ class Runner:
     def __init__(
         self,
         layout: Layout,
-        script: Script,
         group: dist.ProcessGroup,
         peers: Mapping[int, int] | Sequence[int],
         *,
@@ -176,14 +174,14 @@ class Runner:
                 [some[at] for at in places if some[at].count]
                 for some, places in ((sends, one.sends), (receives, one.receives), (receives, one.places))
             )
-            for one in script
+            for one in program.script
         ]
         self._by = by
-        self._addends = [[layout.addends(program.sums[at]) for at in one.sums] for one in script]
+        self._addends = [[layout.addends(program.sums[at]) for at in one.sums] for one in program.script]
         self._sums: list[list[list[torch.Tensor]]] = []
         self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
         self._bound: list[list[dist.P2POp]] = []
-        self._phases, self._meet = [one.phase for one in script], meet
+        self._phases, self._meet = [one.phase for one in program.script], meet
 
     def bind(self, memory: torch.Tensor) -> None:
         """Take memory: a tensor of one dimension with as many elements as the layout has."""

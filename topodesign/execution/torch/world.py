@@ -120,7 +120,7 @@ class _Prepared:
         self._space: Workspace = trial.workspace(rank)
         self._host = torch.from_numpy(self._space.memory)
         self._memory = self._host if device.type == "cpu" else self._host.to(device)
-        self._runner = Runner(self._space, trial.scripts[rank], group, range(trial.ranks), meet=meet)
+        self._runner = Runner(self._space, group, range(trial.ranks), meet=meet)
         self._runner.bind(self._memory)
 
     def fill(self, factor: IntArray) -> None:
