@@ -27,7 +27,7 @@ from topodesign.pricing.repricing import priced
 from topodesign.schedulers.evaluation import evaluate
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
-from topodesign.wiring.failures.impact import Failure, best_repair, impact, intact, losses, state_strength
+from topodesign.wiring.failures.impact import Failure, State, best_repair, losses, lost_and_left, state_of
 from topodesign.wiring.failures.report import rank
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect
@@ -47,6 +47,10 @@ def cost_of(topology: Topology, degree: int) -> Cost | None:
     return Cost(found.cost.steps, dearer * degree / topology.degree)
 
 
+def left_by(plan: WiringPlan, failure: Failure) -> State:
+    return state_of(plan, lost_and_left(plan, failure)[1])
+
+
 def without_link(topology: Topology, link: tuple[int, int]) -> Topology:
     return Topology.from_links(
         topology.nodes, [(u, v, c - ((u, v) == link)) for u, v, c in topology.links() if c > 1 or (u, v) != link]
@@ -64,17 +68,18 @@ def test_cables_and_hosts_cost_what_the_rest_is_worth(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)
     degree = without_loops(topology).degree
-    assert intact(plan).cost == cost_of(without_loops(topology), degree)
+    assert state_of(plan, plan.connects).cost == cost_of(without_loops(topology), degree)
     for connect in few(plan.connects):
-        found = impact(plan, Failure("cable", "", connect.cable))
-        assert found.lost == (connect,)
-        if len(found.state.hosts) == topology.nodes:
-            assert found.state.topology == without_link(without_loops(topology), connect.link)
-            assert found.state.cost == cost_of(without_link(without_loops(topology), connect.link), degree)
+        failure = Failure("cable", "", connect.cable)
+        assert lost_and_left(plan, failure)[0] == [connect]
+        found = left_by(plan, failure)
+        if len(found.hosts) == topology.nodes:
+            assert found.topology == without_link(without_loops(topology), connect.link)
+            assert found.cost == cost_of(without_link(without_loops(topology), connect.link), degree)
     for node, host in enumerate(plan.hosts):
-        found = impact(plan, Failure("host", host, ""))
-        if len(found.state.hosts) == topology.nodes - 1:
-            assert found.state.cost == cost_of(without_node(without_loops(topology), node), degree)
+        found = left_by(plan, Failure("host", host, ""))
+        if len(found.hosts) == topology.nodes - 1:
+            assert found.cost == cost_of(without_node(without_loops(topology), node), degree)
 
 
 def test_a_dead_cable_is_replaced() -> None:
@@ -89,7 +94,7 @@ def test_a_dead_cable_is_replaced() -> None:
 def test_spare_lanes_take_over_from_a_dead_port(mode: str) -> None:
     plan = wired(build("circulant(12,2,3)"), 8, mode=mode)  # type: ignore[arg-type]
     failure = Failure("port", "h0", "p0")
-    assert impact(plan, failure).state.hosts == plan.hosts[1:]  # all of its links were there
+    assert left_by(plan, failure).hosts == plan.hosts[1:]  # all of its links were there
     repair = best_repair(plan, failure)
     assert repair is not None
     assert repair.restored
@@ -102,11 +107,11 @@ def test_spare_lanes_take_over_from_a_dead_port(mode: str) -> None:
 def test_a_wiring_without_patches_has_nothing_to_lose() -> None:
     plan = bare(4, 2)
     assert rank(plan) == []
-    assert impact(plan, Failure("host", "h0", "")).lost == ()
+    assert lost_and_left(plan, Failure("host", "h0", ""))[0] == []
     assert best_repair(plan, Failure("host", "h0", "")) is None
 
 
-def joined(plan: WiringPlan, lost: tuple[CrossConnect, ...], order: tuple[int, ...]) -> Topology:
+def joined(plan: WiringPlan, lost: list[CrossConnect], order: tuple[int, ...]) -> Topology:
     """The links that are left, and the idle senders joined to idle receivers in an order."""
     senders = [connect.link[0] for connect in lost if connect.link[0] != 0]
     receivers = [connect.link[1] for connect in lost if connect.link[1] != 0]
@@ -123,13 +128,13 @@ def test_the_repair_round_a_dead_host_is_the_best_of_all(spec: str) -> None:
     topology = build(spec)
     plan = wired(topology, topology.degree)
     failure = Failure("host", "h0", "")
-    lost = impact(plan, failure).lost
+    lost = lost_and_left(plan, failure)[0]
     best = min(
         (cost.steps, cost.bandwidth)
         for order in itertools.permutations(range(topology.degree))
         if (cost := cost_of(joined(plan, lost, order), topology.degree)) is not None
     )
-    before = impact(plan, failure).state.cost
+    before = left_by(plan, failure).cost
     repair = best_repair(plan, failure)
     assert before is not None
     assert repair is not None
@@ -144,7 +149,7 @@ def test_the_repair_round_a_dead_host_is_the_best_of_all(spec: str) -> None:
 def test_duplex_repairs_and_several_panels() -> None:
     for mode, panels in (("duplex", 1), ("duplex", 2), ("simplex", 4)):
         plan = wired(build("circulant(12,2,3)"), 4, panels, mode)  # type: ignore[arg-type]
-        before = impact(plan, Failure("host", "h5", "")).state.cost
+        before = left_by(plan, Failure("host", "h5", "")).cost
         repair = best_repair(plan, Failure("host", "h5", ""))
         assert repair is not None
         assert before is not None
@@ -174,9 +179,9 @@ def test_ranking_has_every_failure_at_its_price_the_worst_first(spec: str, mode:
     for one in found:
         assert len({failure.kind for failure in one.failures}) == 1
         for failure in one.failures:
-            each = impact(plan, failure)
-            assert list(each.lost) == losses(plan)[failure]
-            assert (len(each.state.hosts), each.state.cost) == (one.hosts, one.cost)
+            each = left_by(plan, failure)
+            assert lost_and_left(plan, failure)[0] == losses(plan)[failure]
+            assert (len(each.hosts), each.cost) == (one.hosts, one.cost)
     whole = [one.cost for one in found if one.hosts == topology.nodes and one.cost is not None]
     keys = [(cost.steps, cost.bandwidth) for cost in whole]
     assert keys == sorted(keys, reverse=True)
@@ -236,10 +241,12 @@ def cost_by_reference(topology: Topology, degree: int) -> tuple[int, Fraction]:
 
 def test_a_ring_breaks() -> None:
     plan = wired(build("uniring(1,5)"), 1)
-    found = impact(plan, Failure("cable", "", plan.connects[0].cable))
-    assert found.state.cost is None
-    assert found.state.hosts == ()  # no host both hears and is heard
-    assert state_strength(plan, found.state).connectivity == 0
+    found = left_by(plan, Failure("cable", "", plan.connects[0].cable))
+    assert found.cost is None
+    assert found.hosts == ()  # no host both hears and is heard
+    told = found.with_strength(plan.speed).strength
+    assert told is not None
+    assert told.connectivity == 0
     bypass = best_repair(plan, Failure("host", "h0", ""))
     assert bypass is not None
     assert bypass.state.cost == Cost(3, Fraction(3, 4))
@@ -257,7 +264,7 @@ def test_a_ring_breaks() -> None:
 def test_unknown_things_are_refused(failure: Failure) -> None:
     plan = wired(build("biring(2,5)"), 2)
     with pytest.raises(ParameterError, match="the plan has no"):
-        impact(plan, failure)
+        left_by(plan, failure)
     with pytest.raises(ParameterError, match="the plan has no"):
         best_repair(plan, failure)
 

@@ -17,7 +17,7 @@ from topodesign import save_wiring, trace_wiring, wire
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed
-from topodesign.wiring.failures.impact import Failure, impact, losses, lost_and_left
+from topodesign.wiring.failures.impact import Failure, losses, lost_and_left
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -141,7 +141,7 @@ def test_a_cable_and_a_port_on_the_way_can_fail(tmp_path: Path) -> None:
     near, _ = lead.places
     (way, *_) = trace_wiring(plan, ":".join(near)).ways
     assert ":".join(near) in {name.rstrip("AB") for name in way.through}
-    dead = impact(plan, Failure("panel port", *near))
-    assert dead.lost == impact(plan, Failure("panel port", *lead.end.place)).lost
-    breakout = impact(plan, Failure("cable", "", lead.fixed.breakout or lead.fixed.name))
-    assert breakout.lost == impact(plan, Failure("port", *lead.end.socket)).lost
+    dead = lost_and_left(plan, Failure("panel port", *near))[0]
+    assert dead == lost_and_left(plan, Failure("panel port", *lead.end.place))[0]
+    breakout = lost_and_left(plan, Failure("cable", "", lead.fixed.breakout or lead.fixed.name))[0]
+    assert breakout == lost_and_left(plan, Failure("port", *lead.end.socket))[0]

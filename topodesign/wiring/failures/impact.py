@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from topodesign.base.cost import Cost
-from topodesign.base.declared import Declared
+from topodesign.base.declared import Declared, key
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.automorphisms import Links
@@ -47,25 +47,49 @@ class Failure(Declared):
 
 
 @dataclass(frozen=True)
-class State:
-    """What the links that are left can do.
+class State(Declared):
+    """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told.
 
     ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer collective, for the bandwidth
     that a node had before; None if some host cannot reach some other.
     """
 
-    topology: Topology | None  # they, between the hosts that are left; None if there are fewer than two
+    topology: Topology | None  # links between the hosts that are left; None if there are fewer than two
     hosts: tuple[str, ...]  # those that still have links in and out
     cost: Cost | None
+    strength: Strength | None = None  # what links are left; null where --no-throughput omits it
+
+    KEYS = (
+        key("hosts=len(hosts)", "Hosts that take part."),
+        key("steps=cost.steps", "Communication steps; null where the rest does not hang together."),
+        key("bandwidth=cost.bandwidth", "Bandwidth factor, in parts of what a host had before; null as above."),
+        "figures=strength",
+    )
+    SHARED = "rest"
+
+    def __str__(self) -> str:
+        words = [f"{len(self.hosts)} hosts"]
+        if self.cost is None:
+            words.append("not connected")
+        else:
+            words.append(f"{self.cost.steps} steps, y {float(self.cost.bandwidth):.4f}")
+            words += [str(self.strength)] if self.strength is not None else []
+        return ", ".join(words)
+
+    def with_strength(self, speed: Fraction) -> State:
+        """Return it with connectivity and the best throughput of any schedule, for links of a speed."""
+        none = Strength(0, 0, None, None)
+        return replace(self, strength=none if self.topology is None else strength(self.topology, speed))
 
 
-@dataclass(frozen=True)
-class Impact:
-    """What a failure does."""
-
-    failure: Failure  # what is dead
-    lost: tuple[CrossConnect, ...]  # the patches that are of no use now
-    state: State  # what is left
+def failures_of(lead: Lead) -> dict[FailureKind, list[tuple[str, str]]]:
+    """Return the device and the name of everything that a lead takes along when it dies, by kind."""
+    return {
+        "host": [(lead.end.host, "")],
+        "port": [lead.end.socket],
+        "panel port": [*lead.places],
+        "cable": [("", name) for wire in lead.wires for name in (wire.name, wire.breakout) if name is not None],
+    }
 
 
 def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, list[CrossConnect]]:
@@ -74,35 +98,11 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
     for kind in kinds:
         for connect, path in zip(plan.connects, plan.net.paths, strict=True):
             for lead in (path.sender, path.receiver):
-                names = {
-                    "host": [(lead.end.host, "")],
-                    "port": [lead.end.socket],
-                    "panel port": lead.places,
-                    "cable": [("", connect.cable)],
-                }
-                for device, name in names[kind]:
+                for device, name in failures_of(lead)[kind] if kind != "cable" else [("", connect.cable)]:
                     some = lost.setdefault(Failure(kind, device, name), [])
                     if connect not in some[-1:]:
                         some.append(connect)
     return lost
-
-
-def impact(plan: WiringPlan, failure: Failure) -> Impact:
-    """Return what a failure leaves."""
-    lost, left = lost_and_left(plan, failure)
-    return Impact(failure, tuple(lost), state_of(plan, left))
-
-
-def intact(plan: WiringPlan) -> State:
-    """Return what the plan can do as it is."""
-    return state_of(plan, plan.connects)
-
-
-def state_strength(plan: WiringPlan, state: State) -> Strength:
-    """Return connectivity and the best throughput of any schedule for a state."""
-    if state.topology is None:
-        return Strength(0, 0, None, None)
-    return strength(state.topology, plan.speed)
 
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
@@ -126,14 +126,7 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
 def dead_ends(plan: WiringPlan, failure: Failure) -> frozenset[End]:
     """Return the lanes whose way to the port where they are patched is dead: their port, a panel port, or a cable."""
     what = failure.device, failure.name
-
-    def is_dead(lead: Lead) -> bool:
-        if failure.kind == "cable":
-            return any(failure.name in {wire.name, wire.breakout} for wire in lead.wires)
-        here = {"host": [(lead.end.host, "")], "port": [lead.end.socket], "panel port": lead.places}
-        return what in here[failure.kind]
-
-    return frozenset(lead.end for lead in plan.net.leads.values() if is_dead(lead))
+    return frozenset(lead.end for lead in plan.net.leads.values() if what in failures_of(lead)[failure.kind])
 
 
 def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
@@ -190,12 +183,19 @@ _WORK = 2**29  # links times nodes of the ways to join fibres that are tried, be
 
 
 @dataclass(frozen=True)
-class Repair:
-    """The best way found to patch around a failure."""
+class Repair(Declared):
+    """A way round a failure, and what can be done then."""
 
     change: Change  # the patches to move, from the plan without what is dead
-    state: State  # what can be done then
+    state: State  # what is then
     restored: bool  # whether that is the topology as it was
+
+    KEYS = (
+        key("restored", "Whether all is as before."),
+        key("moves=change.moves", "Ends of patches to be plugged elsewhere."),
+        key("words=change.instructions", "What to do."),
+        "after=state",
+    )
 
 
 def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair | None:
@@ -213,7 +213,7 @@ def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair 
         except InfeasibleError:
             pass  # too few lanes are left
         else:
-            return Repair(change, intact(plan), restored=True)
+            return Repair(change, state_of(plan, plan.connects), restored=True)
     chosen: _Pairs = ()
     tried: set[tuple[Pair, ...]] = set()
     for pairs in _joins(plan, failure, lost, seed):

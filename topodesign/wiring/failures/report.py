@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,66 +16,25 @@ from topodesign.pricing.repricing import Priced, priced
 from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.patches import wired_topology
-from topodesign.wiring.change.strength import Strength, is_told
+from topodesign.wiring.change.strength import is_told
 from topodesign.wiring.failures.impact import (
     KINDS,
     Failure,
     FailureKind,
-    Impact,
     Repair,
     State,
     best_repair,
     dearer,
-    impact,
-    intact,
     linked_part,
     links_of,
     losses,
+    lost_and_left,
     order_key,
-    state_strength,
+    state_of,
 )
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-
-
-@dataclass(frozen=True)
-class Ability(Declared):
-    """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told."""
-
-    state: State
-    strength: Strength | None  # what links are left; null where --no-throughput omits it
-
-    KEYS = (
-        key("hosts=len(state.hosts)", "Hosts that take part."),
-        key("steps=state.cost.steps", "Communication steps; null where the rest does not hang together."),
-        key("bandwidth=state.cost.bandwidth", "Bandwidth factor, in parts of what a host had before; null as above."),
-        "figures=strength",
-    )
-    SHARED = "rest"
-
-    def __str__(self) -> str:
-        words = [f"{len(self.state.hosts)} hosts"]
-        if self.state.cost is None:
-            words.append("not connected")
-        else:
-            words.append(f"{self.state.cost.steps} steps, y {float(self.state.cost.bandwidth):.4f}")
-            words += [str(self.strength)] if self.strength is not None else []
-        return ", ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired(Declared):
-    """A way round a failure, and what can be done then."""
-
-    repair: Repair
-    after: Ability  # what is then
-
-    KEYS = (
-        key("restored=repair.restored", "Whether all is as before."),
-        key("moves=repair.change.moves", "Ends of patches to be plugged elsewhere."),
-        key("words=repair.change.instructions", "What to do."),
-        "after",
-    )
 
 
 @dataclass(frozen=True)
@@ -83,11 +42,10 @@ class Consequence(Declared):
     """What failures do that a symmetry of the wiring turns into each other, told of the first."""
 
     alike: tuple[Failure, ...]  # the failures; not empty
-    impact: Impact  # what is lost
+    lost: tuple[CrossConnect, ...]  # patches that are of no use now
     cut_off: tuple[str, ...]  # hosts that work and have no links in or none out
-    left: Ability  # what is left can do
+    left: State  # what is left can do
     repair: Repair | None  # the best way found to patch around it; None if no idle fibre helps
-    repaired: Ability | None  # what can be done then
 
     KEYS = (
         key("failure=first", "What is dead."),
@@ -98,17 +56,17 @@ class Consequence(Declared):
             "cables",
             "Patches that go dark.",
             kind=tuple[str, ...],
-            value=lambda one: [connect.cable for connect in one.impact.lost],
+            value=lambda one: [connect.cable for connect in one.lost],
         ),
         key("after=left", "What is left."),
-        key("repair=way_round", "A way round it; null if there is none."),
+        key("repair", "A way round it; null if there is none."),
     )
     ROW = (
         key("failure", kind=str, value=lambda one: str(one.first)),
-        "kind=first.kind alike=len(alike) patches_lost=len(impact.lost) hosts=len(left.state.hosts)",
-        "steps=left.state.cost.steps bandwidth=left.state.cost.bandwidth",
+        "kind=first.kind alike=len(alike) patches_lost=len(lost) hosts=len(left.hosts)",
+        "steps=left.cost.steps bandwidth=left.cost.bandwidth",
         "moves=repair.change.moves restored=repair.restored",
-        "repaired_steps=repaired.state.cost.steps repaired_bandwidth=repaired.state.cost.bandwidth",
+        "repaired_steps=repair.state.cost.steps repaired_bandwidth=repair.state.cost.bandwidth",
     )
 
     @property
@@ -116,19 +74,14 @@ class Consequence(Declared):
         """The failure that stands for those alike."""
         return self.alike[0]
 
-    @property
-    def way_round(self) -> Repaired | None:
-        """The repair and what can be done then."""
-        return None if self.repair is None or self.repaired is None else Repaired(self.repair, self.repaired)
-
     def __str__(self) -> str:
         more = f" (and {len(self.alike) - 1} alike)" if len(self.alike) > 1 else ""
-        links = sum(len(connect.ways) for connect in self.impact.lost)
+        links = sum(len(connect.ways) for connect in self.lost)
         lines = [f"{self.alike[0]}{more}: {links} link{'' if links == 1 else 's'} lost", f"  left: {self.left}"]
         lines += [f"  cut off: {' '.join(self.cut_off)}"] if self.cut_off else []
         if self.repair is None:
             return "\n".join([*lines, "  no idle fibre that is left helps"])
-        lines.append(f"  repaired: {'as it was' if self.repair.restored else self.repaired}")
+        lines.append(f"  repaired: {'as it was' if self.repair.restored else self.repair.state}")
         return "\n".join([*lines, *(f"    {line}" for line in self.repair.change.instructions())])
 
 
@@ -139,7 +92,7 @@ class FailureReport(Result):
     * ``alike``: all failures looked at by kind, those that cost the same together, the worst first.
     """
 
-    before: Ability  # what the wiring can do as it is
+    before: State  # what the wiring can do as it is
     alike: Mapping[FailureKind, tuple[tuple[Failure, ...], ...]]
     worst: Mapping[FailureKind, tuple[Consequence, ...]]  # what the first of each kind do
     ranked: bool  # whether all single failures were ranked, and not one asked for
@@ -243,11 +196,13 @@ def failure_impact(
     else:
         groups = {given.kind: [(given,)]}
     told = is_told(throughput, len(wiring.hosts))
+    before = state_of(wiring, wiring.connects)
     worst = {
         kind: tuple(_consequence(wiring, alike, told, seed) for alike in group[:top]) for kind, group in groups.items()
     }
     all_alike = {kind: tuple(group) for kind, group in groups.items()}
-    return FailureReport(_ability(wiring, intact(wiring), told), all_alike, worst, ranked=given is None)
+    before = before.with_strength(wiring.speed) if told else before
+    return FailureReport(before, all_alike, worst, ranked=given is None)
 
 
 def failure_named(plan: WiringPlan, name: str) -> Failure:
@@ -288,14 +243,13 @@ def failure_of(
 
 def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed: int) -> Consequence:
     failure = alike[0]
-    found, repair = impact(plan, failure), best_repair(plan, failure, seed=seed)
-    cut_off = tuple(host for host in plan.hosts if host not in found.state.hosts and host != failure.device)
-    repaired = None if repair is None else _ability(plan, repair.state, told)
-    return Consequence(alike, found, cut_off, _ability(plan, found.state, told), repair, repaired)
-
-
-def _ability(plan: WiringPlan, state: State, told: bool) -> Ability:
-    return Ability(state, state_strength(plan, state) if told else None)
+    lost, kept = lost_and_left(plan, failure)
+    left, repair = state_of(plan, kept), best_repair(plan, failure, seed=seed)
+    cut_off = tuple(host for host in plan.hosts if host not in left.hosts and host != failure.device)
+    if told:
+        left = left.with_strength(plan.speed)
+        repair = None if repair is None else replace(repair, state=repair.state.with_strength(plan.speed))
+    return Consequence(alike, tuple(lost), cut_off, left, repair)
 
 
 @dataclass(frozen=True)
