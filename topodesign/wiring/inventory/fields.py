@@ -37,8 +37,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./ -]*")
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
 _QUANTITY = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(\S*)")
 _RATIO = re.compile(r"(-?[0-9]{1,12}/[1-9][0-9]{0,12})(\S*)")
-_METRES = {"m": Fraction(1), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)}
-_SHARE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,4})?\s*%")
 _WORDS = {
     str: "printable text",
     int: "an integer",
@@ -163,28 +161,6 @@ def one_of(words: Collection[_Word]) -> Callable[[str], _Word]:
         raise FileFormatError(f"{said[:50]!r} is none of {', '.join(words)}")
 
     return parse
-
-
-def parse_decibels(said: str, *, exact: bool = False) -> Fraction:
-    """Return a loss such as ``1.2dB``."""
-    found = _quantity(said, {"dB": Fraction(1)}, exact=exact)
-    if found is None or said.startswith("-"):
-        raise FileFormatError(f"{said[:50]!r} is no loss such as 1.2dB")
-    return found
-
-
-def parse_metres(said: str, *, signed: bool = False, exact: bool = False) -> Fraction:
-    """Return a length such as ``1.5m`` or ``600mm``; below zero only if ``signed``."""
-    found = _quantity(said, _METRES, exact=exact)
-    if found is None or (said.startswith("-") and not signed):
-        raise FileFormatError(f"{said[:50]!r} is no length such as 1.5m or 600mm")
-    return found
-
-
-def _quantity(said: str, units: Mapping[str, Fraction], *, exact: bool) -> Fraction | None:
-    """Return what a number with a unit is in all: a decimal or, if ``exact``, a fraction; None if it is none."""
-    match = _QUANTITY.fullmatch(said) or (_RATIO.fullmatch(said) if exact else None)
-    return None if match is None or match[2] not in units else Fraction(match[1]) * units[match[2]]
 
 
 def exact(value: Fraction) -> str:
@@ -438,26 +414,55 @@ class _Number(Field):
         return str(value)
 
 
-class Decibels(_Number):
-    """A loss of light, or None where it is unknown."""
+@dataclass(frozen=True)
+class Quantity(_Number):
+    """An exact number with a unit; files for people need a decimal, what NetBox keeps may be a fraction."""
 
-    word = "such as `1.2dB`"
-    stored = object
+    signed: bool = False
+    units: ClassVar[Mapping[str, Fraction]]  # by what they are called; that of the first is shown
+    noun: ClassVar[str]
 
     def parse(self, said: str, *, exact: bool = False) -> Fraction:
         """Return what a text means."""
-        return parse_decibels(said, exact=exact)
+        match = _QUANTITY.fullmatch(said) or (_RATIO.fullmatch(said) if exact else None)
+        if match is None or match[2] not in self.units or (said.startswith("-") and not self.signed):
+            raise FileFormatError(f"{said[:50]!r} is no {self.noun}")
+        return Fraction(match[1]) * self.units[match[2]]
 
     def show(self, value: Any) -> str:
         """Return the text that means a value."""
-        return f"{exact(value)}dB"
+        unit, size = next(iter(self.units.items()))
+        return f"{exact(value / size)}{unit}"
+
+
+class Metres(Quantity):
+    """A length."""
+
+    word = "such as `1.5m`, `600mm`"
+    noun = "length such as 1.5m or 600mm"
+    units: ClassVar = {"m": Fraction(1), "cm": Fraction(1, 100), "mm": Fraction(1, 1000)}
+
+
+class Share(Quantity):
+    """A part of a whole."""
+
+    word = "such as `40%`"
+    noun = "share such as 40%"
+    units: ClassVar = {"%": Fraction(1, 100)}
+
+
+class Decibels(Quantity):
+    """A loss of light, or None where it is unknown."""
+
+    word = "such as `1.2dB`"
+    noun = "loss such as 1.2dB"
+    stored = object
+    units: ClassVar = {"dB": Fraction(1)}
 
     def load(self, data: Any, where: str) -> Fraction | None:
         """Return what a plan file says."""
-        if data is None:
-            return None
-        loss = exact_number(data, where)
-        if loss < 0:
+        loss = None if data is None else exact_number(data, where)
+        if loss is not None and loss < 0:
             raise FileFormatError(f"{where}: a loss cannot be below zero")
         return loss
 
@@ -466,38 +471,7 @@ class Decibels(_Number):
         return None if value is None else str(value)
 
 
-@dataclass(frozen=True)
-class Metres(_Number):
-    """A length."""
-
-    signed: bool = False
-    word = "such as `1.5m`, `600mm`"
-
-    def parse(self, said: str, *, exact: bool = False) -> Fraction:
-        """Return what a text means."""
-        return parse_metres(said, signed=self.signed, exact=exact)
-
-    def show(self, value: Any) -> str:
-        """Return the text that means a value."""
-        return f"{exact(value)}m"
-
-
-class Share(_Number):
-    """A part of a whole."""
-
-    word = "such as `40%`"
-
-    def parse(self, said: str, *, exact: bool = False) -> Fraction:
-        """Return what a text means."""
-        if exact and (match := _RATIO.fullmatch(said)) and match[2] == "%":
-            return Fraction(match[1]) / 100
-        if not _SHARE.fullmatch(said):
-            raise FileFormatError(f"{said[:50]!r} is no share such as 40%")
-        return Fraction(said.removesuffix("%").strip()) / 100
-
-    def show(self, value: Any) -> str:
-        """Return the text that means a value."""
-        return f"{exact(value * 100)}%"
+parse_metres, parse_decibels = Metres("").parse, Decibels("").parse
 
 
 @dataclass(frozen=True)
