@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import topodesign.optima.forest.schedule as forest
 from tests.compiler.test_trees import checked, compiled
-from tests.optima.forest.test_pruning import check_flow
 from tests.plans.time.test_trees import by_events, run
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
@@ -33,7 +32,6 @@ from topodesign.compiler.ir import PROTOCOLS
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum
-from topodesign.optima.forest.describe import prune
 from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule
 from topodesign.plans.flow import Flow
 from topodesign.plans.trees import Trees
@@ -210,14 +208,6 @@ def test_phases_that_share_a_connection_have_threadblocks_of_their_own() -> None
     program = program_of_trees(schedule)
     senders = [(rank, one.send) for rank, body in enumerate(program.ranks) for one in body.threadblocks]
     assert {pair for pair in senders if senders.count(pair) == 2 and pair[1] is not None} == shared
-
-
-def test_pruned_height_is_that_of_one_root() -> None:
-    schedule = sample(seed=5)
-    pruned = prune(schedule, frozenset(), frozenset())
-    check_flow(pruned, frozenset())
-    assert pruned.height == schedule.height
-    assert not pruned.saved
 
 
 def test_the_file_keeps_it(tmp_path: Path) -> None:
