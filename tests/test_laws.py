@@ -109,9 +109,10 @@ def test_no_method_is_faster_for_a_size_than_the_plan_that_auto_takes(seed: int)
     size, collective = draw.choice(["1KiB", "64KiB", "3MB"]), draw.choice(["allreduce", "allgather", "all-to-all"])
     time = simulate(schedule(topology, collective, size=size), size=size, alpha="10us").time
     listed = compare_methods(topology, collective, sizes=size)
-    assert time == listed.methods[0].times[0]
-    assert listed.bounds[0] <= time
-    assert all(listed.factor <= one.bandwidth for one in listed.methods if one.bandwidth is not None)
+    assert time == listed.contenders[0].times[0]
+    assert min(listed.lower_bound.times.values()) <= time
+    least = listed.lower_bound.bandwidth
+    assert all(least <= one.bandwidth for one in listed.contenders if one.bandwidth is not None)
 
 
 @pytest.mark.parametrize("seed", few(range(QUESTIONS), 100))

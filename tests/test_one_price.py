@@ -67,7 +67,7 @@ def test_a_link_has_one_bandwidth_where_nodes_differ_in_ports() -> None:
     """Three links lead into node 0 and two out of it: a link has a third of what a node has."""
     links = [(0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (1, 3), (2, 3)]
     topology = Topology.from_links(4, links)
-    [method] = compare_methods(topology, "allgather", methods=["spff"]).methods
+    [method] = compare_methods(topology, "allgather", methods=["spff"]).contenders
     assert method.times[0] == simulate(schedule(topology, "allgather"), size="1MiB", alpha="10us").time
 
 
@@ -83,7 +83,7 @@ def test_groups_of_all_nodes_cost_what_evaluate_and_optimum_say(spec: str) -> No
 
 def test_a_switch_is_no_node_whose_bandwidth_is_printed() -> None:
     found = compare_methods("dgx_h100(2)", "allgather", sizes="1MiB", methods=["forest"], time_limit="5s")
-    assert found.bandwidth == 8 * Fraction(500 * 10**9)
+    assert found.workload.bandwidth == 8 * Fraction(500 * 10**9)
 
 
 def test_the_bound_of_a_fabric_is_for_its_own_bandwidth() -> None:

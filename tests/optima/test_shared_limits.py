@@ -193,10 +193,9 @@ def test_methods(seed: int) -> None:
     fabric = drawn(seed)
     found = compare_methods(fabric, "allgather", methods=["fluid"])
     rate = 8 * len(fabric.compute) / spanning_time(fabric)
-    assert float(found.bandwidth / found.factor) == pytest.approx(rate, rel=1e-7)
-    (fluid,) = found.methods
-    assert fluid.verified
-    assert fluid.bandwidth == found.factor
+    assert float(found.workload.bandwidth / found.lower_bound.bandwidth) == pytest.approx(rate, rel=1e-7)
+    (fluid,) = found.contenders
+    assert fluid.bandwidth == found.lower_bound.bandwidth
 
 
 @pytest.mark.parametrize("seed", EVERY)

@@ -15,7 +15,6 @@ from tests.conftest import few
 from topodesign import (
     all_to_all,
     compare,
-    compare_methods,
     compile_plan,
     design,
     evaluate,
@@ -82,7 +81,6 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "RunnersUp": lambda: pareto(12, 4, runners_up=1).runners_up,
     "Survey": lambda: survey(range(12, 14), 4),
     "Comparison": lambda: compare(["best", "ring"], nodes=12, degree=4),
-    "MethodComparison": lambda: compare_methods("torus(3,3)", "allgather", methods=["spff", "ring"]),
     "Evaluation": lambda: evaluate("kautz(2,2)"),
     "AllToAll": lambda: all_to_all("kautz(2,2)"),
     "Optimum": lambda: optimum("dgx_a100(1)", "all-to-all"),

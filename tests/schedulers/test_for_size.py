@@ -61,8 +61,8 @@ def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, colle
     plan = schedule(place, collective, root=root, size=size)
     listed = compare_methods(place, collective, root=root, sizes=size)
     time = simulate(plan, size=size, alpha="10us").time
-    assert time == listed.methods[0].times[0]
-    reasons = {one.method: one.reason for one in listed.methods if one.method in SEARCHES}
+    assert time == listed.contenders[0].times[0]
+    reasons = {name: why for name, why in listed.missing if name in SEARCHES}
     assert all("name it with --algorithm" in reason or reason.startswith("makes no") for reason in reasons.values())
     assert plan.notes[-1].startswith(f"for {size}: ")
     for note in (note for note in plan.notes if note.startswith("not tried")):
@@ -71,11 +71,11 @@ def test_with_a_size_auto_takes_the_fastest_that_methods_lists(place: str, colle
 
 
 def test_an_all_to_all_of_boxes_is_weighed_with_latencies_too() -> None:
-    [boxes] = compare_methods("dgx_a100(2)", "all-to-all", sizes="4MiB", methods=["boxes"]).methods
-    assert boxes.verified, boxes.reason
+    [boxes] = compare_methods("dgx_a100(2)", "all-to-all", sizes="4MiB", methods=["boxes"]).contenders
+    assert boxes.proof == "plan verified"
 
 
 def test_the_latencies_of_a_fabric_choose_as_a_size_does() -> None:
     plan = schedule("rail_spine(2,2,1)", "allgather", alpha="fabric")
     listed = compare_methods("rail_spine(2,2,1)", "allgather", alpha="fabric")
-    assert simulate(plan, size="1MiB", alpha="fabric").time == listed.methods[0].times[0]
+    assert simulate(plan, size="1MiB", alpha="fabric").time == listed.contenders[0].times[0]

@@ -12,7 +12,7 @@ from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, Latency
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_time
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_time, plain_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,10 @@ class Workload(Declared):
     def fastest(self, costs: Iterable[Cost]) -> tuple[Fraction, ...]:
         """Return the time of the fastest allreduce in seconds, for each size."""
         return tuple(map(min, zip(*map(self.allreduce, costs), strict=True)))
+
+    def by_size(self, seconds: Iterable[Fraction]) -> dict[int | float, Fraction]:
+        """Return times by their sizes in bytes."""
+        return dict(zip(map(plain_number, self.sizes), seconds, strict=True))
 
     def timed(self, seconds: Sequence[Fraction]) -> Runtimes:
         """Return times with their sizes."""

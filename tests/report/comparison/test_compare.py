@@ -35,6 +35,7 @@ def test_every_plan_is_verified_and_nothing_beats_the_bound() -> None:
         assert verify(one.plan).ok
         if not one.plan.topology.switches:  # a step over switches may reach all at once
             assert all(time >= least for time, least in zip(one.times, bound, strict=True)), one.name
+        assert one.bandwidth is not None
         assert one.bandwidth >= found.bounds[-1].bandwidth
         low, high = one.all_to_all.lower, one.all_to_all.upper
         assert low is not None
@@ -76,6 +77,7 @@ def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
     own = compare([name], nodes=16, degree=4).contenders[0]
     spare = compare([name], nodes=16, degree=degree, alpha="10us").contenders[0]
     used = 4 if name != "ring" else 6
+    assert own.bandwidth is not None
     assert spare.bandwidth == own.bandwidth * Fraction(degree, used)
     assert (spare.times > own.times) == (degree > used)
 
@@ -255,6 +257,7 @@ def test_messages_that_pass_through_nodes_take_what_simulate_says(method: str) -
     assert list(found.contenders[0].times) == times
     assert "lower bound for sends to neighbours" in str(found.table())
     ring = compare(["circulant(9,1)@ternary", "circulant(9,1)"])
+    assert ring.contenders[0].steps is not None
     assert ring.contenders[0].steps < min(one.steps for one in ring.bounds)
 
 

@@ -14,6 +14,7 @@ from topodesign.base.cost import Bounds, Cost, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.declared import Declared, key, keys_of
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.latency import Latency
 from topodesign.base.options import takes
 from topodesign.base.progress import tell
 from topodesign.base.records import Named, SideBySide, Table, shortened
@@ -25,20 +26,20 @@ from topodesign.base.units import (
     format_excess,
     format_size,
     format_time,
-    plain_number,
     read_number,
 )
 from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
-from topodesign.report.comparison.methods import MOST_SECONDS
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
 from topodesign.schedulers.step import StepLike, as_step, price_on
 from topodesign.topology.topology import Topology
 
 Parameter = Literal["gap", "hop"]
+MOST_SECONDS = 10**6  # the largest limit on the time of a contender
 _LARGEST = Fraction(1, 10**4)  # seconds up to which other values are looked at
 _HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth of a nanosecond
 
@@ -107,9 +108,9 @@ _LAYOUTS = 4  # layouts of the ranks of a training step that are priced
 
 @dataclass(frozen=True, slots=True)
 class TimedBounds(Bounds):
-    """What no topology beats."""
+    """What no contender can beat."""
 
-    times: Mapping[int | float, Fraction]  # seconds of an allreduce by size in bytes
+    times: Mapping[int | float, Fraction]  # seconds by size in bytes
 
     KEYS = (*keys_of(Bounds.KEYS), "times_s=float(times)")
 
@@ -126,20 +127,30 @@ class Missing(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(SideBySide):
-    """Contenders side by side.
+    """Contenders side by side: designs, or methods on one network.
 
-    * ``bounds``: what no topology of that many nodes and ports can beat (see
-      :func:`topodesign.base.cost.lower_bounds`); where fabrics alone are compared, no network at all.
-    * ``missing``: names of which there is no design of this size, or none in time, with the reason.
+    * ``lower_bound``: what none can beat. Of designs what no topology of that many nodes and ports does (see
+      :func:`topodesign.base.cost.lower_bounds`), where fabrics alone are compared no network at all; of methods what no
+      plan on the network does.
+    * ``missing``: names of which there is no design of this size, methods without a plan, or none in time, each with
+      the reason.
     """
 
-    contenders: tuple[Contender, ...]  # the designs, in the order in which they were named
+    contenders: tuple[Contender, ...]  # designs in the order in which they were named, or methods, the fastest first
     workload: Workload  # what the times are for
-    bounds: tuple[Cost, ...]
+    lower_bound: TimedBounds
     missing: tuple[tuple[str, str], ...] = ()
+    collective: Collective = ALLREDUCE  # what is done, with its root
+    messages: Latency | None = None  # of methods: what messages take beside their bytes; None for that of the workload
+    network: str | None = None  # of methods: the one network that all plans are for
 
     KEYS = (
-        "nodes *workload.latency bandwidth_bps=float(workload.bandwidth)",
+        "nodes",
+        key("network", "With --algorithm: the network; null where designs are compared."),
+        key("collective=collective.name", "What is done."),
+        key("root=collective.root", "Of a collective that has one; else null."),
+        "*latency",
+        "bandwidth_bps=float(workload.bandwidth)",
         key("sizes_bytes=number(workload.sizes)", "Sizes of the data, in bytes."),
         "lower_bound contenders turns=thresholds",
         key("missing", kind=tuple[Missing, ...], value=lambda found: [Missing(*one) for one in found.missing]),
@@ -153,44 +164,58 @@ class Comparison(SideBySide):
         return self.contenders[0].nodes
 
     @property
-    def lower_bound(self) -> TimedBounds:
-        """What no topology beats."""
-        sizes, work = map(plain_number, self.workload.sizes), self.bound_workload
-        return TimedBounds(self.bounds, dict(zip(sizes, work.fastest(self.bounds), strict=True)))
+    def latency(self) -> Latency:
+        """What messages take beside their bytes."""
+        return self.workload.latency if self.messages is None else self.messages
 
     @property
-    def bound_workload(self) -> Workload:
-        """What the bound is for: the bandwidth of the contender whose nodes have most, as fabrics have their own."""
-        return replace(self.workload, bandwidth=max(one.workload.bandwidth for one in self.contenders))
+    def bounds(self) -> tuple[Cost, ...]:
+        """Costs of which every contender has one or more."""
+        return self.lower_bound.by_steps
 
     @property
     def switched(self) -> bool:
         """Whether messages of some contender pass switches or share a port."""
-        return any(one.timing.gaps or one.timing.hops for one in self.contenders)
+        return self.latency.alpha is not None and any(one.timing.gaps or one.timing.hops for one in self.contenders)
 
     def heading(self) -> str:
         """Return what was compared."""
-        setting = self.workload.setting_with("gap", "hop") if self.switched else self.workload.setting
-        return f"{self.nodes} nodes; allreduce; {setting}{self._own}"
-
-    @property
-    def _own(self) -> str:
-        """Say that fabrics have bandwidths of their own, if some have others."""
+        where = "" if self.network is None else f" on {self.network}"
+        if self.latency.alpha is None:
+            gap = any(one.timing.gaps for one in self.contenders)
+            setting = f"links with their own latencies{f', gap {format_time(self.latency.gap)}' if gap else ''}"
+        else:
+            setting = self.workload.setting_with("gap", "hop") if self.switched else self.workload.setting
         own = any(one.workload.bandwidth != self.workload.bandwidth for one in self.contenders)
-        return ", fabrics as they are" if own else ""
+        return f"{self.nodes} nodes; {self.collective}{where}; {setting}{', fabrics as they are' if own else ''}"
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """Values of gap and hop from which on another contender is the fastest for the first size."""
-        if not self.switched:
+        """Values of gap and hop from which on another design is the fastest for the first size."""
+        if not self.switched or self.network is not None:
             return ()
         return tuple(one for name in ("gap", "hop") for one in thresholds(name, self.contenders, self.workload))
 
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
         """Return what a plot shows."""
-        title = f"{self.contenders[0].nodes} nodes: allreduce over message size"
+        what = self.collective.name
+        title = f"{self.network or f'{self.nodes} nodes'}: {what} over message size"
         times = [(one.name, one.times) for one in self.contenders]
-        return title, self.workload.sizes, times, self.workload.fastest(self.bounds), "allreduce"
+        return title, self.workload.sizes, times, tuple(self.lower_bound.times.values()), what
+
+    def first_sizes(self, count: int) -> Comparison:
+        """Return the same comparison for the first sizes alone."""
+
+        def cut(work: Workload) -> Workload:
+            return replace(work, sizes=work.sizes[:count])
+
+        some = (
+            replace(one, workload=cut(one.workload), times=one.times[:count], chunks=one.chunks[:count])
+            for one in self.contenders
+        )
+        times = dict(list(self.lower_bound.times.items())[:count])
+        floor = replace(self.lower_bound, times=times)
+        return replace(self, contenders=tuple(some), workload=cut(self.workload), lower_bound=floor)
 
     def best(self, place: int = 0) -> Contender:
         """Return the fastest one for a size, by the place of the size."""
@@ -198,82 +223,112 @@ class Comparison(SideBySide):
 
     def table(self) -> Table:
         """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
-        work = self.workload
-        sizes = tuple(format_size(size) for size in work.sizes)
-        trained = [one.step.seconds for one in self.contenders if one.step is not None]
-        fastest = [min(one.times[place] for one in self.contenders) for place in range(len(sizes))]
-        priced = any(one.cost is not None for one in self.contenders)
-        switched, chunked = self.switched, any(one.timing.pipelined for one in self.contenders)
-        rows = []
-        for one in self.contenders:
-            times = list(map(_of_least, one.times, fastest))
-            number = one.counts
-            rows.append((
-                f"{float(one.steps):g}",
-                f"{float(one.bandwidth):.4f}",
-                *((gaps_and_hops(one.timing),) if switched else ()),
-                *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
-                *times,
-                *([_of_least(one.step.seconds, min(trained))] if one.step is not None else []),
-                _between(one.all_to_all.lower, one.all_to_all.upper),
-                str(number.cables),
-                str(number.switches),
-                "" if number.survives is None else str(number.survives),
-                *([format_amount(one.cost or 0)] if priced else []),
-                "duplex" if one.topology.is_duplex else "simplex",
-                one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
-            ))  # fmt: skip
-        empty = [""] * (5 + priced + bool(trained))
-        fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
-        least = "lower bound without switches" if fabrics else "lower bound"
-        least = "lower bound for sends to neighbours" if any(one.passing for one in self.contenders) else least
-        none = ("",) * (switched + chunked)
+        some, designs = self.contenders, self.network is None
+        sizes = tuple(format_size(size) for size in self.workload.sizes)
+        fastest = [min(one.times[place] for one in some) for place in range(len(sizes))]
+        trained = [one.step.seconds for one in some if one.step is not None]
+        switched, chunked = self.switched, any(one.timing.pipelined for one in some)
+        columns: dict[str, list[str]] = (
+            {} if designs else {"kind": ["" if one.plan is None else one.plan.kind for one in some]}
+        )
+        columns |= {
+            "steps": ["" if one.steps is None else f"{float(one.steps):g}" for one in some],
+            "y": ["" if one.bandwidth is None else f"{float(one.bandwidth):.4f}" for one in some],
+        }
+        if switched:
+            columns[GAPS_AND_HOPS] = [gaps_and_hops(one.timing) for one in some]
+        if chunked:
+            columns["chunks"] = [" ".join(map(str, one.chunks)) if one.timing.pipelined else "" for one in some]
+        for place, size in enumerate(sizes):
+            column = [(one.times[place], fastest[place]) for one in some]
+            if designs:
+                columns[size] = [_of_least(time, least) for time, least in column]
+            else:
+                columns[size] = [f"{format_time(time)}{'*' * (time == least)}" for time, least in column]
+        if trained:
+            columns["training step"] = [_of_least(time, min(trained)) for time in trained]
+        if designs:
+            columns["all-to-all"] = [_between(one.all_to_all.lower, one.all_to_all.upper) for one in some]
+            columns["cables"] = [str(one.counts.cables) for one in some]
+            columns["switches"] = [str(one.counts.switches) for one in some]
+            columns["survives"] = ["" if one.counts.survives is None else str(one.counts.survives) for one in some]
+            if any(one.cost is not None for one in some):
+                columns["cost"] = [format_amount(one.cost or 0) for one in some]
+            columns["cabling"] = ["duplex" if one.topology.is_duplex else "simplex" for one in some]
+        last = "contender" if designs else "algorithm"
+        named = [
+            one.name if not designs or one.name == one.what else f"{one.name}: {shortened(one.what)}" for one in some
+        ]
+        columns[last] = named
+        rows = list(zip(*columns.values(), strict=True))
         for bound in self.bounds:
-            times = [f"{format_time(time)}{' ' * 11}" for time in self.bound_workload.allreduce(bound)]
-            rows.append((str(bound.steps), f"{float(bound.bandwidth):.4f}", *none, *times, *empty, least))
-        last = ("cost",) if priced else ()
+            both = self.bound_workload.allreduce(bound) if designs else self.lower_bound.times.values()
+            known = {"steps": str(bound.steps), "y": f"{float(bound.bandwidth):.4f}", last: self._least}
+            blank = " " * 11 * designs
+            known |= {size: f"{format_time(time)}{blank}" for size, time in zip(sizes, both, strict=True)}
+            rows.append(tuple(known.get(name, "") for name in columns))
+        over = ", percentages are over it" * designs
+        half = "; steps and y are those of half an allreduce" * self.halved
         return Table(
             self.heading(),
-            (
-                "steps",
-                "y",
-                *((GAPS_AND_HOPS,) if switched else ()),
-                *(("chunks",) if chunked else ()),
-                *sizes,
-                *(("training step",) if trained else ()),
-                "all-to-all",
-                "cables",
-                "switches",
-                "survives",
-                *last,
-                "cabling",
-                "contender",
-            ),
+            tuple(columns),
             tuple(rows),
-            words=frozenset(("cabling", "contender")),
-            spare=frozenset(("switches", "survives", "cabling", "all-to-all", *(("cables",) if trained else ()))),
-            compared=len(self.contenders),
+            words=frozenset(("kind", "cabling", last)),
+            spare=frozenset(
+                ("kind", "switches", "survives", "cabling", "all-to-all", *(("cables",) if trained else ()))
+            ),
+            compared=len(some),
             footnote="\n".join([
-                f"{FASTEST_OF_COLUMN}, percentages are over it; steps and y are those of half an allreduce",
+                f"{FASTEST_OF_COLUMN}{over}{half}",
                 *self._formulas(),
-                *([f"training step: one of {self.contenders[0].step.step.name}"] if self.contenders[0].step else []),
+                *([f"training step: one of {some[0].step.step.name}"] if some[0].step else []),
                 *map(str, self.thresholds),
-                *(f"{name}: {why}" for name, why in self.missing),
+                *self._reasons(),
             ]),
         )  # fmt: skip
 
+    @property
+    def halved(self) -> bool:
+        """Whether steps and bandwidth factors are those of half of it: of an allreduce."""
+        return self.collective.like(ALLREDUCE)
+
+    @property
+    def bound_workload(self) -> Workload:
+        """What the bound is for: the bandwidth of the contender whose nodes have most, as fabrics have their own."""
+        return replace(self.workload, bandwidth=max(one.workload.bandwidth for one in self.contenders))
+
+    @property
+    def _least(self) -> str:
+        """What tables call the bound."""
+        if self.network is None and any(not isinstance(one.place, Topology) for one in self.contenders):
+            return "lower bound without switches"
+        return "lower bound for sends to neighbours" if any(one.passing for one in self.contenders) else "lower bound"
+
+    def _reasons(self) -> Iterator[str]:
+        """Yield why names are missing, those with the same reason together."""
+        why: dict[str, list[str]] = {}
+        for name, reason in self.missing:
+            why.setdefault(reason, []).append(name)
+        yield from (f"{', '.join(names)}: {reason}" for reason, names in why.items())
+
     def _formulas(self) -> Iterator[str]:
         """Yield how times follow from the columns."""
-        yield "time = 2 (steps alpha + y M/B)"
+        if self.latency.alpha is None:
+            yield "times: as simulate has them, with the latencies of the links"
+            return
+        twice = "2 " * self.halved
+        yield "time = 2 (steps alpha + y M/B)" if twice else "time = steps alpha + y M/B"
         passing = [one.name for one in self.contenders if one.passing]
         if passing:
             yield f"{listed(passing)}: messages pass through nodes; a step adds hop for each link of its longest route"
         step = step_words(switched=self.switched)
         if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
-            yield f"with chunks 2 (steps + chunks - 1) ({step} + y M/B / chunks)"
+            yield f"with chunks {twice}(steps + chunks - 1) ({step} + y M/B / chunks)"
         names = [one.name for one in self.contenders if one.timing.at_once]
         if names:
             yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
+        if any(not one.timing.phases for one in self.contenders):
+            yield "of timed sends as simulate has them, links being free for the next after gap and bytes"
 
 
 def _of_least(time: Fraction, least: Fraction) -> str:
@@ -382,7 +437,8 @@ def compare(
     bounds = lower_bounds(found[0].nodes, most)
     if any(isinstance(one.place, Fabric) and one.place.multicast | one.place.aggregation for one in found):
         bounds = (Cost(1, Fraction(1, 2)),)  # all data leave a node once, and its sums come in at the same time
-    return Comparison(tuple(found), work, bounds, tuple(missing))
+    best = replace(work, bandwidth=max(one.workload.bandwidth for one in found))
+    return Comparison(tuple(found), work, TimedBounds(bounds, best.by_size(best.fastest(bounds))), tuple(missing))
 
 
 def _price(value: Quantity) -> Fraction:

@@ -1,18 +1,16 @@
-"""A contender: something that people would wire, with the allreduce that would run on it and all its measures."""
+"""A contender: a network with a plan of the collective that would run on it, and all its measures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from topodesign.base.declared import Declared, Keys, key, keys_of, without
 from topodesign.base.doors import SCHEDULERS
 from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
-from topodesign.base.units import plain_number
 from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
@@ -80,43 +78,39 @@ class Contender(Declared):
 
     name: str  # what it was called
     place: Topology | Fabric  # a topology, or a fabric
-    method: str  # how its allreduce is made
-    plan: Plan | None  # its allreduce, verified; None where the place is so large that its links were priced instead
-    timing: Timing  # what its times are made of
+    method: str  # how its plan is made
+    plan: Plan | None  # its plan, verified; None where the place is so large that its links were priced instead
+    timing: Timing  # what its times are made of; empty of timed sends
     workload: Workload  # what its times are for, with its own bandwidth of a node
+    times: tuple[Fraction, ...]  # seconds of the collective for each size
+    chunks: tuple[int, ...]  # the fastest number of chunks for each size; 1 of what is no pipeline
     all_to_all: Factor  # all-to-all
     bisection: Interval  # the narrowest half: capacity to the other half, as a part of what its nodes have in all
     counts: Counts  # cables, ports, switches, and failures survived
     cost: Fraction | None  # price, if prices were given; otherwise None
     step: StepTime | None = None  # a training step, where one was given; else None
+    seconds: float | None = None  # seconds that making the plan took; None where designs are compared
 
     KEYS = (
-        "name spec=what method proof nodes steps=number(steps) bandwidth *timing chunks all_to_all bisection *counts",
+        "name spec=what method kind=plan.kind proof nodes steps=number(steps) bandwidth *timing chunks all_to_all",
+        "bisection *counts",
         key("simplex=not(topology.is_duplex)", "Whether links go one way only."),
-        "cost=float(cost) times_s=float(times_by_size)",
+        "cost=float(cost)",
+        key("times", "Seconds of the collective for each size, exactly."),
+        "times_s=float(times_by_size) made_in_s=seconds",
         key("step_s=float(step.seconds)", "Seconds of the training step; null without --workload."),
     )
     ROW = (
-        *without(KEYS, "all_to_all", "bisection", "times_s", "step_s"),
-        "all_to_all_*=all_to_all bisection_*=bisection allreduce_s_*=float(times_by_size)",
+        *without(KEYS, "all_to_all", "bisection", "times", "times_s", "step_s"),
+        "all_to_all_*=all_to_all bisection_*=bisection time_s_*=float(times_by_size)",
         "step_s?=float(step.seconds)",
     )
     SHARED = "contender"
 
-    @cached_property
-    def times(self) -> tuple[Fraction, ...]:
-        """Seconds of an allreduce for each size."""
-        return self.timing.times(self.workload)
-
     @property
     def times_by_size(self) -> dict[int | float, Fraction]:
-        """Seconds of an allreduce by size in bytes."""
-        return dict(zip(map(plain_number, self.workload.sizes), self.times, strict=True))
-
-    @cached_property
-    def chunks(self) -> tuple[int, ...]:
-        """The fastest number of chunks for each size; 1 of what is no pipeline."""
-        return self.timing.chunks(self.workload)
+        """Seconds of the collective by size in bytes."""
+        return self.workload.by_size(self.times)
 
     @property
     def passing(self) -> bool:
@@ -130,13 +124,14 @@ class Contender(Declared):
         return Wires.of(place, work.latency, work.bandwidth * used)
 
     @property
-    def steps(self) -> int | Fraction:
-        """Communication steps of half an allreduce, or height of the trees of it."""
-        return whole(self.timing.steps)
+    def steps(self) -> int | Fraction | None:
+        """Communication steps, of half an allreduce, or height of the trees of it; null of timed sends."""
+        steps = self.timing.steps
+        return steps.numerator if steps is not None and steps.denominator == 1 else steps
 
     @property
-    def bandwidth(self) -> Fraction:
-        """Bandwidth factor of half an allreduce."""
+    def bandwidth(self) -> Fraction | None:
+        """Bandwidth factor, of half an allreduce; null of timed sends."""
         return self.timing.bandwidth
 
     @property
@@ -160,11 +155,6 @@ class Contender(Declared):
     def proof(self) -> str:
         """How the time is known."""
         return "links priced" if self.plan is None else "plan verified"
-
-
-def whole(steps: Fraction) -> int | Fraction:
-    """Return a number of steps as an integer, unless halves of an allreduce differ."""
-    return steps.numerator if steps.denominator == 1 else steps
 
 
 def contender(
@@ -214,6 +204,8 @@ def contender(
         plan,
         timing,
         workload,
+        timing.times(workload),
+        timing.chunks(workload),
         Factor(lower, upper),
         _bisection(links, upper, ports),
         number,
@@ -256,12 +248,12 @@ def node_bandwidth(fabric: Fabric) -> Fraction:
     return 8 * fabric.unit * max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
 
 
-def counts_of(place: Topology | Fabric) -> Counts:
+def counts_of(place: Topology | Fabric, *, failures: bool = True) -> Counts:
     """Return what there is to count; capacities of a fabric are bandwidths, so linked pairs have one cable each."""
     if not isinstance(place, Fabric):
-        return counts(place)
+        return counts(place, failures=failures)
     links = place.topology
-    return counts(Topology.from_arrays(links.nodes, links.src, links.dst, switches=links.switches))
+    return counts(Topology.from_arrays(links.nodes, links.src, links.dst, switches=links.switches), failures=failures)
 
 
 def _check_allreduce(plan: Plan, name: str) -> None:

@@ -40,7 +40,7 @@ class Counts(Declared):
     )
 
 
-def counts(topology: Topology) -> Counts:
+def counts(topology: Topology, *, failures: bool = True) -> Counts:
     """Return what there is to count; a link of capacity c is c links in parallel."""
     real = topology.src != topology.dst
     u, v, c = topology.src[real], topology.dst[real], topology.capacity[real]
@@ -49,9 +49,8 @@ def counts(topology: Topology) -> Counts:
     switch = np.isin(np.arange(topology.nodes), sorted(topology.switches))
     ports = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(ports, u, c)
-    return Counts(
-        cables, int(ports[~switch].sum()), len(topology.switches), int(ports[switch].sum()), survived(topology)
-    )
+    survives = survived(topology) if failures else None
+    return Counts(cables, int(ports[~switch].sum()), len(topology.switches), int(ports[switch].sum()), survives)
 
 
 def survived(topology: Topology) -> int | None:

@@ -1,4 +1,4 @@
-"""What the time of an allreduce is made of: numbers to compute it again from, for any latencies and size."""
+"""What the time of a collective is made of: numbers to compute it again from, for any latencies and size."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Timing(Declared):
 
     phases: tuple[Phase, ...]  # one or several
     smallest: Fraction | None = None  # of pipelines the least share of the data that is cut into chunks; None of rounds
+    halves: int = 2  # what steps and y are the mean of: both halves of an allreduce, or the one of other collectives
 
     KEYS = (
         "pipelined",
@@ -41,11 +42,11 @@ class Timing(Declared):
     )
 
     @classmethod
-    def of_run(cls, run: PipelineSimulation, bandwidth: Fraction) -> Timing:
+    def of_run(cls, run: PipelineSimulation, bandwidth: Fraction, halves: int = 2) -> Timing:
         """Return what the time of a simulated plan is made of, with y for so many bits per second of a node."""
         factor = bandwidth / (8 * run.size)  # of seconds by bandwidth alone
         phases = tuple(Phase(one.height, one.starts, one.switches, one.busy * factor) for one in run.phases)
-        return cls(phases, run.smallest / run.size)
+        return cls(phases, run.smallest / run.size, halves)
 
     @property
     def pipelined(self) -> bool:
@@ -55,17 +56,17 @@ class Timing(Declared):
     @property
     def at_once(self) -> bool:
         """Whether both halves of the allreduce are one pipeline."""
-        return self.pipelined and len(self.phases) == 1
+        return self.pipelined and len(self.phases) < self.halves
 
     @property
-    def steps(self) -> Fraction:
-        """Steps of half an allreduce."""
-        return Fraction(sum(one.steps for one in self.phases), 2)
+    def steps(self) -> Fraction | None:
+        """Steps, of half an allreduce; None of timed sends."""
+        return Fraction(sum(one.steps for one in self.phases), self.halves) if self.phases else None
 
     @property
-    def bandwidth(self) -> Fraction:
-        """Bandwidth factor of half an allreduce."""
-        return sum((one.factor for one in self.phases), Fraction(0)) / 2
+    def bandwidth(self) -> Fraction | None:
+        """Bandwidth factor, of half an allreduce; None of timed sends."""
+        return sum((one.factor for one in self.phases), Fraction(0)) / self.halves if self.phases else None
 
     @property
     def gaps(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
 
@@ -93,8 +93,7 @@ def beside(first: object, others: Sequence[object], objective: Objective, nodes:
         step=None if objective.collective == "allreduce" else objective.mix,
     )
     asked = len(work.sizes)
-    only = replace(every.workload, sizes=every.workload.sizes[:asked])
-    told = replace(every, contenders=tuple(replace(one, workload=only) for one in every.contenders), workload=only)
+    told = every.first_sizes(asked)
     return Beside(
         told.table(),
         told.record(),

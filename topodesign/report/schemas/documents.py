@@ -155,10 +155,7 @@ SHAPES: dict[str, Shape | str] = {
             }
         )
     ),
-    "compare": either(
-        declared(_COMPARISON, "of designs"),
-        declared("report.comparison.methods:MethodComparison", "with --algorithm"),
-    ),
+    "compare": _COMPARISON,
     "training": "report.comparison.steps:StepComparison",
     "design": "report.design.answer:Decision",
     "schedule": either(
