@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from topodesign.base.arguments import as_path
@@ -34,39 +33,6 @@ NODE = "td0"  # the interface that has the address of a host itself
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)*")
 _ASK = "name them in a table (--interfaces, columns host,port,interface)"
-
-
-def check_interface(what: str, name: str) -> None:
-    """Refuse what is no name of an interface."""
-    if not LINUX_NAME.fullmatch(name):
-        raise ParameterError(f"{what} {name!r:.60} is no name of an interface")
-
-
-class Names:
-    """The interfaces of the hosts of a plan."""
-
-    def __init__(self, plan: WiringPlan, table: str | Path | None) -> None:
-        self._plan = plan
-        self._known = (
-            InterfaceTable() if table is None else read_interfaces(as_path(table), plan.inventory, reserved=NODE)
-        )
-        wrong = next((host for host in plan.hosts if not _HOST.fullmatch(host) or len(host) > 253), None)
-        if wrong is not None:
-            raise ParameterError(f"host {wrong!r:.80} is no name that a network takes; give it one in the inventory")
-
-    def lane(self, end: Fixed) -> str:
-        """Return what the lane of a cable is called in tables, such as ``eth0/2``."""
-        return self._plan.interface(end)
-
-    def of(self, end: Fixed) -> tuple[Interface, ...]:
-        """Return the interfaces at the end of a cable."""
-        found = self._known.interfaces(end.host, self.lane(end))
-        if found:
-            return found
-        name = self._plan.split_name(end)
-        if not LINUX_NAME.fullmatch(name) or name == NODE:
-            raise ParameterError(f"port {end.port!r:.60} of host '{end.host}' is no name of an interface; {_ASK}")
-        return (Interface(name, ""),)
 
 
 _MOST_ROWS = 60  # lines that a summary shows; the records have them all
@@ -268,13 +234,18 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     ['10.64.0.1/31', '10.64.0.3/31', '10.64.0.5/31', '10.64.0.7/31']
     """
     wiring, known = as_wiring(plan), read(BringupOptions, options, "bringup")
-    names = Names(wiring, known["interfaces"])
-    if known["management"]:
-        check_interface("management", known["management"])
+    wrong = next((host for host in wiring.hosts if not _HOST.fullmatch(host) or len(host) > 253), None)
+    if wrong is not None:
+        raise ParameterError(f"host {wrong!r:.80} is no name that a network takes; give it one in the inventory")
+    table = InterfaceTable()
+    if known["interfaces"] is not None:
+        table = read_interfaces(as_path(known["interfaces"]), wiring.inventory, reserved=NODE)
+    if known["management"] and not LINUX_NAME.fullmatch(known["management"]):
+        raise ParameterError(f"management {known['management']!r:.60} is no name of an interface")
     joined = [
         (cable, a, here, b, there)
         for cable, a, b in _cabled(wiring)
-        for here, there in zip(names.of(a), names.of(b), strict=False)
+        for here, there in zip(_interfaces(wiring, table, a), _interfaces(wiring, table, b), strict=False)
     ]
     used = Counter(
         (end.host, interface.name) for _, a, here, b, there in joined for end, interface in ((a, here), (b, there))
@@ -291,8 +262,8 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     lines = tuple(
         Line(
             cable,
-            Point(a.host, names.lane(a), here.name, here.device, first, first6),
-            Point(b.host, names.lane(b), there.name, there.device, second, second6),
+            Point(a.host, wiring.interface(a), here.name, here.device, first, first6),
+            Point(b.host, wiring.interface(b), there.name, there.device, second, second6),
         )
         for (cable, a, here, b, there), (first, second), (first6, second6) in zip(joined, pairs, pairs6, strict=True)
     )
@@ -306,6 +277,15 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     whole = [*tree_pairs(len(ring)), *pat_pairs(len(ring))]
     joined_all = not apart(found.neighbours, ring, whole)
     return replace(found, ring=tuple(wiring.hosts[node] for node in ring), joined=joined_all)
+
+
+def _interfaces(plan: WiringPlan, table: InterfaceTable, end: Fixed) -> tuple[Interface, ...]:
+    """Return the interfaces at the end of a cable, as a table names them or Linux does."""
+    name = plan.split_name(end)
+    found = table.interfaces(end.host, plan.interface(end))
+    if not found and (not LINUX_NAME.fullmatch(name) or name == NODE):
+        raise ParameterError(f"port {end.port!r:.60} of host '{end.host}' is no name of an interface; {_ASK}")
+    return found or (Interface(name, ""),)
 
 
 def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from topodesign.base.errors import FileFormatError
 from topodesign.fabrics.machines.xml import parse_xml
@@ -200,14 +200,16 @@ class _Port(NamedTuple):
     number: str
 
 
+_Link: TypeAlias = tuple[_Port, _Port | None, bool]
+"""A port of a channel adapter, the port that it is joined to if any, and whether that is of another adapter."""
+
 _NODE = re.compile(r'(Ca|Switch|Rt)\s+(\d+)\s+"([^"]+)"\s*#\s*"([^"]*)"')
-_LINK = re.compile(r'\[(\d+)\](?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d+)\]')
+_LINK_LINE = re.compile(r'\[(\d+)\](?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d+)\]')
 
 
 def _from_ibnetdiscover(_: str, text: str) -> Told:
     nodes: dict[str, tuple[str, str]] = {}
-    adapters: dict[str, None] = {}
-    sizes: Counter[tuple[str, str]] = Counter()
+    adapters: dict[str, str] = {}  # ports of each
     links: list[tuple[str, str, str, str]] = []
     here: str | None = None
     for line in text.splitlines():
@@ -216,16 +218,16 @@ def _from_ibnetdiscover(_: str, text: str) -> Told:
             host, _, device = said.partition(" ")
             nodes[here] = host, device.strip() or "port"
             if kind == "Ca":
-                adapters[here] = None
-                sizes[nodes[here]] = max(int(ports), sizes[nodes[here]])
-        elif here is not None and (link := _LINK.match(line)):
+                adapters[here] = ports
+        elif here is not None and (link := _LINK_LINE.match(line)):
             port, there, far = link.groups()
             links.append((here, port, there, far))
     unknown = next((there for *_, there, _ in links if there not in nodes), None)
     if unknown is not None:
         raise FileFormatError(f"a link leads to '{unknown[:40]}', which the file does not describe")
-    pairs = [(_Port(*nodes[a], p), _Port(*nodes[b], q)) for a, p, b, q in links if a in adapters]
-    return Told(list(_entries(pairs, sizes)), list(dict.fromkeys(nodes[one][0] for one in adapters)))
+    found: list[_Link] = [(_Port(*nodes[one], ports), None, False) for one, ports in adapters.items()]
+    found += [(_Port(*nodes[a], p), _Port(*nodes[b], q), False) for a, p, b, q in links if a in adapters]
+    return _of_adapters(found)
 
 
 _PAIR = re.compile(
@@ -271,23 +273,33 @@ def _ib_port(name: str, number: str) -> _Port:
     return _Port(host, device.strip() or "port", number)
 
 
-def _of_adapters(links: list[tuple[_Port, _Port | None, bool]]) -> Told:
-    """Return what channel adapters hear: their ports, what these are joined to, and whether that is another adapter."""
+def _of_adapters(links: Iterable[_Link]) -> Told:
+    """Return what channel adapters hear.
+
+    A device of one port is the interface, of several each port is a lane of it.
+    """
+    links = list(links)
     sizes: Counter[tuple[str, str]] = Counter()
     for here, there, adapter in links:
         for port in (here, *([there] if there is not None and adapter else [])):
-            sizes[port[:2]] = max(sizes[port[:2]], int(port.number))
-    pairs = [(here, there) for here, there, _ in links if there is not None]
-    return Told(list(_entries(pairs, sizes)), list(dict.fromkeys(here.host for here, *_ in links)))
+            sizes[port[:2]] = max(sizes[port[:2]], int(port.number) if port.number.isdecimal() else 1)
+
+    def name(port: _Port) -> str:
+        return f"{port.device}/{port.number}" if sizes[port[:2]] > 1 else port.device
+
+    entries = [
+        Neighbour(here.host, name(here), there.host, (name(there),), None)
+        for here, there, _ in links
+        if there is not None
+    ]
+    return Told(entries, list(dict.fromkeys(here.host for here, *_ in links)))
 
 
 _TOPO_LINK = re.compile(r"\s+(\S+)\s+(?:-\S*)?->\s+(\S+)\s+(\S+)\s+(\S+)\s*(?:#.*)?")
 
 
 def _from_topo(_: str, text: str) -> Told:
-    pairs: dict[tuple[_Port, _Port], None] = {}
-    hosts: dict[str, None] = {}
-    sizes: Counter[tuple[str, str]] = Counter()
+    links: dict[_Link, None] = {}
     here: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -299,29 +311,17 @@ def _from_topo(_: str, text: str) -> Told:
             a, b = _topo_port(here, near), _topo_port(name, far)
             for one, other, said in ((a, b, near), (b, a, far)):
                 if "/" in said:  # a channel adapter's; a switch has plain numbers
-                    pairs[one, other] = None
-                    hosts[one.host] = None
-                    sizes[one[:2]] = max(sizes[one[:2]], int(one.number) if one.number.isdecimal() else 1)
+                    links[one, other, False] = None
         elif not line[0].isspace() and len(words := line.split()) > 1:
             here = words[1]
         else:
             raise FileFormatError(f"line {number}: neither 'TYPE NAME' nor 'PORT -> TYPE NAME PORT'")
-    return Told(list(_entries(list(pairs), sizes)), list(hosts))
+    return _of_adapters(links)
 
 
 def _topo_port(host: str, text: str) -> _Port:
     device, _, number = text.rpartition("/")
     return _Port(host, device or text, number.removeprefix("P"))
-
-
-def _entries(pairs: list[tuple[_Port, _Port]], sizes: Counter[tuple[str, str]]) -> Iterator[Neighbour]:
-    """Yield what channel adapters hear; a device of one port is the interface, of several each port is a lane of it."""
-
-    def name(port: _Port) -> str:
-        return f"{port.device}/{port.number}" if sizes[port[:2]] > 1 else port.device
-
-    for here, there in pairs:
-        yield Neighbour(here.host, name(here), there.host, (name(there),), None)
 
 
 _TABLE = re.compile(r"^LocalPort\s+RemoteDevice\s+RemotePortID", re.MULTILINE)

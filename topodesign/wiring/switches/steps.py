@@ -11,17 +11,7 @@ from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 from topodesign.wiring.switches.kinds import SPELLINGS, Spelling
-from topodesign.wiring.switches.switch import Driver, Pair, pairs_of
-
-
-def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
-    """Return the circuits of cross-connects by their circuit switch, without those of patch panels."""
-    found: dict[str, list[CrossConnect]] = {}
-    for connect in connects:
-        if connect.a.panel in plan.inventory.switches:
-            found.setdefault(connect.a.panel, []).append(connect)
-    return {name: frozenset(pairs_of(plan.inventory.panel[name], some)) for name, some in found.items()}
-
+from topodesign.wiring.switches.switch import Driver, circuits_by_switch
 
 STAGE_FORMATS = tuple(DRIVERS)
 
@@ -54,7 +44,7 @@ def commands(
     gone, come = (circuits_by_switch(plan, part) for part in change)
     files = {}
     for panel in plan.inventory.panels:
-        remove, add = (sorted(part.get(panel.name, ())) for part in (gone, come))
+        remove, add = (sorted(set(part.get(panel.name, ()))) for part in (gone, come))
         if remove or add:
             ending, text = driver.stage(panel, remove, add, spelling)
             files[f"{name}-{panel.name}{ending}"] = text

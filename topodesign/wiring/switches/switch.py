@@ -122,14 +122,19 @@ def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
 
 def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Pair]]]:
     """Return the circuit switches of a plan with the circuits in each."""
-    made: dict[str, list[CrossConnect]] = {name: [] for name in plan.inventory.switches}
-    if not made:
+    if not plan.inventory.switches:
         raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels need the patch list")
-    for connect in plan.connects:
-        if connect.a.panel in made:
-            made[connect.a.panel].append(connect)
-    panels = plan.inventory.panel
-    return [(panels[name], list(pairs_of(panels[name], connects))) for name, connects in made.items()]
+    made = circuits_by_switch(plan, plan.connects)
+    return [(panel, made.get(name, [])) for name, panel in plan.inventory.switches.items()]
+
+
+def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, list[Pair]]:
+    """Return the circuits of cross-connects by their circuit switch, without those of patch panels."""
+    found: dict[str, list[CrossConnect]] = {}
+    for connect in connects:
+        if connect.a.panel in plan.inventory.switches:
+            found.setdefault(connect.a.panel, []).append(connect)
+    return {name: list(pairs_of(plan.inventory.panel[name], some)) for name, some in found.items()}
 
 
 def pairs_of(panel: Panel, connects: Iterable[CrossConnect]) -> Iterator[Pair]:
