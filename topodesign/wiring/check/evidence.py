@@ -231,6 +231,7 @@ class _Placing:
             frozenset(set(self.plan.hosts) - self.hosts),
             unclear,
             self.outsiders,
+            faults=tuple(self.told.faults),
             notes=tuple(notes),
             names=tuple(self._names(shown, sightings)),
             unread=tuple(unread),

@@ -9,7 +9,7 @@ one direction of a link.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ..
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     path = as_path(path)
-    entries, told, _ = read_neighbours(path)
+    entries, told = read_neighbours(path)[:2]
     short = {name.partition(".")[0]: name for name in told}
     names = {name: name for name in told} | short
     found: dict[str, dict[str, None]] = {name: {} for name in dict.fromkeys(told)}
@@ -114,17 +114,21 @@ def read_neighbours(path: Path) -> Told:
     return told
 
 
-def neighbours_of_files(files: Sequence[Path]) -> Told:
+def neighbours_of_files(files: Sequence[Path], read: Callable[[Path], Told] | None = None) -> Told:
     """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics.
+
+    ``read`` reads one of them: :func:`read_neighbour_file` if not given.
 
     Of several files those that cannot be read are returned with the reason; if none can, that is raised.
     """
     entries: list[Neighbour] = []
     hosts: list[str] = []
     unread: dict[str, str] = {}
+    faults: list[str] = []
+    read = read or read_neighbour_file
     for file in files:
         try:
-            told = read_neighbour_file(file)
+            told = read(file)
         except FileFormatError as error:
             if len(files) == 1:
                 raise
@@ -133,9 +137,10 @@ def neighbours_of_files(files: Sequence[Path]) -> Told:
             entries += told.entries
             hosts += told.hosts
             unread |= told.unread
+            faults += told.faults
     if unread and not hosts:
         raise FileFormatError(next(iter(unread.values())))
-    return Told(entries, hosts, unread)
+    return Told(entries, hosts, unread, faults)
 
 
 def read_neighbour_file(path: Path) -> Told:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
@@ -126,46 +125,29 @@ def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = No
     return seen
 
 
-_WRONG = "this is not what link_test.py prints"
-
-
 def read_link_tests(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
     """Read what the link tests of hosts printed: a directory of such files, whatever they are called, or one."""
     path = as_path(path)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    entries: list[Neighbour] = []
-    hosts: list[str] = []
-    problems: list[str] = []
-    unread: dict[str, str] = {}
-    for file in files:
+    told = neighbours_of_files(files, _read_link_test)
+    if not told.hosts:
+        raise FileFormatError(
+            f"{path}: there is nothing in it; expected HOST.json of each host, as link_test.py prints"
+        )
+    return place_neighbours(path, told, plan, names or known_names(plan))
+
+
+def _read_link_test(path: Path) -> Told:
+    """Read what the ports of a host heard of whom, and what is not as written."""
+    with expecting(path, FileKind.LINK_TEST):
+        document = parse_json(read_text(path, (".json",)))
         try:
-            with expecting(file, FileKind.LINK_TEST):
-                host, rows, faults = _said(parse_json(read_text(file, (".json",))))
-        except FileFormatError as error:
-            if len(files) == 1:
-                raise
-            unread[file.stem] = str(error)
-            continue
-        hosts.append(host)
-        entries += [Neighbour(host, port, other, (far,), None) for port, other, far in rows]
-        problems += faults
-    if not hosts:
-        nothing = f"{path}: there is nothing in it; expected HOST.json of each host, as link_test.py prints"
-        raise FileFormatError(next(iter(unread.values()), nothing))
-    seen = place_neighbours(path, Told(entries, hosts, unread), plan, names or known_names(plan))
-    return replace(seen, faults=(*seen.faults, *problems))
-
-
-def _said(document: Any) -> tuple[str, list[tuple[str, str, str]], list[str]]:
-    """Return the host that said something, what its ports heard of whom, and what is not as written."""
-    if not isinstance(document, dict) or document.get("link test") != 1 or not isinstance(document.get("host"), str):
-        raise FileFormatError(_WRONG)
-    rows, faults = document.get("heard"), document.get("problems")
-    if not isinstance(rows, list) or not isinstance(faults, list) or not all(isinstance(one, str) for one in faults):
-        raise FileFormatError(_WRONG)
-    found = []
-    for row in rows:
-        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(cell, str) for cell in row):
-            raise FileFormatError(_WRONG)
-        found.append((row[0], row[1], row[2]))
-    return document["host"], found, faults
+            host, rows, faults = (document[name] for name in ("host", "heard", "problems"))
+            lists, texts = (rows, faults, *rows), [host, *faults, *(cell for row in rows for cell in row)]
+            known = all(isinstance(one, list) for one in lists) and all(isinstance(one, str) for one in texts)
+            entries = [Neighbour(host, port, other, (far,), None) for port, other, far in rows]
+        except (TypeError, KeyError, ValueError):
+            known = False
+        if not known or document.get("link test") != 1:
+            raise FileFormatError("this is not what link_test.py prints")
+        return Told(entries, [host], faults=faults)

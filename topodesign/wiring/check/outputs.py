@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from topodesign.base.errors import FileFormatError
@@ -42,6 +42,7 @@ class Told(NamedTuple):
     entries: list[Neighbour]
     hosts: list[str]
     unread: Mapping[str, str] = {}  # by the host that a file is named after
+    faults: Sequence[str] = ()  # what link tests found that is not as written
 
 
 def read_output(host: str, text: str) -> Told:

@@ -132,10 +132,10 @@ class View:
             yield self._swapped(ring)
         ringed = {receiver for ring in rings for receiver in ring}
         yield from self._once(
-            [self._misled(receiver, sender) for receiver, sender in wrong.items() if receiver not in ringed]
+            [self._misled(r, sender, self._name(sender)) for r, sender in wrong.items() if r not in ringed]
         )
         for receiver, sighting in self.unknown.other.items():
-            yield self._other(receiver, sighting)
+            yield self._misled(receiver, None, sighting.there)
         yield from map(self._link, self.unknown.links)
         told = self.observed.heard.keys() | self.observed.unclear.keys()
         silent = [receiver for receiver in self.wanted if receiver not in told and receiver not in self.unknown]
@@ -208,16 +208,17 @@ class View:
         ask = "; its circuits tell which (--dumps)" if switch else ""
         return f", or else {options} are{ask}" if options else ""
 
-    def _misled(self, receiver: Lane, sender: Lane) -> Finding:
+    def _misled(self, receiver: Lane, sender: Lane | None, there: str) -> Finding:
+        """Return that a receiver hears another than planned: ``sender`` if it is known, ``there`` in words."""
         if receiver not in self.wanted:
-            owner = self.receiver.get(sender)
+            owner = None if sender is None else self.receiver.get(sender)
             belongs = "" if owner is None else f"; the other end of that belongs at {self._at(owner, 1)}"
-            words = f"{self._at(receiver, 1)} should hear nothing and hears {self._name(sender)}{belongs}"
+            words = f"{self._at(receiver, 1)} should hear nothing and hears {there}{belongs}"
             return Finding("unexpected", self._cables(owner), words)
-        same = sender.host == self.wanted[receiver][0].host
-        note = ": the right host, another lane" if same else ""
+        wanted = self.wanted[receiver][0]
+        note = ": the right host, another lane" if sender is not None and sender.host == wanted.host else ""
         place = place_name(self.end[receiver], self.sides[1])
-        words = f"wrong fibre in {place}: {self._hears(receiver, sender)}{note}"
+        words = f"wrong fibre in {place}: {self._name(receiver)} hears {there} instead of {self._name(wanted)}{note}"
         return Finding("wrong port", self._cables(receiver), words)
 
     def _circuits(self) -> Iterator[Finding]:
@@ -344,13 +345,6 @@ class View:
         """Return the planned patches of receivers, in order."""
         wanted = {self.wanted[lane][1] for lane in receivers if lane in self.wanted}
         return tuple(connect.cable for connect in self.plan.connects if connect.cable in wanted)
-
-    def _other(self, receiver: Lane, sighting: Sighting) -> Finding:
-        if receiver not in self.wanted:
-            return Finding("unexpected", (), f"{self._at(receiver, 1)} should hear nothing and hears {sighting.there}")
-        words = f"{self._name(receiver)} hears {sighting.there} instead of {self._name(self.wanted[receiver][0])}"
-        place = place_name(self.end[receiver], self.sides[1])
-        return Finding("wrong port", self._cables(receiver), f"wrong fibre in {place}: {words}")
 
     def _link(self, link: HostLinks) -> Finding:
         lanes = ", ".join(self._name(lane) for lane in link.receivers)
