@@ -75,7 +75,6 @@ BUILT_IN = "built-in"
 ALL = "all"
 SIZES = tuple(4**power for power in range(5, 17))
 """Whole data in bytes at which plans are timed: 1 KiB to 4 GiB."""
-_MOST_FOR_RANKS = 256  # ranks of which each gets a directory of its own where programs of groups differ
 _MEASURED = ("collective", "method", "size", "time")
 _MEASURED_ROW = "a row such as allreduce,ring,1MiB,250us"
 _NOT_MADE = (InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError)

@@ -25,7 +25,7 @@ import numpy as np
 from topodesign.base.arrays import ranges
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.transfers import Transfers
+from topodesign.plans.transfers import MessageTable, Transfers, message_table
 from topodesign.topology.topology import IntArray
 
 MOST_UNITS = 2**31  # units of a block, so that their products fit into 64 bits
@@ -110,29 +110,11 @@ class Program:
         return 0 if self.sums else block
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """The rows of all sends, those of a message one after the other, and its first row, ends and instants."""
-
-    # ranks, units: how many ranks there are, and units of a block of every stream
-    ranks: int
-    units: tuple[int, ...]
-    rows: IntArray  # int64 of shape (4, rows): stream, block, lo, hi
-    first: IntArray  # where the rows of every message begin, and their number at the end
-    # src, dst, start, end, adds, tag: one entry for every message
-    src: IntArray
-    dst: IntArray
-    start: IntArray
-    end: IntArray
-    adds: IntArray
-    tag: IntArray
-
-
 def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> list[Program]:
     """Return the programs of all ranks, in their order; at the instants of changes all wait for each other."""
     if max(one.units for one in transfers) >= MOST_UNITS:
         raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
-    table = _messages(transfers)
+    table = message_table(transfers)
     count = transfers[0].ranks
     by_sender, by_receiver = (_places(column, count) for column in (table.src, table.dst))
     inputs, outputs = _pieces(transfers)
@@ -185,42 +167,6 @@ def _places(column: IntArray, count: int) -> list[IntArray]:
     return np.split(order, np.searchsorted(column[order], np.arange(1, count)))
 
 
-def _messages(transfers: Sequence[Transfers]) -> _Table:
-    """Return all messages, with neighbouring units of a block as one row."""
-    names = ("src", "dst", "start", "end", "part", "block", "lo", "hi")
-    columns = {name: np.concatenate([getattr(one, name) for one in transfers]) for name in names}
-    stream = np.repeat(np.arange(len(transfers)), [len(one.src) for one in transfers])
-    adds = np.concatenate(
-        [np.array([m.adds for m in one.collective.movements], dtype=np.int64)[one.part] for one in transfers]
-    )
-    keys = (columns["src"], columns["dst"], columns["start"], columns["end"], stream, columns["part"])
-    order = np.lexsort((columns["hi"], columns["lo"], columns["block"], *keys[::-1]))
-    sorted_keys = np.stack(keys)[:, order]
-    rows = np.stack((stream, columns["block"], columns["lo"], columns["hi"]))[:, order]
-    new = np.append(True, np.any(sorted_keys[:, 1:] != sorted_keys[:, :-1], axis=0))[: len(order)]
-    joins = ~new & np.append(False, (rows[1, 1:] == rows[1, :-1]) & (rows[2, 1:] == rows[3, :-1]))[: len(order)]
-    begins = np.flatnonzero(~joins)
-    high = rows[3][np.append(begins[1:], len(order)) - 1] if len(begins) else rows[3]
-    kept = np.stack((*rows[:3, begins], high))
-    first = np.flatnonzero(new[begins])
-    src, dst, start, end = sorted_keys[:4, begins[first]]
-    pair = src * transfers[0].ranks + dst
-    group = np.flatnonzero(np.diff(pair, prepend=-1))
-    tag = np.arange(len(pair)) - np.repeat(group, np.diff(group, append=len(pair)))
-    return _Table(
-        transfers[0].ranks,
-        tuple(one.units for one in transfers),
-        kept,
-        np.append(first, len(begins)),
-        src,
-        dst,
-        start,
-        end,
-        adds[order][begins[first]],
-        tag.astype(np.int64),
-    )
-
-
 def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[list[Piece]]]:
     """Return what every rank has at the start, and what it must have in the end."""
     ranks = transfers[0].ranks
@@ -258,7 +204,7 @@ class _Rank:
     def __init__(
         self,
         rank: int,
-        table: _Table,
+        table: MessageTable,
         own: tuple[IntArray, IntArray],
         pieces: tuple[list[Piece], list[Piece]],
         sums: list[tuple[int, Sum]],
@@ -342,7 +288,8 @@ class _Rank:
         for at, (number, data) in enumerate(zip([*self._sends, *self._receives], self._data, strict=True)):
             peer = (table.dst if at < first else table.src)[number]
             adds = bool(table.adds[number])
-            made.append(Message(int(peer), int(table.tag[number]), *data, adds, at in self._special))
+            stream, block, lo, hi = data
+            made.append(Message(int(peer), int(table.tag[number]), stream, block, lo, hi, adds, at in self._special))
         sends, receives = tuple(made[:first]), tuple(made[first:])
         script = []
         for level in sorted({*self._levels, *self._phases}):
@@ -350,9 +297,9 @@ class _Rank:
             both = _by_pair(sent, sends), _by_pair(come, receives)
             script.append(Batch(level, *both, tuple(places), tuple(sums), self._phases.get(level, 0)))
         inputs, outputs = map(tuple, self._pieces)
-        return Program(
-            self._rank, table.ranks, sends, receives, tuple(script), inputs, outputs, *self._memory, self._sums
-        )
+        stream, block, lo, hi = self._memory
+        ends = sends, receives, tuple(script), inputs, outputs
+        return Program(self._rank, table.ranks, *ends, stream, block, lo, hi, self._sums)
 
 
 def _by_pair(places: Sequence[int], messages: Sequence[Message]) -> tuple[int, ...]:

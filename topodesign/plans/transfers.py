@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -64,6 +64,62 @@ class Transfers:
     def mean(self) -> Fraction:
         """Pieces of a block to another rank, in the mean."""
         return Fraction(1) if self.amounts is None else Fraction(sum(self.amounts), self.ranks * (self.ranks - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class MessageTable:
+    """Who sends which units to whom, and when: what goes from rank to rank in the same instants is one message."""
+
+    # ranks, units: how many ranks there are, and units of a block of every stream
+    ranks: int
+    units: tuple[int, ...]
+    rows: IntArray  # int64 of shape (4, rows): stream, block, lo, hi
+    first: IntArray  # where the rows of every message begin, and their number at the end
+    # src, dst, start, end, part, adds, tag: one entry for every message; tags count those of a pair
+    src: IntArray
+    dst: IntArray
+    start: IntArray
+    end: IntArray
+    part: IntArray
+    adds: IntArray
+    tag: IntArray
+
+
+def message_table(transfers: Sequence[Transfers]) -> MessageTable:
+    """Return all messages, with neighbouring units of a block as one row."""
+    names = ("src", "dst", "start", "end", "part", "block", "lo", "hi")
+    columns = {name: np.concatenate([getattr(one, name) for one in transfers]) for name in names}
+    stream = np.repeat(np.arange(len(transfers)), [len(one.src) for one in transfers])
+    adds = np.concatenate(
+        [np.array([m.adds for m in one.collective.movements], dtype=np.int64)[one.part] for one in transfers]
+    )
+    keys = (columns["src"], columns["dst"], columns["start"], columns["end"], stream, columns["part"])
+    order = np.lexsort((columns["hi"], columns["lo"], columns["block"], *keys[::-1]))
+    sorted_keys = np.stack(keys)[:, order]
+    rows = np.stack((stream, columns["block"], columns["lo"], columns["hi"]))[:, order]
+    new = np.append(True, np.any(sorted_keys[:, 1:] != sorted_keys[:, :-1], axis=0))[: len(order)]
+    joins = ~new & np.append(False, (rows[1, 1:] == rows[1, :-1]) & (rows[2, 1:] == rows[3, :-1]))[: len(order)]
+    begins = np.flatnonzero(~joins)
+    high = rows[3][np.append(begins[1:], len(order)) - 1] if len(begins) else rows[3]
+    kept = np.stack((*rows[:3, begins], high))
+    first = np.flatnonzero(new[begins])
+    src, dst, start, end = sorted_keys[:4, begins[first]]
+    pair = src * transfers[0].ranks + dst
+    group = np.flatnonzero(np.diff(pair, prepend=-1))
+    tag = np.arange(len(pair)) - np.repeat(group, np.diff(group, append=len(pair)))
+    return MessageTable(
+        transfers[0].ranks,
+        tuple(one.units for one in transfers),
+        kept,
+        np.append(first, len(begins)),
+        src,
+        dst,
+        start,
+        end,
+        sorted_keys[5, begins[first]],
+        adds[order][begins[first]],
+        tag.astype(np.int64),
+    )
 
 
 def transfers_of_rounds(rounds: Rounds, switches: Collection[int]) -> Transfers:

@@ -101,9 +101,10 @@ class Chakra(Backend):
 
     def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program:  # noqa: ARG002
         """Return the messages of a phase."""
-        from topodesign.compiler.frontends.messages import messages_of_rounds  # noqa: PLC0415  NumPy
+        from topodesign.compiler.frontends.messages import messages_of_transfers  # noqa: PLC0415  NumPy
+        from topodesign.plans.transfers import transfers_of_rounds  # noqa: PLC0415  NumPy
 
-        return replace(messages_of_rounds(rounds), phase=number)
+        return replace(messages_of_transfers(transfers_of_rounds(rounds, ())), phase=number)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield what the simulator cannot read: too many tags, too many bytes, one rank alone."""
