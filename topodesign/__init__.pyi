@@ -43,6 +43,7 @@ from topodesign.fabrics.unwinding import unwind as unwind
 from topodesign.finder.find import pareto as pareto
 from topodesign.finder.find import rank as rank
 from topodesign.finder.pareto import Pareto as Pareto
+from topodesign.finder.survey import show_catalog as show_catalog
 from topodesign.finder.survey import survey as survey
 from topodesign.finder.undercut import find_undercut_rows as find_undercut_rows
 from topodesign.optima.failures import single_failures as single_failures

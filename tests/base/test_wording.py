@@ -52,3 +52,11 @@ def test_no_message_gives_a_collective_an_article_of_its_own() -> None:
     written = re.compile(r"\ban? \{[^{}]*collective|\ban? \{(self\.name|asked)\}")
     found = [path.name for path in root.rglob("*.py") if written.search(path.read_text())]
     assert found == []
+
+
+def test_names_with_numbers_are_near_by_their_value() -> None:
+    """C01 is C001 with a zero less; by its letters it is as near to C101."""
+    assert nearest("C01", ["C101", "C001", "C011"])[0] == "C001"
+    assert nearest("evalaute", ["evaluate", "validate"], 1) == ["evaluate"]
+    assert nearest("h1:eth0", ["h10:eth0", "h01:eth0"])[0] == "h01:eth0"
+    assert nearest("", ["a", "bc"]) == nearest("xyz", ["abc"]) == []

@@ -35,7 +35,7 @@ ALL = dict(commands())
 
 def test_the_walk_finds_them() -> None:
     assert len(ALL) >= 33
-    assert {("pareto",), ("catalog", "status"), ("wire", "plan"), ("failures",)} <= ALL.keys()
+    assert {("pareto",), ("catalog", "show"), ("wire", "plan"), ("failures",)} <= ALL.keys()
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
@@ -53,6 +53,7 @@ CHEAP = [
     "pareto -n 12 -d 3..4",
     "pareto -n 12 -d 2 --collective allgather",
     "catalog list -d 4 -n 3..20",
+    "catalog show -n 12 -d 4",
     "evaluate torus(3,3)",
     "compare ring torus -n 9 -d 4",
     "evaluate mi250(1)",

@@ -64,6 +64,8 @@ CASES = {
         design boxed.yaml
         design crowded.yaml
         design trained.yaml
+        catalog show -n 12 -d 4
+        catalog show -n 12..14 -d 4
         catalog status -d 4 -n 2..20
         catalog status -d 4 -n 5..20 --compare-bound
         catalog status -d 4 -n 5..20 --compare-bound --collective all-to-all

@@ -5,6 +5,7 @@ FUNCTIONS = {
     "catalog diff": "compare_catalogs",
     "catalog improve": "improve_catalog",
     "catalog merge": "merge_catalogs",
+    "catalog show": "show_catalog",
     "catalog verify": "verify_catalog",
     "compile": "compile_plan",
     "failures": "single_failures",

@@ -9,7 +9,6 @@ _SLICES = "compare a slice of a TPU pod as a fabric, such as tpu_v4(4,4,8)."
 _DELAYS = "ask for each delay or size; 'topodesign reconfigure --json' has the times."
 
 COMMANDS: dict[str, str] = {
-    "catalog show": "use 'pareto', which has --max-steps and --within.",
     "layout": "give a placement of your own with '--placement'; 'training' tries several for a training step.",
     "frontier": "use 'schedule --algorithm exact --list'.",
     "pipeline": "use 'schedule --algorithm pipeline --list'.",
@@ -54,7 +53,6 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
-    "known_topologies": "use 'survey', or 'pareto' for one size; 'max_steps' and 'within' are options of both.",
     "compile_set": "use compile_library(place, 'all'), or with a workload in place of all.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
     "OrbitRounds": "use Flow, whose 'fold' says of which nodes it has the sends.",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 MOST_LISTED = 4  # words that a list in a sentence shows
 _MOST_KNOWN = 32  # known words that a message lists where none is near
 _LONGEST_WORD = 64  # letters of a word that are looked at: more take long, and are no slip
-_LIKE = 0.5  # how like a known word is to one that may stand for it, from 0 to 1
+_LIKE = 0.5  # share of letters that a known word has in common with one that may stand for it
 
 
 def listed(words: list[str]) -> str:
@@ -44,8 +45,37 @@ def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LI
     """
     if not isinstance(word, str):
         return []
-    words = {one.lower(): one for one in reversed(list(known))}
-    return [words[one] for one in get_close_matches(word[:_LONGEST_WORD].lower(), words, n=most, cutoff=like)]
+    meant = word[:_LONGEST_WORD].lower()
+    letters, found = Counter(meant), []
+    for name in dict.fromkeys(known):
+        other = name.lower()
+        longest = max(len(meant), len(other))
+        most_edits = round((1 - like) * longest)
+        if longest - sum((letters & Counter(other)).values()) <= most_edits:  # no fewer edits than letters that differ
+            edits = _count_edits(meant, other)
+            if edits <= most_edits and edits < longest:
+                found.append((edits, _number_value(meant) != _number_value(other), name))
+    return [name for _, _, name in sorted(found, key=lambda one: one[:2])[:most]]
+
+
+def _count_edits(one: str, other: str) -> int:
+    """Return the edit distance: letters inserted, deleted, replaced, and neighbours exchanged."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one):
+        above, row = row, [i + 1]
+        for j, wanted in enumerate(other):
+            edits = min(above[j] + (letter != wanted), above[j + 1] + 1, row[j] + 1)
+            if i and j and letter == other[j - 1] and one[i - 1] == wanted:
+                edits = min(edits, before[j - 1] + 1)
+            row.append(edits)
+        before = above
+    return row[-1]
+
+
+def _number_value(name: str) -> str:
+    """Return a name without leading zeros in its numbers: ``C01`` and ``C001`` are one number."""
+    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", name)
 
 
 def suggest(

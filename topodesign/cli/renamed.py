@@ -81,6 +81,7 @@ def _cabling(value: str) -> list[str]:
 
 
 OPTIONS: dict[str, dict[str, Change]] = {
+    "catalog show": _DUPLEX,
     "compile-set": _PLACE | {"--no-programs": ("--target", "none")},
     "catalog build": _JOBS,
     "catalog improve": _JOBS | {"--cabling": _cabling, "--only": "--strategy"},

@@ -313,3 +313,37 @@ def survey(
     if not found:
         raise InfeasibleError(f"there is no topology of any of these sizes; {missing[0].why}")
     return Survey(objective, bidirectional, per_port, tuple(found), tuple(missing))
+
+
+@takes(FindOptions)
+def show_catalog(
+    nodes: int | Iterable[int],
+    degree: int,
+    *,
+    bidirectional: bool = False,
+    catalog: CatalogLike = True,
+    **options: Unpack[FindOptions],
+) -> Pareto | Survey:
+    """Look up the best known topologies of a size, or the fastest of several sizes.
+
+    Parameters
+    ----------
+    nodes, degree
+        N, or several that ascend, and d.
+    bidirectional, catalog, **options
+        As for :func:`topodesign.pareto`.
+
+    Returns
+    -------
+    Pareto or Survey
+        The frontier of one size, or the fastest topology of each.
+
+    Raises
+    ------
+    TopodesignError
+        As :func:`topodesign.pareto` and :func:`survey`.
+    """
+    sizes = as_ascending("number of nodes", nodes)
+    if len(sizes) == 1:
+        return pareto(sizes[0], degree, bidirectional=bidirectional, catalog=catalog, **options)
+    return survey(sizes, degree, bidirectional=bidirectional, catalog=catalog, **options)
