@@ -54,6 +54,7 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 
 NAMES: dict[str, str] = {
     "compile_set": "use compile_library(place, 'all'), or with a workload in place of all.",
+    "known_topologies": "use show_catalog.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
     "OrbitRounds": "use Flow, whose 'fold' says of which nodes it has the sends.",
     "Routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
