@@ -83,10 +83,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _printed_to(status: os.stat_result) -> int | None:
-    """Return the handle if it is standard output or error.
-
-    Printed text must not be lost, either.
-    """
+    """Return the handle if it is standard output or error."""
     for handle, stream in ((1, sys.stdout), (2, sys.stderr)):
         with contextlib.suppress(OSError):
             if os.path.samestat(status, os.fstat(handle)):
@@ -133,10 +130,7 @@ def _replace(path: Path, content: str | bytes | Callable[[IO[bytes]], None], mod
 
 
 def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
-    """Write content to a target that cannot be replaced.
-
-    Nothing is written if making the content fails.
-    """
+    """Write content to a target that cannot be replaced."""
     kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISREG)
     if not any(is_kind(status.st_mode) for is_kind in kinds):
         raise FileFormatError(f"{path}: not a file")

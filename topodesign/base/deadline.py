@@ -174,10 +174,7 @@ def _heard(_number: int, frame: FrameType | None) -> None:
 
 
 def _set_alarm(limits: tuple[_Limit, ...]) -> None:
-    """Set the alarm for the earliest deadline.
-
-    It repeats until a frame has received it.
-    """
+    """Set the alarm for the earliest deadline."""
     if not limits:
         signal.setitimer(signal.ITIMER_REAL, 0)
     else:

@@ -144,10 +144,7 @@ def exact(value: Any, each: Callable[[Any], Any] | None = None) -> Any:
 
 
 def _inside(value: Any, form: Callable[..., Any], each: Callable[[Any], Any] | None) -> Any:
-    """Convert a value and its contents to a form.
-
-    Enumerations become their values, other classes their texts.
-    """
+    """Convert a value and its contents to a form."""
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, str | bool):

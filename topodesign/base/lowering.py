@@ -226,10 +226,7 @@ class _Wrapper:
         self._must_be(found, ir.Constant(_HALF, flags | kind.aligned << 8 | kind.mutable << 10))
 
     def _array(self, kind: Any, given: Any) -> Any:
-        """Return an array on NumPy's memory.
-
-        Its parts are where all versions of NumPy have them.
-        """
+        """Return an array on NumPy's memory."""
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder)
         shape, strides = (
@@ -270,10 +267,7 @@ class _Wrapper:
         return named
 
     def _boxed_array(self, kind: Any, value: Any) -> Any:
-        """Return an array that owns a reference to its memory.
-
-        The memory is the kernel's, or that of an array that it was given.
-        """
+        """Return an array that owns a reference to its memory."""
         builder = self._builder
         array = self._context.make_array(kind)(self._context, builder, value=value)
         place = builder.bitcast(array._getpointer(), _OBJECT)
@@ -284,10 +278,7 @@ class _Wrapper:
         return made
 
     def _object(self, wanted: object) -> Any:
-        """Return the address of a Python object.
-
-        The loader of the code puts it into the second table.
-        """
+        """Return the address of a Python object."""
         self.objects.append(wanted)
         return self._at(self._objects, 8 * (len(self.objects) + 1), _OBJECT)
 

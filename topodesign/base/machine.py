@@ -270,10 +270,7 @@ def _engine() -> Any:
 
 @functools.cache
 def _helpers() -> dict[str, int]:
-    """Return numba's helper functions in C by name.
-
-    They are available without the rest of numba.
-    """
+    """Return numba's helper functions in C by name."""
     spec = find_spec("numba")
     if spec is None or spec.origin is None:
         return {}

@@ -33,10 +33,7 @@ def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
 
 @functools.lru_cache(1024)
 def _moore_orders(degree: int, most: int, duplex: bool) -> list[int]:
-    """Return :func:`moore_order` for 1, 2, ... steps.
-
-    The last is the first of at least ``most``.
-    """
+    """Return :func:`moore_order` for 1, 2, ... steps."""
     orders = [degree + 1]
     while orders[-1] < most:
         orders.append(moore_order(degree, len(orders) + 1, duplex=duplex))

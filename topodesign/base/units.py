@@ -272,10 +272,7 @@ def plain_number(value: Fraction) -> int | float:
 
 
 def _rate_unit(rate: Fraction) -> tuple[int, str]:
-    """Return the largest power of 1000 up to 10^9 in a rate, and its name.
-
-    The rate is in bytes per second.
-    """
+    """Return the largest power of 1000 up to 10^9 in a rate, and its name."""
     return next((pair for pair in _RATE_UNITS if rate >= pair[0]), _RATE_UNITS[-1])
 
 
@@ -338,10 +335,7 @@ _MEANT = {"usec": "us", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "
 
 
 def _nearest(unit: str, kind: str) -> str:
-    """Return the units that a text resembles except for capital letters.
-
-    Capitals decide how large a unit is.
-    """
+    """Return the units that a text resembles except for capital letters."""
     if kind == "time":
         known = list(_TIME)
     else:

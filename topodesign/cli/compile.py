@@ -230,10 +230,7 @@ def _write_library(
 def _refuse_early(
     source: str, collective: Collective, target: str, options: dict[str, Any], settings: dict[str, Any]
 ) -> None:
-    """Refuse plans that no schedule makes small enough.
-
-    Groups are smaller than their topology.
-    """
+    """Refuse plans that no schedule makes small enough."""
     from topodesign.compiler.beforehand import require_compilable  # noqa: PLC0415  NumPy, which help does without
 
     if options["group"] or options["only"]:
@@ -250,10 +247,7 @@ def _refuse_early(
 
 
 def _is_of_groups(plan: Plan) -> bool:
-    """Return whether a plan has groups or several collectives.
-
-    Each has a program of its own.
-    """
+    """Return whether a plan has groups or several collectives."""
     return plan.collective.group is not None or bool(plan.collective.several)
 
 

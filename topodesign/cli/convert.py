@@ -107,10 +107,7 @@ def _write_fabric(
 
 
 def _whole(network: str, machine: dict[str, Any]) -> Fabric:
-    """Return the named or imported fabric.
-
-    Assumptions go to standard error.
-    """
+    """Return the named or imported fabric."""
     if machine["tool"] is None:
         given = [name for name, option in declared(MachineOptions).items() if machine[name] != option.default]
         if given:

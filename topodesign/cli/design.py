@@ -136,10 +136,7 @@ def _named(name: str) -> click.Parameter:
 
 
 def _asked(said: dict[str, Any]) -> dict[str, Any]:
-    """Return the answers; ask for missing ones on a terminal.
-
-    Elsewhere defaults hold.
-    """
+    """Return the answers; ask for missing ones on a terminal."""
     if not sys.stdin.isatty():
         return said
     answers = dict(said)

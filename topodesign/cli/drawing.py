@@ -33,10 +33,7 @@ class DrawingCommand(Command):
 
 
 def _check(target: Path, kind: str | None) -> None:
-    """Raise UsageError if a file cannot be written.
-
-    Before anything is computed.
-    """
+    """Raise UsageError if a file cannot be written."""
     if target.suffix.lower() in _PLOTS:
         if kind == PAGE:
             raise click.UsageError(f"--plot-kind page does not match {target}; use the ending .html.")

@@ -260,10 +260,7 @@ _FLAGS = frozenset({"--json", "--csv", "--help", "-h"})
 
 
 def _arguments(words: list[str]) -> list[int]:
-    """Return the positions of arguments.
-
-    Options have values, except those that all commands share.
-    """
+    """Return the positions of arguments."""
     places = []
     for place, word in enumerate(words):
         before = words[place - 1] if place else ""

@@ -103,10 +103,7 @@ def command(
 def _list(
     place: str, collective: Collective, sizes: tuple[str, ...], output: Path | None, options: dict[str, Any]
 ) -> None:
-    """Print the list of a method, and write its verified plans.
-
-    One goes into a file, all into a directory.
-    """
+    """Print the list of a method, and write its verified plans."""
     one_file = output is not None and output.suffix.lower() == ".npz"
     if one_file and len(sizes) > 1:
         raise ParameterError("one file holds the plan that is the fastest for one --size; name a directory for all")

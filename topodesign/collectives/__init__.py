@@ -35,10 +35,7 @@ _PARSERS = ("msccl", "msccl-executor", "rccl")  # which know no scatter and no g
 
 
 def _called(word: str, *runtimes: str, **other: str) -> tuple[tuple[str, str], ...]:
-    """Return the name of a collective in runtimes.
-
-    The same word in almost all of them.
-    """
+    """Return the name of a collective in runtimes."""
     return tuple((dict.fromkeys(runtimes, word) | other).items())
 
 

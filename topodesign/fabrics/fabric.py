@@ -309,10 +309,7 @@ class Fabric:
             )
 
     def _check_shared(self) -> None:
-        """Raise TopologyError for an invalid shared limit.
-
-        It needs a bandwidth, a name, and existing links, each once.
-        """
+        """Raise TopologyError for an invalid shared limit."""
         if not self.shared:
             return
         present = {(self.names[u], self.names[v]) for u, v, _ in self.topology.links()}

@@ -140,10 +140,7 @@ def _said_of_classes(fabric: Fabric) -> dict[str, Any]:
 
 
 def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
-    """Return a switch's abilities in file form.
-
-    Memory multicasts without an entry.
-    """
+    """Return a switch's abilities in file form."""
     able = {"multicast": fabric.multicast - fabric.memory, "aggregation": fabric.aggregation, "memory": fabric.memory}
     return {power: True for power, those in able.items() if node in those}
 

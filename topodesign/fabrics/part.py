@@ -111,10 +111,7 @@ class _Named(NamedTuple):
 
 
 def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
-    """Yield the link directions of ``A-B``, ``A>B`` or ``A-B=share``.
-
-    Ends are names or patterns.
-    """
+    """Yield the link directions of ``A-B``, ``A>B`` or ``A-B=share``."""
     word, share = _share(fabric, text)
     a, sign, b = _ends(fabric, word, text)
     links = [(link.src, link.dst) for link in fabric.links()]
@@ -128,10 +125,7 @@ def _links_named(fabric: Fabric, text: str) -> Iterator[_Named]:
 
 
 def _share(fabric: Fabric, text: str) -> tuple[str, Fraction]:
-    """Return a link and its remaining share, 0 by default.
-
-    Also if names contain the sign themselves.
-    """
+    """Return a link and its remaining share, 0 by default."""
     word, sign, said = text.rpartition("=")
     names = set(fabric.names)
     if not sign or any({text[:at], text[at + 1 :]} <= names for at, letter in enumerate(text) if letter in "->"):

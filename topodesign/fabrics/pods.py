@@ -352,10 +352,7 @@ def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
 
 
 def _grid(name: str, sides: Sequence[int], rate: int, rings: Sequence[bool], kind: Callable[[int, int], str]) -> Fabric:
-    """Return chips with a ring or line along every side.
-
-    ``kind`` takes the position on a side and its length.
-    """
+    """Return chips with a ring or line along every side."""
     places = list(itertools.product(*map(range, sides)))
     links: list[FabricLink] = []
     for place in places:

@@ -417,10 +417,7 @@ def _boxed(spec: Spec, text: str) -> Boxed:
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
-    """Return boxes of 8 GPUs with four PCIe switches and host memory each.
-
-    With NVLink if it has bandwidth.
-    """
+    """Return boxes of 8 GPUs with four PCIe switches and host memory each."""
     check_boxes(boxes, 8)
     outer = rails(8) if boxes > 1 else ()
     links: list[FabricLink] = []

@@ -19,10 +19,7 @@ from topodesign.topology.family import Family
 
 
 def _place(family: Family) -> tuple[str, bool]:
-    """Return the order of a family: by name, with one exception.
-
-    genkautzjoined comes before genkautz, which it excludes at less cost.
-    """
+    """Return the order of a family: by name, with one exception."""
     return family.name.removesuffix("joined"), family.name == "genkautz"
 
 

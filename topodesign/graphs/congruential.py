@@ -50,10 +50,7 @@ def congruential(n: int, a: int, *digits: int) -> Topology:
 
 
 def _require_regular(common: int, digits: tuple[int, ...]) -> None:
-    """Raise ParameterError unless in- and out-degrees agree.
-
-    Each ax is that of ``common`` nodes x.
-    """
+    """Raise ParameterError unless in- and out-degrees agree."""
     degree = len(digits)
     if degree % common:
         raise ParameterError(

@@ -59,10 +59,7 @@ def _renamings(d: int, n: int) -> Iterator[IntArray]:
 
 
 def _growing_words(d: int, n: int) -> tuple[int, ...]:
-    """Return words of n letters in which new letters come in ascending order.
-
-    As numbers to base d.
-    """
+    """Return words of n letters in which new letters come in ascending order."""
     words = [(0, 1)]  # with how many letters occur
     for _ in range(n - 1):
         words = [(word * d + a, max(used, a + 1)) for word, used in words for a in range(min(used + 1, d))]
@@ -97,10 +94,7 @@ def dbjmod(d: int, n: int) -> Topology:
 
 
 def _cycles(nodes: list[int], kept: set[Link]) -> Iterator[list[Link]]:
-    """Yield Hamiltonian cycles that avoid the kept links and their reverses.
-
-    In lexicographic order.
-    """
+    """Yield Hamiltonian cycles that avoid the kept links and their reverses."""
     path = [nodes[0]]
 
     def free(u: int, v: int) -> bool:
@@ -119,10 +113,7 @@ def _cycles(nodes: list[int], kept: set[Link]) -> Iterator[list[Link]]:
 
 
 def _diameter(topology: Topology) -> int:
-    """Return the diameter of a strongly connected topology.
-
-    The power of (I + A) that has no zero.
-    """
+    """Return the diameter of a strongly connected topology."""
     step = np.eye(topology.nodes, dtype=bool)
     step[topology.src, topology.dst] = True
     within, diameter = step, 1

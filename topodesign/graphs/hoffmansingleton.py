@@ -38,10 +38,7 @@ def hoffmansingleton() -> Topology:
 
 
 def _automorphisms() -> Iterator[IntArray]:
-    """Yield automorphisms: rotations, moves and exchange of pentagons.
-
-    Pentagons are exchanged for pentagrams.
-    """
+    """Yield automorphisms: rotations, moves and exchange of pentagons."""
     h, j = np.divmod(np.arange(25), 5)
     for pentagon, pentagram in (
         (5 * h + (j + 1) % 5, 25 + 5 * h + (j + 1) % 5),

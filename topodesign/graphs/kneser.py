@@ -23,10 +23,7 @@ Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
 
 
 def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
-    """Yield all (n, k, C(n,k)) that are small enough to build.
-
-    With k >= 2 and n >= 2k + start.
-    """
+    """Yield all (n, k, C(n,k)) that are small enough to build."""
     for k in itertools.count(2):
         n = 2 * k + start
         if math.comb(n, k) > MAX_NODES:
@@ -38,10 +35,7 @@ def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
 
 @cache
 def _kneser_sizes() -> Sizes:
-    """Tabulate the graphs that are neither complete (k = 1) nor odd.
-
-    Odd graphs have n = 2k + 1.
-    """
+    """Tabulate the graphs that are neither complete (k = 1) nor odd."""
     return _table((nodes, math.comb(n - k, k), (n, k)) for n, k, nodes in _pairs(2))
 
 
@@ -121,10 +115,7 @@ def doubledodd(k: int) -> Topology:
 
 
 def _doubled(k: int) -> Iterator[IntArray]:
-    """Yield permutations of the elements, and the exchange of both sizes.
-
-    The exchange takes complements to complements.
-    """
+    """Yield permutations of the elements, and the exchange of both sizes."""
     for image in _renamings(2 * k - 1, k - 1):
         yield np.concatenate((image, image + len(image)))
     yield np.roll(np.arange(2 * len(image)), len(image))
@@ -158,10 +149,7 @@ def johnson(n: int, k: int) -> Topology:
 
 
 def _symmetric(nodes: int, target: IntArray, n: int, k: int) -> Topology:
-    """Link node i with ``target[:, i]`` in a vertex-transitive topology.
-
-    Permuting the n elements takes any node to any other and keeps the links.
-    """
+    """Link node i with ``target[:, i]`` in a vertex-transitive topology."""
     symmetry = Symmetry(nodes, (0,), lambda: _renamings(n, k))
     return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, symmetry=symmetry)
 

@@ -111,10 +111,7 @@ def ghline(q: int) -> Topology:
 
 
 def _flags(q: int, n: int) -> int:
-    """Return the number of flags of a generalized n-gon of order q.
-
-    A flag is a point and a line through it.
-    """
+    """Return the number of flags of a generalized n-gon of order q."""
     return int((q + 1) * sum(q**i for i in range(n)))
 
 

@@ -63,10 +63,7 @@ def mms(q: int) -> Topology:
 
 
 def _automorphisms(field: FiniteField) -> Iterator[IntArray]:
-    """Yield translations and shears, by a basis of the field each.
-
-    Translations along y and along x.
-    """
+    """Yield translations and shears, by a basis of the field each."""
     q = field.order
     x, y = np.divmod(np.arange(q * q), q)  # of points, and slope and intercept of lines
     for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):

@@ -75,10 +75,7 @@ def crown(n: int) -> Topology:
 
 
 def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
-    """Link ``left[k]`` with ``side + right[k]``.
-
-    The pairs stay if both sides are rotated alike or exchanged.
-    """
+    """Link ``left[k]`` with ``side + right[k]``."""
     source, target = np.concatenate((left, right + side)), np.concatenate((right + side, left))
     return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())
 

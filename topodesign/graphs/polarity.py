@@ -249,10 +249,7 @@ def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
 
 
 def _polarity_graph(incidence: Topology, line_of: IntArray) -> Topology:
-    """Return the polarity graph with its self-loops.
-
-    Point u belongs to line number ``line_of[u]``.
-    """
+    """Return the polarity graph with its self-loops."""
     points = len(line_of)
     point_of = np.argsort(line_of)
     of_points = incidence.src < points

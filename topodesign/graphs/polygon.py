@@ -76,10 +76,7 @@ def ag2(q: int) -> Topology:
 
 
 def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
-    """Yield translations, shears and the exchange.
-
-    Translations along x and y, and shears, by a basis of the field.
-    """
+    """Yield translations, shears and the exchange."""
     q = field.order
     y, x = np.divmod(np.arange(q * q), q)  # of points, and intercept and slope of lines
     for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):
@@ -205,10 +202,7 @@ def _pairs(q: int, n: int, equations: Equations) -> tuple[IntArray, IntArray]:
 
 
 def _incidence(points: int, point: IntArray, line: IntArray, *, symmetry: Symmetry | None) -> Topology:
-    """Return the incidence graph of equally many lines and points.
-
-    Pair k is incident.
-    """
+    """Return the incidence graph of equally many lines and points."""
     source = np.concatenate((point, points + line))
     target = np.concatenate((points + line, point))
     return Topology.from_arrays(2 * points, source, target, symmetry=symmetry)

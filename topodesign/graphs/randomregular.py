@@ -161,10 +161,7 @@ def _draw(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
 
 
 def _simple(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:
-    """Draw d permutations in sequence, repaired by exchanges.
-
-    Random rows exchange targets unless that makes more links unusable.
-    """
+    """Draw d permutations in sequence, repaired by exchanges."""
     target = np.empty((n, d), dtype=np.int64)
     for c in range(d):
         done, column = target[:, :c], _permutation(n, stream)
@@ -199,10 +196,7 @@ def _permutation(n: int, stream: np.random.PCG64) -> IntArray:
 
 
 def _connected(topology: Topology) -> bool:
-    """Return whether all nodes are reached from node 0.
-
-    Then each is from each, for all have as many links out as in.
-    """
+    """Return whether all nodes are reached from node 0."""
     seen = np.zeros(topology.nodes, dtype=np.bool_)
     seen[0], front = True, np.zeros(1, dtype=np.int64)
     while len(front):

@@ -16,10 +16,7 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    """Yield the fewest sides of least diameter.
-
-    A side of 2 takes one port, all others two.
-    """
+    """Yield the fewest sides of least diameter."""
     best: tuple[int, int, tuple[int, ...]] | None = None
     for twos in range(degree % 2, degree + 1, 2):
         rest, odd = divmod(nodes, 2**twos)

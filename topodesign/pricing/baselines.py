@@ -85,10 +85,7 @@ def _pipelined(depth: int, chunks: int, alpha: Fraction, whole: Fraction) -> Fra
 
 
 def _chunks(depth: int, workload: Workload, whole: Fraction) -> range:
-    """Return chunk counts around the best real one.
-
-    That is sqrt((depth - 1) * whole / alpha); the time is convex in it.
-    """
+    """Return chunk counts around the best real one."""
     if workload.alpha == 0:
         return range(10**6, 10**6 + 1)
     best = math.isqrt(int((depth - 1) * whole / workload.alpha))

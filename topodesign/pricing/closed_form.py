@@ -142,10 +142,7 @@ def largest_loads(topology: Topology, sources: IntArray, progress: Progress | No
 
 
 class _Loads:
-    """The largest loads from the sources seen so far.
-
-    The kernel releases the interpreter lock.
-    """
+    """The largest loads from the sources seen so far."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology

@@ -209,10 +209,7 @@ def _best_of_parts(best: Deferral, topology: Topology, layers: list[Fraction], f
 
 
 def _several_parts(topology: Topology, least: Fraction) -> list[int]:
-    """Return the numbers of parts to try.
-
-    Few, and such that links could be full in all steps.
-    """
+    """Return the numbers of parts to try."""
     natural = lcm(least.denominator, *np.unique(topology.capacity).tolist())
     return sorted([*_PARTS, natural] if natural <= _MOST_PARTS else _PARTS)
 
@@ -438,10 +435,7 @@ class _Search:
         return total + self._deliver(time, link, steps, 0, take=True), start, time, link
 
     def _deliver(self, time: NDArray[np.int16], link: NDArray[np.uint8], step: int, room: int, *, take: bool) -> int:
-        """Run the kernel of this name for all receivers.
-
-        They depend on earlier steps alone.
-        """
+        """Run the kernel of this name for all receivers."""
         rooms = [room] * self._workers
         last = step == len(self._rooms)
 

@@ -44,10 +44,7 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
 def _both_ways(
     topology: Topology, progress: Progress | None, cost: Callable[[Topology, Progress | None], Cost]
 ) -> tuple[Cost, Cost]:
-    """Return the costs on a topology and its transpose.
-
-    They are equal on duplex topologies.
-    """
+    """Return the costs on a topology and its transpose."""
     if topology.is_duplex:
         both = cost(topology, progress)
         return both, both

@@ -73,10 +73,7 @@ def shared(topology: Topology, collective: Collective, *, inside: bool = False) 
 
 
 def _routed(topology: Topology, collective: Collective, shards: int, inside: bool) -> Fraction:
-    """Return the largest link load of blocks with one source and goal.
-
-    In shards per unit of capacity.
-    """
+    """Return the largest link load of blocks with one source and goal."""
     nodes = topology.nodes
     demand = np.zeros((nodes, nodes), dtype=np.int64)
     for one in collective.single:

@@ -218,10 +218,7 @@ def _violated_set(
 
 @compiled
 def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int) -> tuple[int, int]:
-    """Return max(p/q, the largest ratio over all link sets), by enumeration.
-
-    Ratio of destinations to capacity.
-    """
+    """Return max(p/q, the largest ratio over all link sets), by enumeration."""
     sets = 1 << len(capacity)
     inside, room = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
     for g in range(groups):
@@ -243,10 +240,7 @@ def _fullest_set(groups: int, group_mask: Masks, group_count: Ints, capacity: In
 def _raise_load(
     groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
 ) -> tuple[int, int]:
-    """Return max(p/q, the largest ratio over all link sets) as a pair.
-
-    Ratio of destinations to capacity.
-    """
+    """Return max(p/q, the largest ratio over all link sets) as a pair."""
     total, ports = 0, 0
     for g in range(groups):
         total += group_count[g]
@@ -272,10 +266,7 @@ def _raise_load(
 
 @compiled
 def _split_scale(neighbours: int) -> int:
-    """Return a common multiple of group sizes up to ``neighbours``.
-
-    Up to 16; beyond that splits are rounded.
-    """
+    """Return a common multiple of group sizes up to ``neighbours``."""
     scale = 1
     for i in range(2, min(neighbours, 16) + 1):
         a, b = scale, i
@@ -408,10 +399,7 @@ def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], 
 
 @compiled
 def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> None:
-    """Start a flow with few splits.
-
-    Each group, fewest links first, goes to the links with the most room.
-    """
+    """Start a flow with few splits."""
     k = len(room)
     for links in range(1, k + 1):
         for g in range(groups):

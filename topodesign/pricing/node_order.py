@@ -31,10 +31,7 @@ def node_order(topology: Topology) -> IntArray:
 
 
 def _walks(topology: Topology) -> NDArray[np.uint64]:
-    """Return words that distinguish nodes by numbers of walks.
-
-    From them, to them, and closed ones.
-    """
+    """Return words that distinguish nodes by numbers of walks."""
     entered = np.lexsort((topology.src, topology.dst))
     reached, first = np.unique(topology.dst[entered], return_index=True)  # a node without links in has no walks to it
     source, capacity = topology.src[entered], topology.capacity[entered].astype(np.uint64)
@@ -50,10 +47,7 @@ def _walks(topology: Topology) -> NDArray[np.uint64]:
 
 
 def _refined(topology: Topology, kinds: IntArray) -> IntArray:
-    """Return classes of nodes refined by the classes of their neighbours.
-
-    Numbered from 0.
-    """
+    """Return classes of nodes refined by the classes of their neighbours."""
     names, kinds = np.unique(kinds, return_inverse=True)
     while len(names) < topology.nodes:
         known, capacity = len(names), topology.capacity.astype(np.uint64) * _ODD[2]

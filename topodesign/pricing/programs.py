@@ -73,10 +73,7 @@ def best_split(block: Block) -> Split:
 
 
 def _parts(block: Block) -> Iterator[Block]:
-    """Yield the block on its fastest-starting links, more and more of them.
-
-    From the first number that reaches all.
-    """
+    """Yield the block on its fastest-starting links, more and more of them."""
     for limit in sorted(set(block.alpha)):
         hops = block.hops * np.array([a <= limit for a in block.alpha], dtype=np.int64)
         if np.all(np.any(hops, axis=1)):

@@ -123,10 +123,7 @@ class _Plan:
 
     @property
     def _planned(self) -> NDArray[np.bool_]:
-        """Return which nodes must have which shard before the last step.
-
-        Of those that may be late.
-        """
+        """Return which nodes must have which shard before the last step."""
         planned: NDArray[np.bool_] = self._ahead & (self._time < self._steps)
         return planned
 
@@ -149,10 +146,7 @@ def _order(nodes: int) -> IntArray:
 
 
 def _prices(count: int, goal: int, steepness: int, room: int) -> IntArray:
-    """Return rising integer prices, equal on all machines.
-
-    Powers to somewhat above the goal, then a line.
-    """
+    """Return rising integer prices, equal on all machines."""
     rate = _LN2 * steepness / room
     price, top = 2**_TOP_BITS, goal + room // 3
     prices = np.empty(max(count, top + 1), np.int64)

@@ -47,10 +47,7 @@ class Priced:
         return cost_of(self.topology, *larger(known, largest_loads(left, np.flatnonzero(again))))
 
     def _affected(self, left: Topology) -> NDArray[np.bool_]:
-        """Return the nodes whose loads may change.
-
-        Those that lose capacity, or have a lost link on a shortest path.
-        """
+        """Return the nodes whose loads may change."""
         capacity = np.zeros(len(self.topology.src), dtype=np.int64)
         capacity[self.topology.link_index(left.src, left.dst)] = left.capacity
         affected = np.zeros(left.nodes, dtype=np.bool_)

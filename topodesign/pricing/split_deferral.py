@@ -205,10 +205,7 @@ class _Split:
 
 
 def _shared_out(lacks: _Missing, load: Fraction) -> list[tuple[int, int, int]]:
-    """Return the parts of each piece by sender.
-
-    As small as the denominator of the load requires.
-    """
+    """Return the parts of each piece by sender."""
     piece, sender = np.nonzero(lacks.has)
     wanted = (lacks.count * load.denominator).tolist()
     flow = matching_flow(lacks.has, wanted, (lacks.capacity * load.numerator).tolist())

@@ -86,10 +86,7 @@ def _bits(places: range, block: int) -> int:
 
 
 def _into(d: int, n: int, steps: int) -> Fraction | None:
-    """Return the last step's largest load into a node, for allgather.
-
-    None if that takes too long.
-    """
+    """Return the last step's largest load into a node, for allgather."""
     reach = d**steps
     if math.gcd(d, n) == 1:
         return _into_alike(d, n, reach)
@@ -153,10 +150,7 @@ def _turned(place: int, n: int, d: int, turns: int) -> int:
 
 
 def _in_class(first: int, end: int, residue: int, d: int) -> int:
-    """Return how many numbers of a range have a residue modulo d.
-
-    From ``first``, exclusive of ``end``.
-    """
+    """Return how many numbers of a range have a residue modulo d."""
     if end <= first:
         return 0
     return (end - 1 - residue) // d - (first - 1 - residue) // d

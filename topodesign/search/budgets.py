@@ -123,10 +123,7 @@ def _tries(target: Target) -> list[tuple[Fraction, int]]:
 
 
 def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> Iterable[Topology]:
-    """Return the fastest topologies of close sizes, line graphs first.
-
-    Most of their nodes are near.
-    """
+    """Return the fastest topologies of close sizes, line graphs first."""
     near = [
         one
         for shift in range(-REACH, REACH + 1)

@@ -181,10 +181,7 @@ def _others(directory: Path, degree: int, nodes: Collection[int]) -> list[Row]:
 
 
 def _frontiers(results: dict[Task, list[Row]], nodes: Iterable[int], degree: int) -> list[Row]:
-    """Return the rows of a degree on the frontiers of their sizes.
-
-    Of any cabling or of duplex.
-    """
+    """Return the rows of a degree on the frontiers of their sizes."""
     rows: list[Row] = []
     for n in nodes:
         rows += worth_keeping(results[Task(n, degree, Stage.REFINE)])
@@ -259,10 +256,7 @@ class Journal:
 
 
 def _result(text: str, where: str) -> tuple[Task, list[Row]]:
-    """Return the result of a line with the right check.
-
-    It may be of another program all the same.
-    """
+    """Return the result of a line with the right check."""
     try:
         nodes, degree, stage, *rows = parse_json(text)
         return Task(as_count(nodes, "nodes"), as_count(degree, "degree"), Stage(stage)), [read_row(row) for row in rows]

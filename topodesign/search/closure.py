@@ -393,9 +393,6 @@ def _beats(mean: Cost, rows: Sequence[Cost], tolerance: Fraction) -> bool:
 
 
 def _gain(state: SearchState, offer: Offer) -> Fraction:
-    """Return the gain of an offer at 1 MiB allreduce; 0 if none.
-
-    Over the rows of its size.
-    """
+    """Return the gain of an offer at 1 MiB allreduce; 0 if none."""
     fastest = state.fastest(offer.target)
     return Fraction(1) if fastest is None else max(Fraction(0), 1 - runtime(offer.mean) / runtime(fastest.mean))

@@ -282,10 +282,7 @@ class _Composer:
                     yield best, product_spec(parse(left[1]), right[1])
 
     def _factors(self, target: Target) -> list[tuple[int, str]]:
-        """Return single bandwidth-optimal topologies as texts.
-
-        Most are not looked at any further.
-        """
+        """Return single bandwidth-optimal topologies as texts."""
         if target not in self._single:
             self._single[target] = list(self._singles(target))
         return self._single[target]
@@ -315,10 +312,7 @@ def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
 
 
 def _kautz(nodes: int, degree: int) -> Iterator[Candidate]:
-    """Yield the generalized Kautz digraph, or its transpose if dearer.
-
-    If its allgather is.
-    """
+    """Yield the generalized Kautz digraph, or its transpose if dearer."""
     known = genkautz_at_most(degree, nodes)
     if known is not None:
         there, back = known
@@ -369,10 +363,7 @@ def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[C
 
 
 def _has_many_orbits(spec: Spec, links: int) -> bool:
-    """Return whether the spec implies too many orbits.
-
-    It is made of a generalized Kautz digraph.
-    """
+    """Return whether the spec implies too many orbits."""
     inner: Spec | int = spec
     while isinstance(inner, Spec) and inner.name in {"degree", "bidirect", "cover", "transpose"}:
         inner = inner.args[0]
@@ -394,10 +385,7 @@ def _build(spec: Spec, target: Target) -> Topology | None:
 
 
 def _from_links(spec: Spec, target: Target) -> Candidate | None:
-    """Price a topology from its links, or return None.
-
-    None if it is too large, has too many orbits or another size.
-    """
+    """Price a topology from its links, or return None."""
     topology = _build(spec, target)
     try:
         return None if topology is None else _oriented(spec, topology, *price_both(topology))
@@ -406,10 +394,7 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
 
 
 def _oriented(spec: Spec, topology: Topology, there: Cost, back: Cost) -> Candidate:
-    """Return a topology priced from its links, or its dearer transpose.
-
-    The one with the dearer reduce-scatter.
-    """
+    """Return a topology priced from its links, or its dearer transpose."""
     if back.bandwidth > there.bandwidth:
         there, back = back, there
         spec = transpose_spec(spec)
@@ -441,10 +426,7 @@ def _proven(topology: Topology) -> bool:
 
 
 def _exact(claimed: Candidate) -> Candidate:
-    """Return the candidate with its price exact if a theorem proves it.
-
-    For both collectives.
-    """
+    """Return the candidate with its price exact if a theorem proves it."""
     spec = claimed.spec
     if claimed.basis is not Basis.BOUND or spec.name != "line" or not isinstance(spec.args[0], Spec):
         return claimed

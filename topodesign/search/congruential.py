@@ -126,10 +126,7 @@ def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iter
 
 
 def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
-    """Draw a draft.
-
-    A quarter have digits in a row; half of those of even size are covers.
-    """
+    """Draw a draft."""
     nodes, degree = target.nodes, target.degree
     moved = rng.integers(0, 1 + int(rng.integers(0, _FARTHEST + 1)), degree)
     first = int(rng.integers(0, degree + 1))
@@ -142,10 +139,7 @@ def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
 
 
 def _turned(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw which near links are turned, and by how many places.
-
-    Up to 0, 1, 2, 4, ... or none, -1.
-    """
+    """Draw which near links are turned, and by how many places."""
     power = int(rng.integers(-2, (nodes // (_SHARE * degree)).bit_length()))
     return -1 if power == -2 else 0 if power == -1 else 2**power, int(rng.integers(1, degree))
 

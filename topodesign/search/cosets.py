@@ -89,10 +89,7 @@ _few_numbered = functools.lru_cache(_FEW)(_numbered)
 
 
 def _work(size: int) -> int:
-    """Return the relative work of rotating a coset.
-
-    In fifths of the work of one word.
-    """
+    """Return the relative work of rotating a coset."""
     return 5 if size <= WORD else 8 + 2 * -(-size // (LANES * WORD))
 
 

@@ -85,10 +85,7 @@ def join(cycles: Cycles, port: int, other: int, turn: int) -> None:
 
 @compiled
 def _link(cycles: Cycles, port: int, other: int, state: Masks) -> None:
-    """Join two ports with a random turn.
-
-    Within a cycle not 0, which is a self-loop.
-    """
+    """Join two ports with a random turn."""
     one, two = cycles.cycle[port], cycles.cycle[other]
     if one == two:
         join(cycles, port, other, 1 + _draw(cycles.length[one] - 1, state))
@@ -112,10 +109,7 @@ def _change(cycles: Cycles, state: Masks, touched: Ints) -> int:
 
 @compiled
 def _carry_out(cycles: Cycles, number: int, touched: Ints, state: Masks) -> None:
-    """Apply a drawn move to ports.
-
-    The links port-mate and other-its become port-other and mate-its where that can be.
-    """
+    """Apply a drawn move to ports."""
     port, other, mate, its = touched
     if number == 2:
         _link(cycles, port, other, state)

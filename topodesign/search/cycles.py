@@ -53,10 +53,7 @@ def cycles_of(target: Target) -> dict[int, tuple[int, ...]]:
 
 
 def _attached(degree: int, h: int, length: int) -> int:
-    """Return the ports of a short cycle that stand for h links each.
-
-    The others link it with itself.
-    """
+    """Return the ports of a short cycle that stand for h links each."""
     for count in range(degree // h, 0, -1):
         rest = degree - count * h
         if (rest % 2 == 0 or length % 2 == 0) and rest < length:

@@ -258,10 +258,7 @@ class Finder:
                 yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
 
     def _with_port_free(self, target: Target) -> Iterator[_Expanded]:
-        """Yield topologies of one port less, where a port stays free anyway.
-
-        If nodes have ports for several links each.
-        """
+        """Yield topologies of one port less, where a port stays free anyway."""
         nodes, degree = target.size
         if degree >= nodes and keeps_port_free(nodes, degree, duplex=target.duplex):
             for base in self._bases(nodes, degree - 1, duplex=True):
@@ -358,10 +355,7 @@ def _sources(topology: Topology) -> Sequence[int]:
 def _offer_symmetric(
     shelf: _Shelf, options: Iterable[_Plain | _Expanded]
 ) -> Iterator[tuple[_Plain | _Expanded, Topology]]:
-    """Keep useful symmetric topologies; yield the others.
-
-    Few nodes price the first; the others are mostly ruled out later.
-    """
+    """Keep useful symmetric topologies; yield the others."""
     for option in options:
         if not shelf.finished and not _ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
             if len(_sources(topology)) > _SAMPLE:
@@ -403,10 +397,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
 
 
 def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost | None:
-    """Return the price, or None if it is of no use.
-
-    Ever more nodes are looked at, as a few can tell that.
-    """
+    """Return the price, or None if it is of no use."""
     sources = len(_sources(topology))
     some = _SAMPLE
     while some < sources:

@@ -43,10 +43,7 @@ def groups_to_search(order: int) -> list[Group]:
 
 
 def _abelian_types(order: int, divisor: int) -> Iterator[tuple[int, ...]]:
-    """Yield invariant factors (n1, n2, ...) with a product.
-
-    Each is a multiple of the one before, and n1 of the divisor.
-    """
+    """Yield invariant factors (n1, n2, ...) with a product."""
     for first in range(2, order + 1):
         if order % first == 0 and first % divisor == 0:
             if first == order:

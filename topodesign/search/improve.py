@@ -345,10 +345,7 @@ class _Run:
         return False
 
     def _next(self, kind: _Kind) -> Callable[[], float] | None:
-        """Return the next turn of a kind, or None.
-
-        Where most is left to find and was tried least.
-        """
+        """Return the next turn of a kind, or None."""
         if kind.strategy is None:
             row = self.waiting.next()
             return None if row is None else partial(self.state.defer, row)

@@ -191,10 +191,7 @@ def _undo(ends: Ends, number: int, touched: Ints, before: Ints) -> None:
 
 @compiled
 def _faults(ends: Ends, node: int) -> int:
-    """Return the ends of a node in invalid self-loops or parallel links.
-
-    Self-loops that are free ports are valid.
-    """
+    """Return the ends of a node in invalid self-loops or parallel links."""
     degree, order = ends.out.shape[1], ends.order
     faults = 0
     for one in range(node * degree, node * degree + degree):
@@ -421,10 +418,7 @@ def _weigh(reach: Reach, out: Ints, node: int, s: int, aim: Aim, union: Masks) -
 
 @compiled
 def _energy_of_loads(loads: Loads, side: int, aim: Aim) -> int:
-    """Return the energy of one direction: squares or smooth maxima.
-
-    For each set a smooth maximum of its loads.
-    """
+    """Return the energy of one direction: squares or smooth maxima."""
     energy = 0
     for s in range(len(aim.sets)):
         if len(aim.table) == 0:
@@ -468,10 +462,7 @@ def _load_anew(loads: Loads, side: int, reach: Reach, out: Ints, aim: Aim, room:
 
 @compiled
 def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
-    """Undo the loads that an exchange changed.
-
-    ``total`` is what their weights added up to before.
-    """
+    """Undo the loads that an exchange changed."""
     for i in range(loads.used[0]):
         place, node = loads.place[i] // nodes, loads.place[i] % nodes
         side, s = place // len(aim.sets), place % len(aim.sets)
@@ -481,10 +472,7 @@ def _unload(loads: Loads, aim: Aim, nodes: int, total: Ints) -> None:
 
 @inlined
 def _joint(here: int, there: int, aim: Aim) -> int:
-    """Return the energy of both directions.
-
-    Of smooth maxima the larger counts three times as much.
-    """
+    """Return the energy of both directions."""
     if len(aim.table) == 0:
         return here + there
     return here + there + abs(here - there) // 2
@@ -560,10 +548,7 @@ def _drawn_loaded(loads: Loads, ends: Ends, aim: Aim, state: Masks, chosen: Ints
 
 @compiled
 def _slide(ends: Ends, first_new: int, state: Masks, touched: Ints, before: Ints) -> int:
-    """Slide a node from way a->n->b into c->e; return the ends touched.
-
-    That leaves a->b and c->n->e.
-    """
+    """Slide a node from way a->n->b into c->e; return the ends touched."""
     nodes, ports = ends.out.shape
     node, inner = first_new + _draw(nodes - first_new, state), len(ends.head) - _starts(ends)
     entrance, leave = node * ports + _draw(ports, state) + inner, node * ports + _draw(ports, state)
@@ -779,10 +764,7 @@ def pairs_beyond(out: Ints, order: int, most: int) -> Ints:
 
 
 class _Balls(NamedTuple):
-    """Balls of nodes for three radii, also without one of their links.
-
-    One, two and three steps less than the limit.
-    """
+    """Balls of nodes for three radii, also without one of their links."""
 
     within: NDArray[np.uint64]  # rows of the levels, shape ``(steps, N, N/64)``
     without: NDArray[np.uint64]

@@ -114,10 +114,7 @@ def _pick(drafts: Sequence[Draft], count: int) -> list[Draft]:
 
 
 def _rank(draft: Draft) -> Fraction:
-    """Return a rank by estimated result.
-
-    A few pairs of nodes too far apart may come nearer, many will not.
-    """
+    """Return a rank by estimated result."""
     return (draft.steps + min(Fraction(1), Fraction(draft.far, _MANY))) * _STEP + draft.bandwidth
 
 

@@ -98,10 +98,7 @@ def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generato
 
 
 def _pairing(size: int, single: int | None, rng: np.random.Generator) -> list[int]:
-    """Return a random fixed-point-free involution.
-
-    But for one place if the size is odd.
-    """
+    """Return a random fixed-point-free involution."""
     order = [place for place in rng.permutation(size).tolist() if place != single]
     image = list(range(size))
     for one, other in zip(order[::2], order[1::2], strict=True):

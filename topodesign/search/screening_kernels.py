@@ -165,10 +165,7 @@ def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree
 
 @inlined
 def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, spare: int) -> bool:
-    """Return whether the misses may fall to ``spare`` in the layers left.
-
-    After a layer of ``fresh`` nodes.
-    """
+    """Return whether the misses may fall to ``spare`` in the layers left."""
     for _ in range(further):
         fresh *= growth
         found += fresh

@@ -285,10 +285,7 @@ class _Search:
         return duplex_base(self.orbits, degree, involutions, rng)
 
     def _aim(self) -> int:
-        """Return the steps of the next turn.
-
-        Seldom where many nodes were missed, or where fewer steps are enough.
-        """
+        """Return the steps of the next turn."""
         reached = min(self.best, default=len(self.allowed))
 
         def price(steps: int) -> tuple[float, int]:
@@ -380,10 +377,7 @@ def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | 
 
 @functools.lru_cache(maxsize=256)
 def _units(n: int, degree: int) -> list[tuple[int, int]]:
-    """Return units modulo n of an order above one that divides the degree.
-
-    With their orders.
-    """
+    """Return units modulo n of an order above one that divides the degree."""
     found = []
     for unit in range(2, n):
         power, order = unit, 1

@@ -147,10 +147,7 @@ def _hashed(values: NDArray[np.integer] | NDArray[np.bool_]) -> Hashes:
 
 
 def _scrambled(values: Hashes) -> Hashes:
-    """Scramble 64 bits.
-
-    The finalizer of SplitMix64: Steele, Lea and Flood 2014.
-    """
+    """Scramble 64 bits."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

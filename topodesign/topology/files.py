@@ -102,10 +102,7 @@ def _to_edges(topology: Topology) -> Iterator[str]:
 
 
 def _to_adjlist(topology: Topology) -> Iterator[str]:
-    """Write a line per node.
-
-    Reversed if links lead to larger numbers only, which would be read as undirected.
-    """
+    """Write a line per node."""
     check_buildable(topology.nodes, int(topology.capacity.sum()))
     first, size = topology.indptr, max(1, _PIECE // 8)
     nodes = range(topology.nodes)

@@ -137,10 +137,7 @@ def _prime_powers(p: int, g: int) -> tuple[int, ...]:
 
 
 def _polynomial_powers(p: int, k: int, tail: tuple[int, ...]) -> tuple[int, ...]:
-    """Return 1, x, x^2, ... modulo x^k + tail until it repeats.
-
-    Empty if x is not invertible.
-    """
+    """Return 1, x, x^2, ... modulo x^k + tail until it repeats."""
     if tail[0] == 0:
         return ()
     one = (1,) + (0,) * (k - 1)

@@ -110,10 +110,7 @@ def _field_of_linear_group(order: int) -> int | None:
 
 
 def _semidirect(order: int) -> Iterator[_Description]:
-    """Yield (Z_a x Z_n^k) : Z_m, one per profile of fixed elements.
-
-    With a prime to n and a companion matrix.
-    """
+    """Yield (Z_a x Z_n^k) : Z_m, one per profile of fixed elements."""
     for m in range(2, order // 4 + 1):
         if order % m:
             continue
@@ -139,10 +136,7 @@ def _powers_dividing(value: int) -> Iterator[tuple[int, int]]:
 
 
 def _unit_actions(a: int, m: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return units u of Z_a with u^m = 1, one per profile of fixed elements.
-
-    The profile counts what u^g fixes, for g dividing m.
-    """
+    """Return units u of Z_a with u^m = 1, one per profile of fixed elements."""
     found: dict[tuple[int, ...], int] = {}
     for unit in range(1, a + 1):
         if math.gcd(unit, a) == 1 and pow(unit, m, a) == 1 % a:

@@ -229,10 +229,7 @@ def semidirect(base: Spec, m: int, *matrix: int) -> Group:
 
 
 def _powers_of_action(sizes: Sequence[int], m: int, matrix: Sequence[int]) -> IntArray:
-    """Return M^0, ..., M^(m-1), shape (m, k, k), checked to act on A.
-
-    Every row i is modulo n_i.
-    """
+    """Return M^0, ..., M^(m-1), shape (m, k, k), checked to act on A."""
     k, rank = len(sizes), f"{len(sizes)} x {len(sizes)}"
     if len(matrix) != k * k:
         raise ParameterError(f"the matrix must have {rank} integers, row by row, not {len(matrix)} arguments")
@@ -252,10 +249,7 @@ def _powers_of_action(sizes: Sequence[int], m: int, matrix: Sequence[int]) -> In
 
 
 def _linear_images(sizes: Sequence[int], matrices: IntArray) -> IntArray:
-    """Return the image of each element under each matrix.
-
-    Elements of the abelian group; shape (matrices, order).
-    """
+    """Return the image of each element under each matrix."""
     place = np.cumprod([1, *sizes[:-1]])
     elements = np.arange(math.prod(sizes))
     coordinates = elements[None, :] // place[:, None] % np.array(sizes)[:, None]
@@ -338,10 +332,7 @@ def psl2(q: int) -> Group:
 
 
 def _moebius_maps(q: int) -> tuple[IntArray, np.ndarray]:
-    """Return all maps of PGL(2,q), and which have a square determinant.
-
-    As permutations, shape (order, q + 1).
-    """
+    """Return all maps of PGL(2,q), and which have a square determinant."""
     field = _small_field(q, q**4)
     # One matrix of each class: c = 0 and d = 1, or c = 1.
     a, b, c, d = (np.concatenate(ends) for ends in zip(*_scaled_matrices(q), strict=True))
@@ -401,10 +392,7 @@ def _small_field(q: int, images: int) -> FiniteField:
 
 
 def _permutation_group(spec: Spec, rows: IntArray, base: int) -> Group:
-    """Return the group of all rows, sorted permutations.
-
-    They differ in the images of their first ``base`` points.
-    """
+    """Return the group of all rows, sorted permutations."""
     points = rows.shape[1]
     place = points ** np.arange(base)[::-1]
     keys = rows[:, :base] @ place

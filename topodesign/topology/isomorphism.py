@@ -112,10 +112,7 @@ def _ports(wanted: Topology, existing: Topology) -> tuple[IntArray, IntArray]:
 
 
 def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArray, int]:
-    """Split colours until nodes of one colour have like neighbours.
-
-    Returns the colours and the number of rounds.
-    """
+    """Split colours until nodes of one colour have like neighbours."""
     neighbour, capacity = ports
     count, rounds = 0, 0
     values, kinds = np.unique(capacity, return_inverse=True)
@@ -132,10 +129,7 @@ def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArr
 
 
 def _branches(colours: IntArray, *, only_first: bool) -> Iterator[IntArray]:
-    """Match the first node of the smallest colour with each node opposite.
-
-    Or with the first alone.
-    """
+    """Match the first node of the smallest colour with each node opposite."""
     nodes = len(colours) // 2
     size = np.bincount(colours[:nodes])
     colour = int(np.argmin(np.where(size > 1, size, 2 * nodes)))

@@ -105,10 +105,7 @@ def linked(value: object) -> Topology | None:
 
 
 def _of_matrix(matrix: np.ndarray) -> Topology:
-    """Return the topology of a square matrix of link counts.
-
-    Row u and column v count the links from u to v.
-    """
+    """Return the topology of a square matrix of link counts."""
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.number):
         raise ParameterError("an array of links is a square matrix of numbers, a row for each node")
     src, dst = np.nonzero(matrix)
@@ -170,10 +167,7 @@ def _build(spec: Spec, text: str) -> Topology:
 
 
 def _of_catalog(spec: Spec) -> Topology:
-    """Return the topology of a catalog row.
-
-    It has its whole spec, and the short one as an alias.
-    """
+    """Return the topology of a catalog row."""
     numbers = [argument for argument in spec.args if isinstance(argument, int)]
     if len(numbers) != 3 or len(spec.args) != 3:
         raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")

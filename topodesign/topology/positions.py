@@ -52,10 +52,7 @@ def positions_of(topology: Topology) -> Positions:
 
 
 def _grid(sizes: list[int]) -> NDArray[np.float64]:
-    """Return positions on a grid of nested blocks.
-
-    Dimensions lead to the right and down by turns.
-    """
+    """Return positions on a grid of nested blocks."""
     places = np.zeros((1, 2))
     for dimension, size in enumerate(sizes):
         axis = dimension % 2
@@ -67,10 +64,7 @@ def _grid(sizes: list[int]) -> NDArray[np.float64]:
 
 
 def _rings(orbits: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return positions on a ring per orbit, largest outside.
-
-    Node numbers run clockwise from the top.
-    """
+    """Return positions on a ring per orbit, largest outside."""
     places = np.zeros((len(orbits), 2))
     counts = np.bincount(orbits)
     for ring, orbit in enumerate(np.argsort(-counts, kind="stable").tolist()):
@@ -96,10 +90,7 @@ def _springs(topology: Topology) -> NDArray[np.float64]:
 
 
 def _fitted(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return positions scaled into the square from -1 to 1.
-
-    Both axes alike.
-    """
+    """Return positions scaled into the square from -1 to 1."""
     low, high = places.min(axis=0), places.max(axis=0)
     span = float((high - low).max())
     fitted: NDArray[np.float64] = (places - (low + high) / 2) * (2 / span if span else 0)

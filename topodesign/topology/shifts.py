@@ -146,10 +146,7 @@ def _compute(topology: Topology) -> IntArray:
 
 
 def _digits(count: int) -> list[tuple[int, int]]:
-    """Return digits of numbers below ``count``: weight and values.
-
-    Most values first.
-    """
+    """Return digits of numbers below ``count``: weight and values."""
     parts = [one for one in range(1, count + 1) if count % one == 0]
     pairs = [(place, values) for values in parts[1:] for place in parts if count % (place * values) == 0]
     return sorted(pairs, key=lambda pair: (-pair[1], -pair[0]))

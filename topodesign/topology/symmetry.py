@@ -292,10 +292,7 @@ class Symmetry:
 
 @tiered(lambda images, *_: images.size)
 def _spread(images: Permutation, first: Nodes, parent: Permutation, way: Permutation, order: Permutation) -> int:
-    """Fill in the tree of shortest words from the roots.
-
-    ``order`` begins with them. Returns how many nodes have a word.
-    """
+    """Fill in the tree of shortest words from the roots."""
     reached = 0
     for node in range(len(first)):
         reached += first[node] == node

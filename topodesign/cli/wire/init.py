@@ -94,10 +94,7 @@ def _check_new(output: Path) -> None:
 
 
 def _asked(said: dict[str, Any], closed: tuple[str, ...]) -> dict[str, Any]:
-    """Return the answers; ask for missing ones on a terminal.
-
-    Elsewhere defaults hold.
-    """
+    """Return the answers; ask for missing ones on a terminal."""
     terminal = sys.stdin.isatty()
     if not terminal and "hosts" not in closed and "hosts" not in said:
         raise click.UsageError("Say --hosts (or --lldp, --netbox), since there is no terminal to ask on.")

@@ -223,10 +223,7 @@ def _tree(machine: Machine, here: str, filled: _Filled) -> Iterator[FabricLink]:
 
 
 def _cards(machine: Machine, with_tree: bool) -> Iterator[tuple[str, str]]:
-    """Yield each card with the device it is attached to.
-
-    Without PCIe it is the nearest of those with the fewest cards.
-    """
+    """Yield each card with the device it is attached to."""
     served = dict.fromkeys(machine.gpus, 0)
     for card in machine.nics:
         if with_tree and card in machine.above:

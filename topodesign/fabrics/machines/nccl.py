@@ -151,10 +151,7 @@ class _Found:
 
 
 def _bus(text: str) -> object:
-    """Return a bus number as an integer, as NCCL compares them.
-
-    Hexadecimal digits in any case, without separators.
-    """
+    """Return a bus number as an integer, as NCCL compares them."""
     digits = re.sub(r"[:.]", "", text)
     return int(digits, 16) if re.fullmatch(r"[0-9a-fA-F]{1,16}", digits) else text
 

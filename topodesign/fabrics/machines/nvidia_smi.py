@@ -64,10 +64,7 @@ def _is_device(word: str) -> bool:
 
 
 def _names(rows: list[list[str]], devices: list[str]) -> dict[str, str]:
-    """Return fabric names of devices.
-
-    GPUs in lower case, cards as in the legend.
-    """
+    """Return fabric names of devices."""
     legend = {found[1]: words[1] for words in rows if len(words) == 2 and (found := _LEGEND.fullmatch(words[0]))}
     names = {device: device.lower() if _GPU.fullmatch(device) else legend.get(device, device) for device in devices}
     if len(set(names.values())) < len(names):

@@ -359,10 +359,7 @@ class _Edges:
         return self.known, bool(rates)
 
     def _is_rate(self, name: str, plain: str, values: Mapping[int, Any]) -> bool:
-        """Return whether an attribute is a capacity.
-
-        By its name, or a weight or label with a unit.
-        """
+        """Return whether an attribute is a capacity."""
         if plain in _RATES or (
             plain.startswith(("bandwidth", "bw", "speed", "rate", "capacity", "linkspeed")) and plain.endswith("bps")
         ):
@@ -372,10 +369,7 @@ class _Edges:
         return False
 
     def _unit_column(self, name: str) -> str:
-        """Return the edge attribute that gives the unit of another, or none.
-
-        Such as LinkSpeedUnits.
-        """
+        """Return the edge attribute that gives the unit of another, or none."""
         wanted = {f"{_plain(name)}unit", f"{_plain(name)}units"}
         return next((column for column in self.columns if _plain(column) in wanted), "")
 

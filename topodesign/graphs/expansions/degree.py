@@ -126,10 +126,7 @@ def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
 
 
 def _joining_step(base: Topology, schedule: Rounds) -> int:
-    """Return the last step before a node sends the shard of an in-neighbour.
-
-    Over all nodes.
-    """
+    """Return the last step before a node sends the shard of an in-neighbour."""
     first = np.full((base.nodes, base.nodes), schedule.steps + 1, dtype=np.int32)
     np.minimum.at(first, (schedule.src, schedule.block), schedule.step)
     return int(first[base.dst, base.src].min(initial=schedule.steps + 1)) - 1

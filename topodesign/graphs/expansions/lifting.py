@@ -55,10 +55,7 @@ def _turned(argument: Any) -> Any:
 
 
 def _check(args: tuple[Any, ...], signature: str) -> Collective:
-    """Check that each topology is followed by its schedule.
-
-    Returns the collective of all schedules.
-    """
+    """Check that each topology is followed by its schedule."""
     collectives: list[Collective] = []
     for place, argument in enumerate(args):
         if isinstance(argument, Topology):

@@ -144,10 +144,7 @@ def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:
 
 
 def _names(base: Topology) -> IntArray:
-    """Return the line-graph node of each node of the transpose's line graph.
-
-    A link is reversed.
-    """
+    """Return the line-graph node of each node of the transpose's line graph."""
     tail, head = np.repeat(base.src, base.capacity), np.repeat(base.dst, base.capacity)
     return np.lexsort((tail, head))
 

@@ -43,10 +43,7 @@ def graph(base: Topology, s: int, places: int = 1) -> Topology:
 
 
 def _shifts(topology: Topology) -> Symmetry | None:
-    """Return the shifts of node numbers, modulo N, that keep G.
-
-    They keep the order of links.
-    """
+    """Return the shifts of node numbers, modulo N, that keep G."""
     nodes, known = topology.nodes, topology.symmetry
     if known is None:
         return None

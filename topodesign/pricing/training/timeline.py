@@ -117,10 +117,7 @@ def pipeline_seconds(stages: Sequence[Sequence[Fraction]], micro_batches: int, s
 
 
 def _order(ahead: int, micro_batches: int) -> list[tuple[bool, int]]:
-    """Return the passes of a stage: direction and micro batch.
-
-    Given the number of stages after it.
-    """
+    """Return the passes of a stage: direction and micro batch."""
     first = min(ahead, micro_batches)
     order = [(False, number) for number in range(first)]
     for number in range(micro_batches):

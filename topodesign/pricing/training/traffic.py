@@ -217,10 +217,7 @@ class _Parts:
         )
 
     def _layer(self) -> _Part:
-        """Return a layer.
-
-        Norms, the router, and biases added last are not parted among tensor ranks.
-        """
+        """Return a layer."""
         model = self.model
         alike = 2 * model.norm + model.hidden * model.experts
         alike += model.hidden * (2 - bool(model.experts)) if model.biases else 0
@@ -275,10 +272,7 @@ class _Parts:
         return (*self._both(self.activations, 1), *sent, *self._both(tokens, 1))
 
     def _both(self, size: Fraction, times: int, *, half: bool = False) -> Several:
-        """Return an allreduce among tensor ranks, or its halves.
-
-        Halves if activations are parted along the sequence.
-        """
+        """Return an allreduce among tensor ranks, or its halves."""
         if not self.model.sequence_parallel:
             return self._tensor("allreduce", size, times)
         halves = ("reduce-scatter",) if half else ("allgather", "reduce-scatter")
@@ -288,10 +282,7 @@ class _Parts:
         return ((Sent("tensor", collective, size, (0,)), times),) if self.model.tensor > 1 else ()
 
     def _data(self, collective: str, part: _Part, each: int) -> Several:
-        """Return a collective of the parameters of a part.
-
-        Of a number of bytes each, among ranks that hold the same.
-        """
+        """Return a collective of the parameters of a part."""
         copies = ((part.dense, (1, 2), self.model.data), (part.experts, (2,), self.model.shape[2]))
         return tuple(
             (Sent("data", collective, held * each, axes), 1) for held, axes, many in copies if held and many > 1

@@ -38,10 +38,7 @@ def _gap(state: SearchState, target: Target) -> float:
 
 
 def _steps(state: SearchState, target: Target) -> int | None:
-    """Return the steps of the next sizes' line graphs, or None.
-
-    None if the catalog has none with little bandwidth.
-    """
+    """Return the steps of the next sizes' line graphs, or None."""
     return min((row.cost.steps + 1 for row in _base_rows(state, target)), default=None)
 
 
@@ -58,10 +55,7 @@ def _base_sizes(target: Target) -> list[Target]:
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
-    """Delete nodes of line graphs to the next multiple of the degree.
-
-    The best of each size is kept.
-    """
+    """Delete nodes of line graphs to the next multiple of the degree."""
     nodes, degree = target.size
     best: dict[int, Thinned] = {}
     for one in _made(state, target, (nodes - 1) // degree * degree + 1, draw.seed):
@@ -78,10 +72,7 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
 
 
 def _likely(one: Thinned, bound: Cost) -> Cost:
-    """Return a likely final cost.
-
-    With three steps, nothing that nobody waits for is left.
-    """
+    """Return a likely final cost."""
     steps, bandwidth = one.cost.steps, one.cost.bandwidth
     return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 

@@ -46,10 +46,7 @@ def _gap(state: SearchState, target: Target) -> float:
 
 
 def _search(state: SearchState, target: Target, draw: Draw) -> float:
-    """Search for few steps.
-
-    With a rotation, or from a random graph, the fastest row and a lift in turn.
-    """
+    """Search for few steps."""
     steps, fewer = steps_of_graphs(state, target), state.fewer(target)
     if steps is None or steps < 2:
         return 0.0
