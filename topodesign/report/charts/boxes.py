@@ -1,4 +1,4 @@
-"""A fabric box by box: every box one node with its name, and what joins two boxes one line."""
+"""A fabric box by box: a node per box, a line per pair of joined boxes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _IN_A_ROW = 8  # boxes or switches
 
 
 def has_boxes(fabric: Fabric) -> bool:
-    """Return whether names tell at least two boxes of nodes, not all of one."""
+    """Return whether names imply at least two boxes with several nodes."""
     boxes = set(boxes_of(fabric, None) or ()) - {None}
     return 1 < len(boxes) < len(fabric.compute)
 
 
 def boxes_drawing(fabric: Fabric, marked: Collection[int] = ()) -> Drawing:
-    """Return the drawing of a fabric's boxes, with a line for all links of two together.
+    """Return the drawing of a fabric's boxes, with a line per joined pair.
 
     ``marked`` are links of the fabric that the drawing is about.
 
@@ -64,7 +64,7 @@ def boxes_drawing(fabric: Fabric, marked: Collection[int] = ()) -> Drawing:
 
 
 def _rows(joined: Topology, box: list[bool]) -> NDArray[np.float64] | None:
-    """Return places in rows, switches above boxes; None for structure to tell where boxes alone are joined."""
+    """Return positions in rows, switches above boxes; None if only boxes join."""
     if all(box):
         return None
     places = np.zeros((joined.nodes, 2))

@@ -1,4 +1,4 @@
-"""Time of an allreduce over the number of nodes, beside what people wire today."""
+"""Allreduce time over the number of nodes, beside common wirings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topodesign.report.charts.chart import Chart, Series
 
 
 def by_size_chart(known: Survey) -> Chart:
-    """Return the plot of the fastest allreduce of every size, with bound and baselines.
+    """Return the plot of the fastest allreduce by size, with bound and baselines.
 
     References
     ----------
@@ -51,7 +51,7 @@ def by_size_chart(known: Survey) -> Chart:
 
 
 def _ratios(known: Survey, series: Sequence[Series]) -> str:
-    """Return how many times as long the others take at the largest size."""
+    """Return the slowdown of the others at the largest size."""
     last = known.frontiers[-1].nodes
     least = series[0].y[-1]
     told = [
@@ -86,14 +86,14 @@ _KINDS = {
 
 
 def construction(spec: Spec) -> str:
-    """Return of which kind a topology is, by the outermost name of its spec that says how it came about."""
+    """Return the kind of construction of a topology, by its spec."""
     while spec.name in {"transpose", "turn", "bidirect"} and isinstance(spec.args[0], Spec):
         spec = spec.args[0]
     return _EXPANSIONS.get(spec.name) or _KINDS.get(spec.name, "other family")
 
 
 def winners_chart(known: Survey) -> Chart:
-    """Return the plot of the fastest allreduce of every size, one series for each kind of construction.
+    """Return the plot of the fastest allreduce by size and construction.
 
     References
     ----------

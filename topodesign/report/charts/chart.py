@@ -1,4 +1,4 @@
-"""The two values that plots show: a chart of series over two axes, and a drawing of nodes and links.
+"""The values that plots show: charts of series, and drawings of graphs.
 
 They hold numbers and words and no colours, so that a file, a page and a notebook show the same, and ``--json`` and
 ``--csv`` give what is shown.
@@ -100,7 +100,7 @@ class Chart(Result):
         return self.title
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one row for every point: series, x, y, and until and text where there is one."""
+        """Return a row per point: series, x, y, and until and text if present."""
         rows = []
         for one in self.series:
             for place, (x, y) in enumerate(zip(one.x, one.y, strict=True)):

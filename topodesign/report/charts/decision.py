@@ -1,4 +1,4 @@
-"""A decision as pictures: step time against price, and who is ahead when sizes or the mix change."""
+"""A decision as pictures: step time over price, and the fastest by size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTE = "a bar is who is ahead at the factor in its middle: every doubling is lo
 
 
 def labels(found: Decision) -> tuple[str, ...]:
-    """Return what pictures and pages call the contenders: names of rows of the catalog, or beginnings of long specs."""
+    """Return short labels of contenders: catalog rows or beginnings of specs."""
     catalog = Catalog()
     cut: list[str] = []
     for one in found.contenders:
@@ -33,7 +33,7 @@ def labels(found: Decision) -> tuple[str, ...]:
 
 
 def tradeoff_chart(found: Decision) -> Chart:
-    """Return the plot of the time of a step against the price, or against cables where nothing has a price."""
+    """Return the plot of step time over price, or cables without prices."""
     priced = found.recommendation.price is not None
     every = tuple(zip(found.contenders, labels(found), strict=True))
     groups: tuple[tuple[str, Sequence[tuple[Offer, str]]], ...] = (
@@ -73,7 +73,7 @@ def _told(one: Offer, label: str) -> str:
 
 
 def ahead_chart(found: Decision) -> Chart:
-    """Return who is ahead in what was asked over all sizes, for the mix and for each of its collectives alone."""
+    """Return the fastest over all sizes, for the mix and each collective."""
     asked = found.request
     names = list(dict.fromkeys(share.collective for share in asked.mix.shares))
     lanes: dict[str, Mapping[str, Fraction]] = {"the mix" if asked.step is None else "the step": {}}

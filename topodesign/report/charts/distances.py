@@ -1,4 +1,4 @@
-"""How far nodes are from each other, beside the fewest steps that any topology could have."""
+"""Distances between nodes, beside the fewest possible steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_WORK = 2**32  # links times sources
 
 
 def distances_chart(topology: Topology) -> Chart:
-    """Return the histogram of distances from a node, on average over all nodes, and Moore's."""
+    """Return the histogram of distances from a node, and Moore's."""
     sources, weights = sources_of(topology)
     if len(sources) * len(topology.src) > _MOST_WORK:
         raise TooLargeError("this topology is too large to look at the distances of every node")
@@ -40,7 +40,7 @@ def distances_chart(topology: Topology) -> Chart:
 
 
 def sources_of(topology: Topology) -> tuple[list[int], list[int]]:
-    """Return a node of every orbit that the construction knows, and how many nodes each stands for."""
+    """Return a node of every known orbit, with the orbit's size."""
     if topology.symmetry is None:
         return list(range(topology.nodes)), [1] * topology.nodes
     nodes, counts = np.unique(topology.symmetry.represented_by, return_counts=True)

@@ -1,4 +1,4 @@
-"""Links that are read where all lines would be a ball of hair: orbit by orbit."""
+"""Link drawings by orbit, where drawing all lines would be unreadable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GRID = 3  # lines a node up to which a grid is
 
 
 def picture_of(place: Topology | Fabric) -> Drawing:
-    """Return the drawing that is read: boxes, few lines, or else the orbits that are known, or all lines."""
+    """Return the most readable drawing: boxes, few lines, orbits, or all lines."""
     if isinstance(place, Fabric) and has_boxes(place):
         return boxes_drawing(place)
     topology = place.topology if isinstance(place, Fabric) else place
@@ -34,7 +34,7 @@ def picture_of(place: Topology | Fabric) -> Drawing:
 
 
 def orbits_drawing(topology: Topology) -> Drawing:
-    """Return the links of each orbit in a picture of its own.
+    """Return the links of each orbit as a separate picture.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def orbits_drawing(topology: Topology) -> Drawing:
 
 
 def _orbits(topology: Topology, made: Drawing) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return for every line of a drawing the number of its orbit, and what orbits are called; nothing if unknown.
+    """Return the orbit of every line, and names of orbits; none if unknown.
 
     A line for both directions is in one orbit, of its link and of the reverse.
     """

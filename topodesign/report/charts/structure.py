@@ -1,4 +1,4 @@
-"""A topology or fabric as it is built: nodes where their structure puts them, and links between them."""
+"""A topology or fabric as built: placed nodes, and links between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def structure_drawing(place: Topology | Fabric) -> Drawing:
 
 
 def outline(place: Topology | Fabric) -> tuple[Topology, Sequence[str], Groups, str]:
-    """Return the links of a topology or fabric, the names of its nodes, the groups they are of, and its name."""
+    """Return links, node names, groups and the name of a topology or fabric."""
     if isinstance(place, Fabric):
         groups = [1 if node in place.topology.switches else 0 for node in range(place.topology.nodes)]
         return place.topology, place.names, (groups, ("node", "switch")), place.name
@@ -57,7 +57,7 @@ def drawn(
     note: str = "",
     places: NDArray[np.float64] | None = None,
 ) -> Drawing:
-    """Return the drawing of a topology; pairs of opposite links of one capacity are one line.
+    """Return the drawing of a topology; equal opposite links are one line.
 
     ``places`` is where nodes are, as of :class:`topodesign.topology.positions.Positions`; by structure if None.
     """

@@ -1,4 +1,4 @@
-"""When each link is busy with what: the timeline of a plan."""
+"""The timeline of a plan: when each link is busy with what."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SPANS = 20_000
 def timeline_chart(
     plan: Plan, *, size: Quantity = "1MiB", alpha: Quantity = "10us", bandwidth: Quantity = "100Gbps"
 ) -> Chart:
-    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time.
+    """Return the timeline of a plan: a lane per link, a bar per send.
 
     * ``plan``: in rounds, which are shown in lock-step, or in timed sends, which say their own times.
     * ``size``, ``alpha``, ``bandwidth``: for rounds: bytes of the whole data, latency of a step, and bandwidth of a
@@ -91,7 +91,7 @@ def _rounds(
 
 
 def link_use_chart(plan: Plan) -> Chart:
-    """Return what the fullest link carries at every step, and links on average.
+    """Return the load per step of the fullest link, and the mean of links.
 
     * ``plan``: in rounds.
     """
@@ -118,7 +118,7 @@ def link_use_chart(plan: Plan) -> Chart:
 
 
 def step_loads(topology: Topology, rounds: Rounds) -> IntArray:
-    """Return the units that every link carries at every step, shape ``(steps, links)``."""
+    """Return the units on every link at every step, shape ``(steps, links)``."""
     load = np.zeros((rounds.steps, len(topology.src)), dtype=np.int64)
     np.add.at(load, (rounds.step - 1, find_links(topology, rounds)), rounds.hi - rounds.lo)
     return load

@@ -1,4 +1,4 @@
-"""Time over the size of the data: of a frontier and where one topology overtakes another, of contenders, of methods."""
+"""Time over data size: of a frontier, of contenders, of methods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _side_by_side(
     bound: Sequence[Fraction],
     collective: str,
 ) -> Chart:
-    """Return the plot of what was compared at some sizes: the first few in colour, of a single size points."""
+    """Return the plot of a comparison, the first few in colour."""
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     x = [sizes[place] for place in order]
     style: Style = "line" if len(x) > 1 else "points"

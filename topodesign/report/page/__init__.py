@@ -1,4 +1,4 @@
-"""A report as one page that opens offline: what it tells, as data, and how that becomes HTML.
+"""Report pages that open offline: their data, and the HTML made of it.
 
 ``answer``, ``topology``, ``fabric`` and ``planned`` say what there is to tell of a frontier, of a place and of a plan,
 as sections of ``parts``; ``player`` turns a plan into frames, and ``details`` asks for what is made above results.

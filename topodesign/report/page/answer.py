@@ -1,4 +1,4 @@
-"""What a report tells of an answer of ``pareto``: the frontier to choose from, times, and all of each topology."""
+"""The report on an answer of ``pareto``: frontier, times and topologies."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
 
 
 def headline(found: Pareto) -> str:
-    """Return what to wire at the first size of data, by name, with its time, and then the verdict."""
+    """Return the recommendation at the first data size, then the verdict."""
     best, size = found.best, format_size(found.workload.sizes[0])
     collective = found.question.objective.collective
     what = "a step" if collective is None else f"{with_article(collective)} of {size}"
@@ -86,7 +86,7 @@ def _frontier(found: Pareto) -> Chart:
 
 
 def _about(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Summary, tuple[Section, ...]]:
-    """Return all sections on one topology of the frontier: built and priced again, unless it is huge."""
+    """Return the sections on one topology of the frontier, rebuilt unless huge."""
     name, short = str(entry.spec), shortened(entry.short)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:

@@ -1,4 +1,4 @@
-"""The decision page: what to wire, why, against what, when another would win, failures, growth, wiring, how to run."""
+"""The decision page: choice, reasons, rivals, failures, growth and wiring."""
 
 from __future__ import annotations
 

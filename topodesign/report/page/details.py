@@ -1,4 +1,4 @@
-"""What a report needs beside results: plans, cable counts and comparisons, kept as plain values."""
+"""Plain values of reports beside results: plans, cables, comparisons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OVER = tuple(4**power for power in range(5, 16))  # sizes at which a plot compa
 
 @dataclass(frozen=True)
 class Cabling:
-    """What wiring a topology on one panel takes: cross-connects, cables and cords, and their length together."""
+    """Cabling of a topology on one panel: cross-connects, cables, cords, length."""
 
     connects: int
     cables: int
@@ -40,7 +40,7 @@ class Cabling:
 
 @dataclass(frozen=True)
 class Made:
-    """A plan to play, and what wiring takes; None for what the topology is too large for."""
+    """A plan to play and the cabling; None if the topology is too large."""
 
     plan: Plan | None
     cabling: Cabling | None
@@ -66,7 +66,7 @@ def made_for(graph: Topology) -> Made:
 
 
 def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce") -> Plan | None:
-    """Return a plan to play, or None if the place is too large for one."""
+    """Return a plan to play, or None if it would be too large."""
     nodes = len(place.compute) if isinstance(place, Fabric) else place.nodes
     return schedule(place, collective) if nodes <= MOST_NODES else None
 
@@ -80,7 +80,7 @@ def _cabling(graph: Topology) -> Cabling | None:
 
 
 def beside(first: object, others: Sequence[object], objective: Objective, nodes: int, degree: int) -> Beside:
-    """Return a topology beside others, in what is to be fast; errors as of :func:`topodesign.compare`."""
+    """Return a topology beside others, as :func:`topodesign.compare`."""
     work = objective.work
     names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
     every = compare(

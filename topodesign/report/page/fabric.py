@@ -1,4 +1,4 @@
-"""What a report tells of a fabric, how fast collectives can be and what binds, and of a plan: whether it is right."""
+"""Reports on a fabric and on a plan."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Sectio
 
 
 def plan_times(plan: Plan, work: Workload) -> Chart:
-    """Return the plot of the times of a plan over sizes; trees have the best number of chunks for each."""
+    """Return the plot of a plan's times over sizes, with the best chunks."""
     rate = None if isinstance(plan.place, Fabric) else work.bandwidth
     times = [simulate(plan, size=size, bandwidth=rate, **work.model).time for size in _SIZES]
     title = f"{plan.collective} on {plan.spec or plan.fabric.name}: time over message size"
@@ -218,7 +218,7 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
 
 
 def _headline(checked: Report, runs: list[Simulation]) -> tuple[Figure, ...]:
-    """Return what is read first: the time of the first size, and two figures of the plan."""
+    """Return the headline: time at the first size, and two figures of the plan."""
     size = format_size(runs[0].conditions.size)
     time = Figure(f"Time of {size}", format_time(runs[0].time), f"exactly {runs[0].time} s")
     own = [Figure(name, f"{float(value):.6g}", "by a replay") for name, value in checked.figures.items()]
@@ -231,7 +231,7 @@ def _times(runs: list[Simulation]) -> Listing:
 
 
 def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
-    """Return what there is to plot: times over sizes, link use of rounds, and a timeline where links are few."""
+    """Return the plots of a plan: times, link use, and timeline if links are few."""
     pace = kind_of(plan).pace
     charts = [] if pace == "times" else [plan_times(plan, work)]
     if pace == "steps":

@@ -1,4 +1,4 @@
-"""A report's document as HTML: one text that needs nothing else, in which everything is escaped."""
+"""A report's document as self-contained HTML, with everything escaped."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _text(text: str) -> str:
 
 
 def _broken(text: str) -> str:
-    """Return text that may be broken into lines within specs, numbers and names: after commas, brackets and slashes."""
+    """Return text that may wrap within specs, numbers and names."""
     return re.sub(r"(,|(?<=\w)\(|/(?=\w\w))(?=\S)", r"\1<wbr>", _text(text))
 
 
@@ -125,7 +125,7 @@ def _header(document: Document) -> str:
 
 
 def _summary(summary: Summary) -> str:
-    """Return what is read first, which is printed on a page of its own with the header."""
+    """Return the summary, which is printed on a page of its own."""
     figures = "\n".join(
         f'<div class="figure"><dt>{_text(one.name)}</dt><dd>{_broken(one.value)}</dd>'
         f'<dd class="note">{_broken(one.about)}</dd></div>'
@@ -144,7 +144,7 @@ def _summary(summary: Summary) -> str:
 
 
 def _choices(document: Document, *, several: bool) -> Iterable[str]:
-    """Return the sections of every choice; all but those of the chosen one are hidden."""
+    """Return the sections of every choice; only the chosen one is visible."""
     for number, choice in enumerate(document.choices):
         hidden = " hidden" if number != document.chosen else ""
         title = f'<h2 class="about">About <span class="spec">{_broken(choice.name)}</span></h2>' if several else ""
@@ -283,7 +283,7 @@ def _plotted(part: Plotted, name: str) -> str:
 
 
 def _moving(part: Drawn | Played, name: str) -> str:
-    """Return the place of a drawing or a player, which the script fills."""
+    """Return the placeholder of a drawing or player, which the script fills."""
     shown = part.drawing if isinstance(part, Drawn) else part
     kind = "drawing" if isinstance(part, Drawn) else "player"
     return (

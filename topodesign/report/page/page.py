@@ -1,4 +1,4 @@
-"""``report_page``: whatever there is to report on as one page, which opens offline."""
+"""``report_page``: any result as one page that opens offline."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Page(Result):
         return self.document.title
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every section: of which choice it is, and its title."""
+        """Return a row per section: its choice and its title."""
         own = [("", section) for section in self.document.sections]
         own += [(choice.name, section) for choice in self.document.choices for section in choice.sections]
         return [{"about": name, "section": section.title, "parts": len(section.parts)} for name, section in own]
 
     def html(self) -> str:
-        """Return the page: one HTML text that needs nothing else; the same page is the same text."""
+        """Return the page as one HTML text, the same for the same page."""
         return markup(self.document, PROGRAM)
 
     def save(self, path: str | Path) -> None:
@@ -69,7 +69,7 @@ class Page(Result):
 
 
 def check_page(path: Path) -> None:
-    """Raise ParameterError if a report cannot be written as a file of this ending."""
+    """Raise ParameterError if a report cannot have this file ending."""
     if path.suffix.lower() not in _ENDINGS:
         raise ParameterError(f"a report is written as .html, unlike '{path}'")
 
@@ -83,7 +83,7 @@ def report_page(
     sizes: Quantity | Sequence[Quantity] = "1MiB",
     bandwidth: Quantity = "100Gbps",
 ) -> Page:
-    """Return a report: one page with the verdict, exact figures and their proofs, plots, a plan to play, and commands.
+    """Return a report page: verdict, figures with proofs, plots and commands.
 
     Parameters
     ----------
@@ -163,5 +163,5 @@ def _subject(what: Plan | PlaceLike) -> tuple[Plan | Topology | Fabric, str]:
 
 
 def _printable(name: str) -> str:
-    """Return the name of a file that may hold bytes which are no letters, as text."""
+    """Return the printable name of a file, which may hold invalid bytes."""
     return name.encode(errors="backslashreplace").decode()

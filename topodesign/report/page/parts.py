@@ -1,4 +1,4 @@
-"""What a report is made of: a document of sections, and sections of parts; all of it is data."""
+"""Parts of a report as data: a document of sections, each of parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as frames that can be played on a drawing: which link carries what, from when to when."""
+"""A plan as frames to play on a drawing: what each link carries when."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_CELLS = 2**21  # parts of blocks at all nodes
 
 
 class _Sends(NamedTuple):
-    """Sends between two instants each, and what instants and blocks there are."""
+    """Sends between two instants each, with all instants and blocks."""
 
     columns: dict[str, IntArray]
     instants: tuple[str, ...]  # what to call the time after each instant but the last
@@ -37,7 +37,7 @@ class _Sends(NamedTuple):
 
 
 def player_of(plan: Plan, drawing: Drawing) -> Played | None:
-    """Return what is needed to play a plan on a drawing; None if it is too large or cannot be shown so.
+    """Return the data to play a plan on a drawing, or None if too large.
 
     Of trees the first chunks are shown.
     """
@@ -101,7 +101,7 @@ def _block_name(collective: Collective, block: int, names: Sequence[str]) -> str
 def _who(
     collective: Collective, movement: Any, blocks: NDArray[np.int64], nodes: int, place: int
 ) -> list[list[int] | None]:
-    """Return the nodes that have each block at one end of a movement; None for all members."""
+    """Return the nodes with each block at one end; None for all members."""
     where = collective.places(movement, blocks, nodes)[place].tolist()
     if collective.groups is None:
         return [None if node == EVERYONE else [node] for node in where]

@@ -1,4 +1,4 @@
-"""Charts as elements of a page: the SVG that files have, in the colours of the page, with what points tell on them."""
+"""Charts as page elements: their SVG in the page's colours, with tooltips."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def chart_element(chart: Chart, name: str, *, chooses: bool = False) -> str:
 
 
 def _tell(element: Any, chart: Chart, own: str, *, chooses: bool) -> None:
-    """Give an element of a point what there is to say of it, which browsers show where it is pointed at."""
+    """Add a tooltip to the element of a point."""
     from lxml import etree  # noqa: PLC0415  heavy
 
     series, point = map(int, own.removeprefix(TELLING).split("-"))

@@ -1,4 +1,4 @@
-"""What a report tells of a topology: exact figures, a drawing or a plan to play, distances, loads, wiring, commands."""
+"""The report on a topology: figures, drawing, distances, wiring, commands."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class Priced:
 
     @property
     def bound(self) -> Cost:
-        """The fewest steps and the least bandwidth factor, which may not go together."""
+        """The fewest steps and the least bandwidth factor, separately."""
         return Cost(self.bounds[0].steps, self.bounds[-1].bandwidth)
 
 
 def topology_document(found: Evaluation, name: str, objective: Objective, others: Beside | None) -> Document:
-    """Return the report on a topology, with what a collective takes, and other designs beside it if there are any."""
+    """Return the report on a topology, with a collective and rivals if any."""
     graph, work = found.topology, found.workload
     priced = Priced(
         *found.cheapest,
@@ -111,7 +111,7 @@ def topology_document(found: Evaluation, name: str, objective: Objective, others
 
 
 def _asked_for(found: Evaluation, objective: Objective) -> Figure:
-    """Return what a collective takes, beside what no topology of as many nodes and ports takes less than."""
+    """Return the cost of a collective beside its lower bound."""
     graph, exchange = found.topology, found.all_to_all
     time = objective.times(*found.cheapest, exchange.upper or exchange.lower)[0]
     least = objective.least(graph.nodes, graph.degree, duplex=graph.is_duplex)[0]
@@ -122,7 +122,7 @@ def _asked_for(found: Evaluation, objective: Objective) -> Figure:
 
 
 def beside_section(nodes: int, name: str, others: Beside) -> Section:
-    """Return the table at the sizes that were asked for, and the plot over others."""
+    """Return the comparison: table at the given sizes, and plot over others."""
     series = [
         Series(shortened(title), others.sizes, times, role="other" if place else "ours")
         for place, (title, times) in enumerate(zip(others.names, others.times, strict=True))
@@ -135,12 +135,12 @@ def beside_section(nodes: int, name: str, others: Beside) -> Section:
 
 
 def short_name(name: str, graph: Topology) -> str:
-    """Return what a page calls a topology: as it was named, or a row of the catalog where its own spec is longer."""
+    """Return the page's name of a topology: as given, or its catalog row."""
     return Catalog().short(name, graph.nodes, graph.degree) if name == str(graph.spec) else name
 
 
 def summary_of(graph: Topology, name: str, work: Workload, priced: Priced, made: Made) -> Summary:
-    """Return what is read first of a topology: three figures, what wiring takes, and a picture."""
+    """Return the summary of a topology: figures, wiring and a picture."""
     spec = name if graph.spec is None else str(graph.spec)
     return Summary(name, spec, headline_figures(work, priced), price_of(graph, made.cabling), drawn_of(graph, name))
 
@@ -175,7 +175,7 @@ def price_of(graph: Topology, cabling: Cabling | None) -> tuple[str, ...]:
 
 
 def computed_from_links(graph: Topology, methods: tuple[str, ...]) -> str:
-    """Return how the price of a topology was found, and of which schedules it is."""
+    """Return how the price of a topology was found, and for which schedules."""
     known, by = graph.representatives, ""
     few = f"for the {counted(len(known or ()), 'node')} to which symmetry takes all others"
     if "deferred" in methods:
@@ -219,7 +219,7 @@ def _times(found: Evaluation, objective: Objective) -> Chart:
 def topology_sections(
     graph: Topology, short: str, work: Workload, priced: Priced, made: Made, *, drawn: bool
 ) -> tuple[Section, ...]:
-    """Return all sections on one topology, which is called by a short name; commands have its spec.
+    """Return the sections on one topology, under a short name.
 
     ``drawn`` is whether the summary of the page has its picture.
     """
@@ -248,7 +248,7 @@ def _spec(graph: Topology) -> tuple[Fact, ...]:
 def pictured(
     place: Topology | Fabric, plan: Plan | None, name: str, *, drawn: bool = True
 ) -> tuple[str, tuple[Part, ...]]:
-    """Return what is drawn beside the picture of the summary, and its title: a plan to play, or what else there is."""
+    """Return the second picture and its title: a plan to play, or a drawing."""
     if plan is not None and _is_drawn(place):
         played = player_of(plan, structure_drawing(place))
         if played is not None:
@@ -258,7 +258,7 @@ def pictured(
 
 
 def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
-    """Return what a topology costs, exactly, with the bounds and what both rest on."""
+    """Return the exact cost of a topology, with bounds and their basis."""
     cost, bound = priced.cost, priced.bound
     facts = [
         Fact(
@@ -303,7 +303,7 @@ def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
 
 
 def drawn_of(place: Topology | Fabric, name: str) -> Drawn | None:
-    """Return the drawing of where something runs, None if that is large; ``name`` is what to call it."""
+    """Return the drawing of a place called ``name``, or None if it is large."""
     if not _is_drawn(place):
         return None
     picture = picture_of(place)
@@ -370,13 +370,13 @@ def _wiring(graph: Topology, name: str, cabling: Cabling | None) -> tuple[Part, 
 
 
 def loading(name: str, *, collective: str = "allreduce") -> Commands:
-    """Return how to make a program of a collective on a place, and how to load it."""
+    """Return how to compile a collective on a place, and load the program."""
     line = f"topodesign schedule {shlex.quote(name)} --collective {collective} -o plan.npz"
     return Commands((("Make the plan, and check it", line), *loading_plan("plan.npz").steps))
 
 
 def loading_plan(name: str) -> Commands:
-    """Return how to make a program of a plan file, and how to load it."""
+    """Return how to compile a plan file, and load the program."""
     file = shlex.quote(name)
     return Commands((
         ("Check it again, by a replay", f"topodesign verify {file}"),

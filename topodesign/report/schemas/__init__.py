@@ -1,4 +1,4 @@
-"""What ``--json`` prints, as JSON Schema (2020-12), made of what classes declare (:mod:`topodesign.base.records`).
+"""JSON Schema (2020-12) of ``--json``, made of declarations of classes.
 
 * ``documents`` lists what commands print: a class by its place, or a few keys that a command puts together itself,
   made of the functions in ``shapes``. It has :func:`topodesign.json_schema`.

@@ -1,4 +1,4 @@
-"""Shapes of declared classes: keys from ``KEYS``, types from annotations, meanings from their documentation."""
+"""Schemas of declared classes, from ``KEYS``, annotations and docstrings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Shapes:
         self.shared: dict[str, Shape] = {}
 
     def resolved(self, shape: Any, *, whole: bool = False) -> Any:
-        """Return a shape with those of classes in their places; ``whole`` ones are there even if they are shared."""
+        """Return a shape with references replaced; shared ``whole`` ones, too."""
         if isinstance(shape, list):
             return [self.resolved(one, whole=whole) for one in shape]
         if not isinstance(shape, dict):
@@ -50,7 +50,7 @@ class Shapes:
         return with_more(found, self.resolved(more, whole=True)) if more else found
 
     def referred_to(self, shape: Shape) -> dict[str, Shape]:
-        """Return the shared shapes that one refers to, and those that these do."""
+        """Return the shared shapes that a shape refers to, directly or not."""
         found: dict[str, Shape] = {}
         new = set(_references(shape))
         while new:
@@ -59,7 +59,7 @@ class Shapes:
         return found
 
     def of_class(self, kind: Any, about: str = "") -> Shape:
-        """Return the shape of what a class declares; a reference if it is shared."""
+        """Return the shape of a declared class; a reference if it is shared."""
         name = vars(kind).get("SHARED", "")
         if not name:
             return self.of_keys(kind.KEYS, kind, about)
@@ -69,14 +69,14 @@ class Shapes:
         return shapes.shared(name, about)
 
     def of_keys(self, keys: Keys, owner: Any, about: str = "") -> Shape:
-        """Return the shape of an object with such keys; one of several if it takes in what is one of several."""
+        """Return the shape of an object with keys; several if one has variants."""
         variants = self._variants(keys, owner)
         if len(variants) == 1:
             return shapes.record(variants[0][1], about, patterns=variants[0][2])
         return shapes.either(*(shapes.record(found, words, patterns=some) for words, found, some in variants))
 
     def _variants(self, keys: Keys, owner: Any) -> list[tuple[str, dict[str, Shape], dict[str, Shape]]]:
-        """Return for each variant the words for it, its keys, and its patterns of keys."""
+        """Return the words, keys and key patterns of each variant."""
         found: list[tuple[str, dict[str, Shape], dict[str, Shape]]] = [("", {}, {})]
         for one in keys_of(keys):
             kind = _hint(one, owner)
@@ -105,7 +105,7 @@ class Shapes:
         return found
 
     def of_kind(self, kind: Any, owner: Any, about: str = "", function: str = "") -> Shape:  # noqa: C901, PLR0911  one for each kind
-        """Return the shape of values of a type, after what is done with the numbers in them."""
+        """Return the shape of a type's values, after conversion of numbers."""
         if isinstance(kind, str):
             kind = _evaluated(kind, owner)
         if isinstance(kind, tuple):
@@ -146,7 +146,7 @@ class Shapes:
 
 
 def with_more(shape: Shape, more: Shape) -> Shape:
-    """Return a shape of objects with the keys of another one after its own; there may be several of either."""
+    """Return the shape of objects with another one's keys appended."""
     if "anyOf" in shape:
         return shape | {"anyOf": [with_more(one, more) for one in shape["anyOf"]]}
     if "anyOf" in more:
@@ -175,7 +175,7 @@ def _of_number(kind: type, about: str, function: str) -> Shape:
 
 
 def summary(kind: Any) -> str:
-    """Return the first paragraph of the documentation of something, in one line."""
+    """Return the first paragraph of documentation as one line."""
     return _plain(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0])
 
 
@@ -186,12 +186,12 @@ def _plain(text: str) -> str:
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    """Return the types of a union, None as its type; of another type that alone."""
+    """Return the types of a union, None as its type; a single type alone."""
     return get_args(kind) if get_origin(kind) in {UnionType, typing.Union} else (kind,)
 
 
 def _hint(one: Key, owner: Any) -> Any:
-    """Return the type of the value of a key: as declared, or as the attributes on the path are annotated."""
+    """Return the type of a key's value, declared or by annotations."""
     if one.kind is not None:
         return _evaluated(one.kind, owner) if isinstance(one.kind, str) else one.kind
     if one.value is not None:
@@ -231,7 +231,7 @@ def _noted(kind: type) -> dict[str, Any]:
 
 @cache
 def _annotation(kind: type, name: str) -> Any:
-    """Return the type of an attribute, a property or what a method returns."""
+    """Return the type of an attribute, a property or a method's result."""
     for one in kind.__mro__:
         if name in _noted(one):
             found = _evaluated(_noted(one)[name], one)
@@ -244,7 +244,7 @@ def _annotation(kind: type, name: str) -> Any:
 
 
 def _evaluated(text: Any, owner: Any) -> Any:
-    """Return the type that a text names in the module of a class, or as ``folder.module:Class``."""
+    """Return the type named in a class's module, or by ``folder.module:Class``."""
     if not isinstance(text, str):
         return text
     if ":" in text:
@@ -278,7 +278,7 @@ def loaded(place: str) -> Any:
 
 
 def _meaning(one: Key, owner: Any) -> str:
-    """Return what the documentation of the last attribute of the path says."""
+    """Return the documentation of the last attribute of the path."""
     along = [] if one.value is not None else _along(one, owner)
     *_, (holder, name) = [(owner, one.name), *along]
     for kind in holder.__mro__:
@@ -291,7 +291,7 @@ def _meaning(one: Key, owner: Any) -> str:
 
 @cache
 def attributes(kind: type) -> dict[str, str]:
-    """Return what a class says of each of its attributes: in a section, in a list, or beside the field."""
+    """Return the documentation of each attribute of a class."""
     words = inspect.cleandoc(kind.__doc__ or "")
     section = words.partition("Attributes\n----------\n")[2]
     found = re.findall(r"^(\w[\w, ]*)\n((?: .*\n|\n)+)", f"{section}\n", re.MULTILINE)

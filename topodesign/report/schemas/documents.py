@@ -285,12 +285,12 @@ FILES = frozenset({"convert"})
 
 
 def identifier(command: str) -> str:
-    """Return what documents of a command have under ``schema``: the program, the command and the version."""
+    """Return the schema identifier: program, command and version."""
     return f"topodesign/{command.replace(' ', '-')}/{VERSIONS.get(command, 1)}"
 
 
 def json_schema(command: str) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of what a command prints with ``--json``.
+    """Return the JSON Schema (2020-12) of a command's ``--json`` document.
 
     Documents name it under ``schema``. It is strict: this version of the program prints no other keys. Later ones may
     have more under the same name; one in which a key is gone, or means something else, has a higher number. So programs

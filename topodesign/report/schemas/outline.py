@@ -1,4 +1,4 @@
-"""Schemas for people: one line per key, indented as objects are nested."""
+"""Schemas for people: a line per key, indented like the objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Line:
 
 
 def outline(command: str) -> str:
-    """Return what a command prints with ``--json`` as plain text, with the shapes that several commands share."""
+    """Return a command's ``--json`` document as an outline in plain text."""
     schema = json_schema(command)
     lines = [identifier(command), *map(_plain, lines_of(schema, 1))]
     for name, shape in schema.get("$defs", {}).items():
@@ -90,7 +90,7 @@ def _element(shape: Shape) -> Shape:
 
 
 def _kind(shape: Shape) -> str:
-    """Return the type of a value in words; of a shared shape its name in angle brackets."""
+    """Return the type of a value in words; a shared shape by its name."""
     if "$ref" in shape:
         return f"<{shape['$ref'].rsplit('/', 1)[1]}>"
     if "const" in shape:

@@ -1,4 +1,4 @@
-"""Pieces of schemas: each function takes what a value is, in words, and returns JSON Schema.
+"""Pieces of schemas: functions from a description to JSON Schema.
 
 What a class declares is named by its place, ``folder.module:Class``, also where a shape is asked for.
 """
@@ -24,7 +24,7 @@ _PLAIN: dict[type, Shape] = {
 
 
 def plain(kind: type, about: str = "") -> Shape:
-    """Return the shape of words, exact numbers, whole ones that are not negative, rounded ones, or true and false."""
+    """Return the shape of a plain value: text, number or boolean."""
     return _said(_PLAIN[kind], about)
 
 
@@ -37,13 +37,13 @@ def word(*choices: str | None, about: str = "") -> Shape:
 
 
 def array(item: Shape | str, about: str = "", *, length: int | None = None) -> Shape:
-    """Return the shape of a list, of so many if that is known."""
+    """Return the shape of a list, of a given length if known."""
     sized = {} if length is None else {"minItems": length, "maxItems": length}
     return _said({"type": "array", "items": _shape(item), **sized}, about)
 
 
 def tuple_of(*items: Shape, about: str = "") -> Shape:
-    """Return the shape of a list whose places have meanings of their own."""
+    """Return the shape of a list with a meaning for each place."""
     return _said({"type": "array", "prefixItems": list(items), "items": False, "minItems": len(items)}, about)
 
 
@@ -53,7 +53,7 @@ def texts(about: str = "") -> Shape:
 
 
 def record(keys: Keys, about: str = "", *, patterns: Keys | None = None) -> Shape:
-    """Return the shape of an object with these keys, those that match patterns, and no others."""
+    """Return the shape of an object with exactly these keys and patterns."""
     shape: Shape = {
         "type": "object",
         "properties": {name.removesuffix("?"): inside for name, inside in keys.items()},
@@ -69,7 +69,7 @@ def mapping(value: Shape, about: str = "") -> Shape:
 
 
 def nullable(shape: Shape, about: str = "") -> Shape:
-    """Return the shape of what may also be null; the words must say when."""
+    """Return the shape of a nullable value; the words must say when."""
     about = about or str(shape.get("description", ""))
     inner = {key: value for key, value in shape.items() if key != "description"}
     if isinstance(inner.get("type"), str):
@@ -83,12 +83,12 @@ def either(*shapes: Shape, about: str = "") -> Shape:
 
 
 def variants(places: Mapping[str, str], *, more: Keys | None = None) -> list[Shape]:
-    """Return the shapes of several classes, each with the words for it."""
+    """Return the shapes of several classes, each with its words."""
     return [declared(place, about, more=more) for place, about in places.items()]
 
 
 def declared(place: str, about: str = "", *, more: Keys | Shape | None = None) -> Shape:
-    """Return the shape of what a class declares, which is imported when it is asked for.
+    """Return the shape of a declared class, imported when needed.
 
     ``more`` are keys that a command adds to it, or the shape of an object that has them.
     """
