@@ -128,7 +128,7 @@ class _Search:
         self.heard = {
             receiver: sender
             for receiver, sender in observed.heard.items()
-            if receiver not in observed.supposed and {receiver.host, sender.host} <= plan.node.keys()
+            if {receiver.host, sender.host} <= plan.node.keys()
         }
         self.heard_by = {sender: receiver for receiver, sender in self.heard.items()}
         self.wanted_by = {sender: receiver for receiver, sender in self.wanted.items()}
@@ -257,7 +257,7 @@ class _Search:
             tuple(Exchange(names.all(pair), pair, names.words(pair)) for pair in options) for options in self._doubts()
         )
         if not cycles:
-            return AsCabled(self.plan, self.observed, (), doubts)
+            return AsCabled(self.plan, self._with_circuits(), (), doubts)
         room = self.plan.inventory
         before = {(one.panel, one.panel_port): one for one in room.trunks}
         trunks = dict(before)
@@ -287,20 +287,17 @@ class _Search:
         for connect in self.plan.connects:
             a, b = (plan.net.end[end.place] for end in (connect.a, connect.b))
             connects.append(replace(connect, link=(plan.node[a.host], plan.node[b.host]), a=a, b=b))
-        observed = replace(self.observed, heard=self._heard(), circuits=self._moved(self.observed.circuits))
-        return AsCabled(replace(plan, connects=tuple(connects)), observed, tuple(exchanges), doubts)
+        return AsCabled(replace(plan, connects=tuple(connects)), self._with_circuits(), tuple(exchanges), doubts)
 
-    def _heard(self) -> dict[Lane, Lane]:
-        """Return what is heard, with what circuits bring to hosts that told nothing by the cabling that there is."""
-        supposed = self.observed.supposed
-        heard = {receiver: one for receiver, one in self.observed.heard.items() if receiver not in supposed}
-        taken = set(heard.values())
-        fill = self._moved({receiver: self.observed.heard[receiver] for receiver in supposed}) or {}
-        return {r: s for r, s in fill.items() if r not in heard and s not in taken} | heard
-
-    def _moved(self, heard: Mapping[Lane, Lane] | None) -> dict[Lane, Lane] | None:
-        """Return reports about slots as reports about the lanes in them."""
-        return None if heard is None else {self._occupant(r): self._occupant(s) for r, s in heard.items()}
+    def _with_circuits(self) -> Observed:
+        """Return what was seen, with what circuits bring to hosts without a report by the cabling that there is."""
+        seen = self.observed
+        if seen.circuits is None:
+            return seen
+        circuits = {self._occupant(r): self._occupant(s) for r, s in seen.circuits.items()}
+        taken = set(seen.heard.values())
+        fill = {r: s for r, s in circuits.items() if r.host in seen.unseen and r not in seen.heard and s not in taken}
+        return replace(seen, heard=fill | seen.heard, circuits=circuits, unseen=frozenset())
 
     def _place(self, slot: Lane) -> str:
         if slot not in self.port:

@@ -65,9 +65,8 @@ class Observed:
 
     ``unclear``: what a lane hears where several neighbours are reported, or one neighbour at several lanes, in words.
     ``light``: the power that arrives at a lane's receiver in dBm, as far as it is reported. ``circuits``: what hosts
-    would hear by the circuits of the switches, where these are reported too; None if they are not. ``unbuilt``: why a
-    lane hears nothing, in words, where that is known of its cables. ``supposed``: lanes of ``heard`` that report
-    nothing themselves: they hear what the circuits bring by the fixed cabling.
+    would hear by the circuits of the switches, where these are reported too, and what hosts without a report do hear
+    then; None if they are not. ``unbuilt``: why a lane hears nothing, in words, where that is known of its cables.
     """
 
     heard: dict[Lane, Lane]  # the lane whose transmitter a lane's receiver hears; no entry for lanes that hear nothing
@@ -79,7 +78,6 @@ class Observed:
     circuits: dict[Lane, Lane] | None = None
     unbuilt: dict[Lane, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()  # what else is wrong, in words
-    supposed: frozenset[Lane] = frozenset()
     notes: tuple[str, ...] = ()  # what was read for what, and what was passed over, in words
     names: tuple[UnknownName, ...] = ()
     unread: tuple[str, ...] = ()  # why nothing is known of hosts, in words
@@ -88,7 +86,8 @@ class Observed:
     @property
     def whole(self) -> bool:
         """Whether all hosts are seen, and tell all that counts by names that are known."""
-        return not (self.sightings or self.unseen or self.unclear or self.outsiders or self.inferred)
+        silent = self.unseen if self.circuits is None else ()
+        return not (self.sightings or silent or self.unclear or self.outsiders or self.inferred)
 
 
 def place_neighbours(path: Path, told: Told, plan: WiringPlan, names: KnownNames) -> Observed:
@@ -135,14 +134,6 @@ class _Entry(NamedTuple):
             said = self.told.identity or self.told.chassis or port
             return f"a neighbour without a name{f' ({said})' if said else ''}"
         return f"{self.far or self.told.chassis} {port}".strip()
-
-
-class _Heard(NamedTuple):
-    """A lane whose receiver hears another's transmitter, and for how long."""
-
-    lane: Lane
-    sender: Lane
-    age: int | None
 
 
 class _Placing:
@@ -205,12 +196,11 @@ class _Placing:
         return tuple(Lane(host, port.name, lane) for port in room.ports for lane in range(1, port.lanes + 1))
 
     def result(self) -> Observed:
-        known = [
-            _Heard(entry.lane, entry.senders[0], entry.told.age)
-            for entry in self.entries
-            if entry.lane is not None and entry.senders is not None and len(entry.senders) == 1
-        ]
-        heard, unclear = _latest(known)
+        heard, unclear = _latest(
+            (one.told.age, one.lane, one.senders[0])
+            for one in self.entries
+            if one.lane is not None and one.senders is not None and len(one.senders) == 1
+        )
         partly = self._partly(heard, unclear)
         unknown = [e for e in self.entries if e.lane is None]
         notes: list[str] = []
@@ -339,32 +329,28 @@ class _Placing:
         return said
 
 
-def _latest(told: list[_Heard]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
+def _latest(told: Iterable[tuple[int | None, Lane, Lane]]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
     """Return who hears whom: of several that a lane hears, or that hear it, the one that does so for the shortest time.
 
-    Where ages do not tell which that is, neither counts, and the second result says so of each lane in words.
+    ``told``: for how long, which lane hears, and which it hears. Where ages do not tell, neither counts, and the second
+    result says so of each lane in words.
     """
-    told = sorted(told, key=lambda one: (one.age is None, one.age))
     unclear: dict[Lane, str] = {}
-    by_lane: dict[Lane, _Heard] = {}
-    for one in told:
-        first = by_lane.setdefault(one.lane, one)
-        if first.sender != one.sender and not _younger(first, one):
-            unclear.setdefault(one.lane, f"hears two neighbours, {_name(first.sender)} and {_name(one.sender)}")
-    by_sender: dict[Lane, _Heard] = {}
-    for lane, one in by_lane.items():
+    by_lane: dict[Lane, tuple[Lane, int | None]] = {}
+    for age, lane, sender in sorted(told, key=lambda one: (one[0] is None, one[0] or 0)):
+        first, since = by_lane.setdefault(lane, (sender, age))
+        if first != sender and (since is None or since == age):
+            unclear.setdefault(lane, f"hears two neighbours, {_name(first)} and {_name(sender)}")
+    by_sender: dict[Lane, Lane] = {}
+    for lane, (sender, age) in by_lane.items():
         if lane in unclear:
             continue
-        first = by_sender.setdefault(one.sender, one)
-        if first is not one and not _younger(first, one):
-            for here, other in ((first, one), (one, first)):
-                unclear.setdefault(here.lane, f"hears {_name(one.sender)}, as {_name(other.lane)} does")
-    heard = {one.lane: one.sender for one in by_sender.values() if one.lane not in unclear}
-    return heard, unclear
-
-
-def _younger(one: _Heard, other: _Heard) -> bool:
-    return one.age is not None and (other.age is None or one.age < other.age)
+        other = by_sender.setdefault(sender, lane)
+        since = by_lane[other][1]
+        if other != lane and (since is None or since == age):
+            for here, there in ((other, lane), (lane, other)):
+                unclear.setdefault(here, f"hears {_name(sender)}, as {_name(there)} does")
+    return {lane: sender for sender, lane in by_sender.items() if lane not in unclear}, unclear
 
 
 def _name(lane: Lane) -> str:

@@ -108,17 +108,7 @@ def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = No
         seen = place_neighbours(path, neighbours, plan, names)
     if told:
         circuits, notes = heard_by_circuits(path, told, plan)
-        taken = set(seen.heard.values())
-        fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
-        supposed = frozenset(fill.keys() - seen.heard.keys())
-        seen = replace(
-            seen,
-            circuits=circuits,
-            heard=fill | seen.heard,
-            unseen=frozenset(),
-            supposed=supposed,
-            notes=(*seen.notes, *seen.unread, *notes),
-        )
+        seen = replace(seen, circuits=circuits, notes=(*seen.notes, *seen.unread, *notes))
     for source in ([path] if light_files(path) else []) + [file for file in files if file.name == LIGHT_FILE]:
         light, notes = light_with_notes(source, names)
         seen = replace(seen, light=seen.light | light, notes=(*seen.notes, *notes))
