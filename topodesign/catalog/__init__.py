@@ -1,4 +1,4 @@
-"""The catalog: rows of the best known topologies of every size, looked up, verified, audited and merged.
+"""The catalog: best known topologies by size; look-up, audit and merge.
 
 :mod:`topodesign.search` builds it and makes it better.
 """

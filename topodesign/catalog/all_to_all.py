@@ -1,4 +1,4 @@
-"""The column of all-to-all: what it costs on the topologies of a catalog, in files of their own beside the rows.
+"""All-to-all costs of a catalog's topologies, in files beside the rows.
 
 A file ``all_to_all_04.tsv`` has a line for as many rows of ``degree_04.tsv`` as were priced so far, and names each by
 its number of nodes and its check; so the rows stay as they are, and a row that changes loses its price. The bounds are
@@ -31,7 +31,7 @@ PriceKey = tuple[int, str]  # nodes and check of a row
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Declared):
-    """What all-to-all costs: time = y * M/B with M the data of one node."""
+    """Bounds of an all-to-all: time = y * M/B with M the data of one node."""
 
     lower: Fraction  # what no way of doing it beats, proved
     upper: Fraction  # what a known way reaches
@@ -73,7 +73,7 @@ class SideFiles(Generic[_Line]):
         return directory / f"{self.stem}_{degree:02}.tsv"
 
     def lines(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Line]:
-        """Yield what the lines of a degree with ``first <= nodes <= last`` say."""
+        """Yield the entries of a degree with ``first <= nodes <= last``."""
         path = self.path(directory, degree)
         by_nodes = _lines_by_nodes(path, self.columns, file_state(path))
         few = first == last
@@ -85,7 +85,7 @@ class SideFiles(Generic[_Line]):
                 raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
 
     def known(self, directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[_Line]:
-        """Return what :meth:`lines` does, or nothing where there is no file yet."""
+        """Yield the same as :meth:`lines`, or nothing if there is no file yet."""
         there = self.path(directory, degree).exists()
         return list(self.lines(directory, degree, first, last)) if there else []
 
@@ -106,7 +106,7 @@ class SideFiles(Generic[_Line]):
 
 @functools.lru_cache(maxsize=64)
 def _lines_by_nodes(path: Path, columns: tuple[str, ...], _state: FileState | None) -> dict[int, list[tuple[int, str]]]:
-    """Return the lines of a file with their numbers, by what they begin with: the number of nodes."""
+    """Return the numbered lines of a file by number of nodes."""
     try:
         lines = read_text(path).split("\n")
     except FileFormatError as error:
@@ -143,7 +143,7 @@ def _read_line(cells: list[str]) -> tuple[PriceKey, Bounds]:
 
 
 def check_version(version: str) -> None:
-    """Raise ValueError unless a line is of a version that is known."""
+    """Raise ValueError unless a line is of a known version."""
     if version != str(VERSION):
         raise ValueError(f"version {version}, where {VERSION} is known")
 

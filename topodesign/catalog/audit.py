@@ -1,4 +1,4 @@
-"""Auditing rows: what a row says, held against the links of its topology by code that the makers of rows do not use.
+"""Audits of rows against their links, by independent code.
 
 Of the topology only the links are read, and generators of its symmetry, which are held against the links before they
 are believed. Distances, the bandwidth factors of SPFF, regularity and cabling are worked out here, in plain NumPy. A
@@ -43,7 +43,7 @@ class Audited(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """What some nodes show: the largest distance, the factor of SPFF by them, and sums of distances from each."""
+    """Figures from some nodes: largest distance, SPFF factor, distance sums."""
 
     steps: int
     bandwidth: Fraction
@@ -51,7 +51,7 @@ class Priced(NamedTuple):
 
 
 def audit_row(row: Row) -> Audited:
-    """Return what is wrong with a row, if anything, and whether only a sample of its nodes was looked at."""
+    """Return the faults of a row, and whether only a sample was checked."""
     try:
         return _audited(row)
     except TopodesignError as error:
@@ -92,7 +92,7 @@ def _audited(row: Row) -> Audited:
 
 
 def audit_exchange(one: Exchange, degree: int) -> str | None:
-    """Return what is wrong with something that is kept for all-to-all, if anything."""
+    """Return the fault of an all-to-all entry, or None."""
     try:
         wrong = _wrong_exchange(one, degree)
     except TopodesignError as error:
@@ -113,7 +113,7 @@ def _wrong_exchange(one: Exchange, degree: int) -> str | None:
 
 
 def _links(spec: str) -> tuple[Topology, Digraph, Orbits]:
-    """Return what a spec builds, its links, and what looks alike by a symmetry that is held against these."""
+    """Return a spec's topology, links, and symmetry checked against the links."""
     topology = build(spec)
     columns = (np.array(column, dtype=np.int64) for column in (topology.src, topology.dst, topology.capacity))
     links = Digraph.of(topology.nodes, *columns)
@@ -121,7 +121,7 @@ def _links(spec: str) -> tuple[Topology, Digraph, Orbits]:
 
 
 def _wrong_form(row: Row, links: Digraph, duplex: bool) -> list[str]:
-    """Return where size, ports and cabling are not what a row says."""
+    """Return the fault of a row's size, ports or cabling, or None."""
     ports = [np.bincount(ends, links.capacity, links.nodes).astype(np.int64) for ends in (links.src, links.dst)]
     wrong = [] if links.nodes == row.nodes else [f"nodes {links.nodes}, not {row.nodes}"]
     if max(int(one.max()) for one in ports) != row.degree:
@@ -134,7 +134,10 @@ def _wrong_form(row: Row, links: Digraph, duplex: bool) -> list[str]:
 
 
 def distances(links: Digraph, sources: Ints) -> NDArray[np.int32]:
-    """Return the distance of every node from some nodes, -1 where there is no way; a bit per source at every node."""
+    """Return distances from some nodes, -1 if unreachable.
+
+    A bit per source at every node.
+    """
     into = _padded(links)
     place = np.arange(len(sources))
     seen = np.zeros((links.nodes, -(-len(sources) // 8)), np.uint8)
@@ -158,7 +161,7 @@ def distances(links: Digraph, sources: Ints) -> NDArray[np.int32]:
 
 
 def _padded(links: Digraph) -> Ints:
-    """Return who has a link to each node, in as many rows as the most have; the node itself where there are fewer."""
+    """Return in-neighbours in equally many rows, padded with the node itself."""
     order = np.argsort(links.dst, kind="stable")
     count = np.bincount(links.dst, minlength=links.nodes)
     row = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
@@ -200,7 +203,7 @@ def spff(links: Digraph, degree: int, nodes: Ints) -> Priced:
 
 
 def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> list[Fraction]:
-    """Return how much a unit of capacity of a node's links carries at distance 1, 2, ...: the most over all subsets.
+    """Return the largest load per capacity over all subsets, by distance.
 
     * ``own``: distances from the node.
     * ``hops``: distances from its neighbours.
@@ -229,7 +232,7 @@ def _loads(own: NDArray[np.int32], hops: NDArray[np.int32], capacity: Ints) -> l
 
 @lru_cache(maxsize=256)
 def _by_capacity(capacity: tuple[int, ...], low: int) -> tuple[Ints, Ints, list[int]]:
-    """Return the sets of links but the empty one by what they carry, where each such number begins, and the numbers.
+    """Return nonempty link sets by capacity, with offsets and capacities.
 
     The first ``low`` of the links count most in the number of a set.
     """
@@ -243,7 +246,7 @@ def _by_capacity(capacity: tuple[int, ...], low: int) -> tuple[Ints, Ints, list[
 
 
 def _add_subsets(counts: NDArray[np.int32], bits: int) -> None:
-    """Add to the count of every set along the middle axis those of its subsets."""
+    """Add to the count of each set those of its subsets, in place."""
     layers, _, width = counts.shape
     for bit in range(bits):
         view = counts.reshape(layers, 1 << (bits - 1 - bit), 2, (1 << bit) * width)
@@ -251,7 +254,7 @@ def _add_subsets(counts: NDArray[np.int32], bits: int) -> None:
 
 
 def _deferred(topology: Topology, links: Digraph, row: Row, orbits: Orbits) -> Fraction:
-    """Return the factor of a deferred allgather that is made again and replayed."""
+    """Return the factor of a deferred allgather, made again and replayed."""
     found = best_deferral(topology)
     few = len(found.receivers) < links.nodes
     if few and not np.array_equal(np.sort(found.receivers), orbits.roots):

@@ -1,4 +1,4 @@
-"""Two catalogs held against each other point by point: where the new one is better, and that it is nowhere worse."""
+"""Comparison of two catalogs: gains, and that nothing is worse."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def compare_catalogs(
     first: int = 0,
     last: int = NO_LIMIT,
 ) -> Changes:
-    """Hold a catalog against another one, size by size and cost by cost.
+    """Compare a catalog with another one, size by size and cost by cost.
 
     Parameters
     ----------
@@ -141,5 +141,5 @@ def _best(front: Sequence[Row]) -> Fraction:
 
 
 def _covers(front: Sequence[Row], others: Sequence[Row]) -> bool:
-    """Whether each of some topologies is matched by one of a frontier."""
+    """Return whether a frontier matches each of some topologies."""
     return all(any(row.mean.dominates(other.mean) for row in front) for other in others)

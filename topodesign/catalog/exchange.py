@@ -1,4 +1,4 @@
-"""Topologies that a catalog keeps for all-to-all alone, in files of their own beside the rows.
+"""Topologies kept for all-to-all alone, in files beside the rows.
 
 A file ``exchange_04.tsv`` has whatever beats all rows of its size in the steps and the bandwidth factor of all-to-all,
 among all topologies or among the duplex ones. Rankings for all-to-all and for training steps look at these, too;
@@ -47,7 +47,7 @@ class Exchange(Declared):
 
 
 def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
-    """Return those of one size that no other beats in steps and bandwidth factor, among all or among duplex ones."""
+    """Return the undominated of one size, among all or among duplex ones."""
     several = list(known)
     kept: dict[str, Exchange] = {}
     for some in (several, [one for one in several if one.duplex]):
@@ -57,7 +57,7 @@ def unbeaten(known: Iterable[Exchange]) -> list[Exchange]:
 
 
 def of_rows(rows: Iterable[Row]) -> list[Exchange]:
-    """Return what all-to-all takes on rows, of those whose price is known."""
+    """Return the all-to-all costs of rows with a known price."""
     return [
         Exchange(row.nodes, row.duplex, row.cost.steps, row.all_to_all, row.spec)
         for row in rows

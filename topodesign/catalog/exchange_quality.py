@@ -1,4 +1,4 @@
-"""How close to the bound by distances the catalog comes for all-to-all."""
+"""The catalog's gap to the all-to-all bound by distances."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ JUDGED = 256  # nodes up to which all sizes have prices of all-to-all; more are 
 
 
 def least_exchange(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
-    """Return the steps and the bandwidth factor that no all-to-all of a size undercuts."""
+    """Return the lower bounds on steps and factor of any all-to-all of a size."""
     return Cost(least_steps(nodes, degree, duplex=duplex).steps, moore_distances(nodes, degree, duplex=duplex))
 
 
 @dataclass(frozen=True, repr=False)
 class ExchangeQuality(Result):
-    """How far the fastest all-to-all on topologies of a degree is from the bound."""
+    """The gap of the fastest all-to-all of a degree to the bound."""
 
     degree: int  # ports of a node
     duplex: bool  # whether only duplex topologies were judged
@@ -52,7 +52,7 @@ class ExchangeQuality(Result):
 
 
 class ExchangeQualities(ResultList[ExchangeQuality]):
-    """How far all-to-all is from the bound by distances, a line per degree and cabling."""
+    """The gaps of all-to-all to the bound, a line per degree and cabling."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class ExchangeQualities(ResultList[ExchangeQuality]):
 def exchange_quality(
     degree: int, known: Iterable[Exchange], *, duplex: bool = False, work: Workload = STANDARD
 ) -> ExchangeQuality | None:
-    """Hold what is known of a degree, in the order of nodes, against the bound; None if there is nothing."""
+    """Return the gap of a degree's entries, in order of nodes, or None."""
     sizes, times, met = list[int](), [], 0
     for nodes, some in itertools.groupby((one for one in known if one.duplex or not duplex), lambda one: one.nodes):
         reached = [(one.steps, *one.all_to_all.upper.as_integer_ratio()) for one in some]
@@ -98,7 +98,7 @@ def exchange_quality(
 
 
 def exchange_qualities(degree: int, known: list[Exchange], work: Workload) -> Iterator[ExchangeQuality]:
-    """Yield :func:`exchange_quality` of any cabling and of duplex cabling, where there is something."""
+    """Yield :func:`exchange_quality` of any and of duplex cabling, if any."""
     for duplex in (False, True):
         if one := exchange_quality(degree, known, duplex=duplex, work=work):
             yield one

@@ -1,4 +1,6 @@
-"""Catalog files: one a degree, rows sorted by size, read by bisection so that only what is asked for is parsed.
+"""Catalog files: one per degree, sorted by size and read by bisection.
+
+So only the requested rows are parsed.
 
 A file starts with a line that names the columns and ends with a line that tells the number of rows and bytes before it,
 so that a truncated file is known at once. An installed package has its files packed, :mod:`topodesign.catalog.packed`;
@@ -34,7 +36,7 @@ _LONGEST_TRAILER, _MOST_DIGITS = 80, 18
 
 
 class _Text(NamedTuple):
-    """The text of a file, or of an archive as much as there is to see: its first line, some rows and its last line."""
+    """The text of a file, or the relevant parts of an archive."""
 
     path: Path  # where the file is
     data: bytes | mmap.mmap  # the text
@@ -57,12 +59,12 @@ def catalog_file(directory: Path, degree: int) -> Path:
 
 
 def packed_file(directory: Path, degree: int) -> Path:
-    """Return the path of the archive that has the file of a degree in an installed package."""
+    """Return the path of a degree's archive in an installed package."""
     return catalog_file(directory, degree).with_suffix(".zip")
 
 
 def stored_file(directory: Path, degree: int) -> Path:
-    """Return the path that the rows of a degree are read from, or would be if there were any.
+    """Return the path that a degree's rows are read from, existing or not.
 
     It is the archive only where there is no file that was written: that has what was put into a directory later.
     """
@@ -80,7 +82,7 @@ def make_directory(directory: Path) -> None:
 
 
 def degrees_of_grid(nodes: range, degrees: Sequence[int]) -> list[int]:
-    """Return the degrees of a grid of sizes that a catalog can have, after a look at it."""
+    """Return the degrees of a grid of sizes that a catalog can have."""
     if not isinstance(nodes, range) or not nodes:
         raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
     found = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
@@ -112,7 +114,7 @@ def rows_text(path: Path, rows: Iterable[Row]) -> str:
 
 
 def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Row]:
-    """Return the rows of a degree with ``first <= nodes <= last`` in the order of the file."""
+    """Return a degree's rows with ``first <= nodes <= last``, in file order."""
     with _text(directory, degree, first, last) as text:
         if not text.left_out:
             return _rows(text, first, last)
@@ -124,7 +126,7 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
 
 @uncollected()
 def read_prices(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Price]:
-    """Return the prices of :func:`read_rows`, for which less of every row is read; errors are those of that."""
+    """Return the prices of :func:`read_rows`, parsing less of each row."""
     with _text(directory, degree, first, last) as text, contextlib.suppress(CatalogError, ValueError):
         low = _first_from(text, first, len(_HEADER), end := _end_of_rows(text))
         high = _first_from(text, last + 1, low, end)
@@ -136,14 +138,14 @@ def read_prices(directory: Path, degree: int, first: int = 0, last: int = NO_LIM
 
 
 def whole_text(directory: Path, degree: int) -> bytes:
-    """Return the text of the file of a degree, packed or not, after a look at every row."""
+    """Return the checked text of a degree's file, packed or not."""
     with _text(directory, degree) as text:
         _rows(text, 0, NO_LIMIT)
         return text.data[:]
 
 
 def file_check(directory: Path, degree: int) -> str:
-    """Return the CRC-32 of the text of a degree, packed or not, in eight hexadecimal digits."""
+    """Return the CRC-32 of a degree's text, as eight hexadecimal digits."""
     path = stored_file(directory, degree)
     return _checked(path, path == packed_file(directory, degree), file_state(path))
 
@@ -159,7 +161,7 @@ def _checked(path: Path, is_packed: bool, _state: FileState | None) -> str:
 
 @contextlib.contextmanager
 def _text(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Text]:
-    """Yield the text of a degree; of an archive only what has the rows of a range of sizes."""
+    """Yield the text of a degree; of an archive only a range of sizes."""
     path = stored_file(directory, degree)
     if path == packed_file(directory, degree):
         archive = open_packed(path)
@@ -201,7 +203,7 @@ def _rows(text: _Text, first: int, last: int) -> list[Row]:
 
 
 def _end_of_rows(text: _Text) -> int:
-    """Return where the rows end, after a look at the first line and the last."""
+    """Return the offset where rows end, after checks of both end lines."""
     if text.data[: len(_HEADER)] != _HEADER.encode():
         raise text.error(0, f"the first line should name the columns {', '.join(COLUMNS)}")
     end = text.data.rfind(b"\n", 0, len(text.data) - 1) + 1
@@ -214,7 +216,7 @@ def _end_of_rows(text: _Text) -> int:
 
 
 def _blame(text: _Text, end: int) -> NoReturn:
-    """Raise the error of a file with more or fewer bytes than were written: at the row at fault if there is one."""
+    """Raise the error of a file of wrong length, at the faulty row if any."""
     rows = _parse(text, len(_HEADER), end)
     _check_count(text, end, len(rows))
     raise text.error(end, "the last line gives another number of bytes: it was edited")
@@ -227,7 +229,7 @@ def _check_count(text: _Text, end: int, rows: int) -> None:
 
 
 def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
-    """Return the offset between two of the first row with at least so many nodes."""
+    """Return the offset of the first row with at least a number of nodes."""
     while low < high:
         middle = text.data.rfind(b"\n", low, (low + high) // 2) + 1 or low
         following = text.data.find(b"\n", middle) + 1
@@ -243,7 +245,7 @@ def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
 
 @uncollected()
 def _parse(text: _Text, start: int, end: int) -> list[Row]:
-    """Return the rows between two offsets, all in order and of the degree that the name of the file says."""
+    """Return the rows between two offsets, checked for order and degree."""
     rows: list[Row] = []
     for line in text.data[start:end].splitlines(keepends=True):
         try:

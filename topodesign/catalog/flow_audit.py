@@ -1,4 +1,4 @@
-"""Auditing prices of all-to-all: a flow and prices of links prove them, whoever found these.
+"""Audits of all-to-all prices, proven by a flow and link prices.
 
 A flow that brings a shard from every node to every other takes what its fullest link does. Prices of links prove that
 none takes less: what is sent pays at least its distance by these prices, and links take in what their capacity is worth
@@ -27,7 +27,7 @@ _SECONDS = 10.0  # after which a flow is as near as it is
 
 
 def wrong_flow(topology: Topology, links: Digraph, orbits: Orbits, degree: int, known: Bounds) -> str | None:
-    """Return what is wrong with a price of all-to-all, or None if a flow and prices of links prove it.
+    """Return the fault of an all-to-all price, or None if it is proven.
 
     Where no exact ones are found in a reasonable time, as of large products, bounds within a percent have to agree.
     """
@@ -51,7 +51,10 @@ def wrong_flow(topology: Topology, links: Digraph, orbits: Orbits, degree: int, 
 
 
 def proven(flow: ConcurrentFlow, links: Digraph, orbits: Orbits) -> tuple[Fraction, Fraction]:
-    """Return what the prices prove and what the flow takes: shards over a unit of capacity of the fullest link."""
+    """Return the bound by prices and the flow's time.
+
+    In shards per unit of capacity of the fullest link.
+    """
     topology, nodes = flow.topology, links.nodes
     keys = links.src * nodes + links.dst
     ends = (np.array(side, dtype=np.int64)[flow.quotient.arcs] for side in (topology.src, topology.dst))
@@ -83,7 +86,7 @@ def proven(flow: ConcurrentFlow, links: Digraph, orbits: Orbits) -> tuple[Fracti
 
 
 def _wide(numbers: NDArray[Any], times: int) -> NDArray[Any]:
-    """Return integers as 64 bits, if so many of them add up to no more, or else as Python's own."""
+    """Return integers in 64 bits if sums fit, else as Python's own."""
     return numbers.astype(np.int64 if int(numbers.max()) * times < _SAFE else object)
 
 
@@ -101,7 +104,7 @@ def _link_orbits(links: Digraph, keys: Ints, orbits: Orbits) -> Ints:
 
 
 def _loads(links: Digraph, roots: Ints, weight: Ints, sent: NDArray[Any], parts: int) -> NDArray[Any]:
-    """Return what links carry of some nodes' flows, so often, after a look whether all others get a shard of each."""
+    """Return weighted link loads of flows, checked for delivery to all."""
     loads = np.zeros(len(links.src), dtype=object)
     for root, count, row in zip(roots.tolist(), weight.tolist(), sent, strict=True):
         gets = np.zeros(links.nodes, dtype=row.dtype)
@@ -115,7 +118,7 @@ def _loads(links: Digraph, roots: Ints, weight: Ints, sent: NDArray[Any], parts:
 
 
 def _distances(links: Digraph, sources: Ints, prices: NDArray[Any]) -> NDArray[Any]:
-    """Return how far all nodes are from some by the prices, by relaxing all links until none is shorter."""
+    """Return shortest distances at link prices, by relaxation."""
     order = np.argsort(links.dst, kind="stable")
     begin = np.searchsorted(links.dst[order], np.arange(links.nodes))
     far = np.full((len(sources), links.nodes), int(prices.sum()) + 1, dtype=prices.dtype)

@@ -17,7 +17,10 @@ _LOOP = Spec("successors", (1, 0))
 
 
 def with_idle_ports(spec: Spec, ports: int = 1) -> Spec:
-    """Return the spec of a topology with more ports at each node, which stay free; a transpose stays outermost."""
+    """Return the spec with more free ports at each node.
+
+    A transpose stays outermost.
+    """
     match spec:
         case Spec("transpose", (inner,)) if isinstance(inner, Spec):
             return Spec("transpose", (with_idle_ports(inner, ports),))
@@ -28,14 +31,14 @@ def with_idle_ports(spec: Spec, ports: int = 1) -> Spec:
 
 
 def has_idle_ports(spec: Spec) -> bool:
-    """Return whether a topology is made by :func:`with_idle_ports`, in today's words or in those before."""
+    """Return whether a spec comes from :func:`with_idle_ports`, old or new."""
     if spec.name == "transpose":
         return any(has_idle_ports(inner) for inner in spec.args if isinstance(inner, Spec))
     return spec.name == "spare" or (spec.name == "product" and spec.args[-1] == _LOOP)
 
 
 def idle_row(row: Row) -> Row:
-    """Return the row of a topology with one port more at each node: its links, and so all its schedules, are the same.
+    """Return the row with one free port more: the same links and schedules.
 
     So the price is that of the row, with y at a larger degree.
     """

@@ -25,7 +25,7 @@ LONGEST_SHORT = 24  # letters of a spec that is its own short name
 
 @dataclass(frozen=True, repr=False)
 class Catalog:
-    """The best known topologies for many sizes, read from text files; only what is asked for is read.
+    """The best known topologies by size, read from files on demand.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Catalog:
         return degrees(self.directory)
 
     def rows(self, degree: int, first: int = 0, last: int = NO_LIMIT) -> ResultList[Row]:
-        """Return the rows of a degree with ``first <= nodes <= last``, by nodes, then steps.
+        """Return a degree's rows with ``first <= nodes <= last``, by nodes and steps.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Catalog:
         return ResultList(priced(rows, prices) if prices else rows)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
-        """Return the undominated topologies of a size, steps ascending and mean bandwidth factor descending.
+        """Return a size's frontier, by ascending steps and descending mean factor.
 
         Parameters
         ----------
@@ -88,14 +88,14 @@ class Catalog:
         return ResultList(self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex))
 
     def short(self, spec: str, nodes: int, degree: int) -> str:
-        """Return a spec, or the name of its row where it has one and the spec is long."""
+        """Return a spec, or the name of its row if the spec is long."""
         if len(spec) <= LONGEST_SHORT or degree not in self.degrees:
             return spec
         fronts = (self.frontier(nodes, degree, duplex=duplex) for duplex in (False, True))
         return next((row.name for front in fronts for row in front if row.spec == spec and row.name), spec)
 
     def named(self, front: Iterable[Row], *, duplex: bool) -> list[Row]:
-        """Return the rows of a frontier with the short names that are specs of theirs, if they are of this catalog.
+        """Return a frontier's rows with short names, if of this catalog.
 
         Specs have the catalog that :func:`topodesign.catalog.files.default_directory` names; others have no names.
         """
@@ -108,7 +108,7 @@ class Catalog:
         ]
 
     def row(self, nodes: int, degree: int, place: int, *, duplex: bool = False) -> Row:
-        """Return the topology at a place of a frontier, the one with the fewest steps at 1.
+        """Return the topology at a place of a frontier; place 1 has fewest steps.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Catalog:
         return front[place - 1]
 
     def version(self, degree: int) -> str:
-        """Return what tells one catalog from another: the version of its format, and the CRC-32 of the degree's file.
+        """Return the catalog's version: file format and CRC-32 of a degree.
 
         Names of rows mean the same topologies as long as it is the same.
 
@@ -147,7 +147,7 @@ class Catalog:
         return f"{VERSION}.{file_check(self.directory, as_count(degree, 'degree', 1))}"
 
     def coverage(self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT) -> Coverages:
-        """Count what there is, degree by degree; all degrees that there are files of, unless told otherwise.
+        """Return counts by degree, by default of all degrees with files.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Catalog:
     def quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MOST_NODES, work: Workload = STANDARD
     ) -> Qualities:
-        """Hold the best topologies against the lower bound, of any cabling and of duplex cabling; as :meth:`coverage`.
+        """Return the gaps to the lower bound, for any and for duplex cabling.
 
         The bound of duplex topologies is that for such. Beyond 2048 nodes only some sizes have rows, so these are left
         out unless they are asked for.
@@ -172,7 +172,7 @@ class Catalog:
     def exchange_quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = JUDGED, work: Workload = STANDARD
     ) -> ExchangeQualities:
-        """Hold the fastest all-to-all of every size against the bound by distances; as :meth:`quality`.
+        """Return the gaps of the fastest all-to-all to the bound by distances.
 
         What counts are rows whose price is known, and what the catalog keeps for all-to-all alone. Beyond 256 nodes
         only some sizes have prices, so these are omitted unless they are asked for.
@@ -194,7 +194,7 @@ class Catalog:
     def summary(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int | None = None
     ) -> tuple[Coverages, Qualities]:
-        """Return :meth:`coverage` and :meth:`quality` after reading the rows once; as these, in sizes, too."""
+        """Return :meth:`coverage` and :meth:`quality` in one pass over rows."""
         covered, judged = Coverages(), Qualities()
         for degree, rows in self._unpriced(degrees, first, NO_LIMIT if last is None else last):
             covered.append(coverage(degree, rows))
@@ -231,7 +231,9 @@ def _span(degree: int, first: int, last: int) -> tuple[int, int, int]:
 
 
 def priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
-    """Yield rows with what all-to-all costs on them: a deferred row is the topology of one by SPFF, or its transpose.
+    """Yield rows with their all-to-all costs.
+
+    A deferred row has the topology of a row by SPFF, or its transpose.
 
     All-to-all costs as much on a transpose: every shard goes its way back.
     """
@@ -249,7 +251,7 @@ CatalogLike: TypeAlias = "Catalog | str | Path | bool | None"
 
 
 def as_catalog(value: CatalogLike = None) -> Catalog:
-    """Return the catalog that a value is or names: a directory, or True or None for the shipped one."""
+    """Return the catalog of a directory or value; True or None is the shipped one."""
     if isinstance(value, Catalog):
         return value
     return Catalog() if value is None or value is True else Catalog(value)  # type: ignore[arg-type]

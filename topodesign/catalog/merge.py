@@ -1,4 +1,4 @@
-"""Merging catalogs: of each size what is worth keeping of all of them, with the prices that are known of it."""
+"""Merging catalogs: the best rows of each size, with known prices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from topodesign.catalog.rows import Row, worth_keeping
 
 @dataclass(frozen=True, repr=False)
 class Share(Result):
-    """What a merged catalog has of one degree from one of the catalogs it is made of."""
+    """A merged catalog's rows of one degree from one source catalog."""
 
     degree: int  # ports of a node
     directory: Path  # where that catalog is
@@ -47,7 +47,7 @@ class Merged(ResultList[Share]):
 
 
 def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> Merged:
-    """Write a catalog with the rows of several of which none of the others' beats them.
+    """Write a catalog of the undominated rows of several catalogs.
 
     The prices of all-to-all that any of them has of a row that stays are kept; of two bounds the tighter one. So are
     topologies for all-to-all alone that no other of their size beats.
@@ -108,7 +108,7 @@ def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Pa
 
 
 def _kept(parts: Iterable[Iterable[Row]]) -> list[Row]:
-    """Return what is worth keeping of each size, with whatever price of all-to-all is known of the same row."""
+    """Return the rows to keep of each size, with known all-to-all prices."""
     rows: dict[str, Row] = {}
     for row in (row for part in parts for row in part):
         before = rows.get(row.line)

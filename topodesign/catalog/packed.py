@@ -1,4 +1,4 @@
-"""Packed files of rows: the file of a degree in pieces cut between sizes, each a member of a zip archive.
+"""Packed row files: pieces between sizes as members of a zip archive.
 
 An installed package has ``degree_04.zip`` where a checkout has ``degree_04.tsv``. The members, one after the other, are
 that file byte by byte: ``00000.tsv`` is its first line, ``end.tsv`` its last, and the rows between them are in pieces
@@ -43,13 +43,13 @@ _KEPT = 4  # pieces that are kept as they were decompressed, since the next look
 
 
 def piece_name(nodes: int) -> str:
-    """Return the name of the member whose first row has so many nodes."""
+    """Return the member name of a piece that begins with a size."""
     return f"{nodes:05}.tsv"
 
 
 @dataclass(frozen=True)
 class Packed:
-    """An archive whose directory was read, and none of its members yet."""
+    """An archive with its directory read, and no member yet."""
 
     path: Path  # where it is, for messages
     data: bytes  # its bytes
@@ -74,7 +74,7 @@ class Packed:
         return sum(member.file_size for member in self.members)
 
     def crc(self) -> int:
-        """Return the CRC-32 of the whole text, by those of the members: nothing is decompressed.
+        """Return the CRC-32 of the whole text, from those of the members.
 
         The CRC-32 of a text is linear in that of what stands before it, so zeros tell what becomes of the latter.
         """
@@ -85,7 +85,7 @@ class Packed:
         return total
 
     def text(self, first: int, last: int) -> bytes:
-        """Return the first line, all pieces that can have rows of ``first <= nodes <= last``, and the last line."""
+        """Return first line, last line and the pieces of a range of sizes."""
         head, *pieces, end = self.members
         starts = [_first(piece.filename) for piece in pieces]
         wanted = pieces[max(0, bisect_right(starts, first) - 1) : bisect_right(starts, last)]
@@ -96,7 +96,7 @@ class Packed:
         return b"".join(texts)
 
     def _check(self, member: ZipInfo) -> None:
-        """Refuse a member that cannot be read, or is too large to be."""
+        """Refuse a member that cannot be read or is too large."""
         from zipfile import ZIP_LZMA  # noqa: PLC0415  most lookups in a checkout do without
 
         if member.flag_bits & _ENCRYPTED or member.compress_type != ZIP_LZMA:
@@ -148,7 +148,7 @@ def _first(name: str) -> int:
 
 @lru_cache(_KEPT)
 def _decompressed(packed: bytes, size: int) -> bytes:
-    """Return what a member is, or as much as shows that it is damaged; never more than a byte above its size.
+    """Return a member's content, never more than a byte above its size.
 
     In an archive LZMA's properties stand behind a version and their length; ``.lzma`` files have them first and then
     the size, here unknown. The dictionary need not be larger than the text, whatever the archive says.

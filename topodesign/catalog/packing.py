@@ -1,4 +1,4 @@
-"""Packing a catalog for a package to ship: the same rows in a quarter of the bytes, and found as fast.
+"""Packing of a catalog for shipping: a quarter of the bytes, as fast.
 
 The build of a wheel does so, where nothing but the standard library is installed; hence only that is imported here.
 """
@@ -24,7 +24,7 @@ _LONGEST_PIECE = 2**18  # bytes of rows in a piece: decompressed in 5 ms, where 
 
 
 def pack_catalog(source: Path, target: Path) -> None:
-    """Write a directory that reads as a catalog does, with rows in archives; what is for all-to-all stays as it is.
+    """Write a catalog with rows in archives; all-to-all files stay.
 
     The same rows give the same bytes.
     """
@@ -51,7 +51,7 @@ def _archive(path: Path, text: bytes) -> bytes:
 
 
 def _pieces(text: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield names and texts of the members: all rows of a size are in one."""
+    """Yield names and texts of the members, each with whole sizes."""
     head, *rows, end = text.splitlines(keepends=True)
     yield HEAD, head
     first, piece = 0, b""

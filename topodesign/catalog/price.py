@@ -1,4 +1,4 @@
-"""Pricing the rows of a catalog for all-to-all, and checking what was priced."""
+"""All-to-all pricing of rows, and checks of these prices."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _UNIT = Fraction(1, 2**20)  # what bounds that are not exact are whole multiples
 
 
 def price_row(row: Row, effort: Effort = "quick") -> Bounds | None:
-    """Return the price of a row: exact or within a certified percent, where that effort comes so far; else None."""
+    """Return a row's price, exact or within a certified percent, or None."""
     return price_topology(row.build(), effort)
 
 
 def price_topology(topology: Topology, effort: Effort = "quick", gap: Fraction = _GAP) -> Bounds | None:
-    """Return the price of a topology as :func:`price_row` does; ``gap`` is what is aimed at."""
+    """Return the price of a topology as :func:`price_row`, to a wanted gap."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy, and looking up needs none of it
 
     found = all_to_all(topology, effort=effort, gap=gap)
@@ -46,25 +46,25 @@ def price_topology(topology: Topology, effort: Effort = "quick", gap: Fraction =
 
 
 def rough_bound(topology: Topology) -> Fraction:
-    """Return what no all-to-all on a topology undercuts, within a few percent of the best such bound."""
+    """Return a lower bound of any all-to-all, near the best of its kind."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy
 
     return all_to_all(topology, effort="approximate", gap=_ROUGH).lower
 
 
 def _rounded(value: Fraction, *, up: bool) -> Fraction:
-    """Return a bound in whole units that is a bound as well."""
+    """Return a bound rounded to whole units that remains valid."""
     whole = value / _UNIT
     return _UNIT * (-(-whole.numerator // whole.denominator) if up else whole.numerator // whole.denominator)
 
 
 def wrong_price(row: Row) -> str | None:
-    """Return what is wrong with a row's price of all-to-all, worked out again, or None."""
+    """Return the fault of a row's all-to-all price, recomputed, or None."""
     return None if row.all_to_all is None else wrong_bounds(row.build(), row.all_to_all)
 
 
 def wrong_bounds(topology: Topology, known: Bounds) -> str | None:
-    """Return what is wrong with a price of all-to-all on a topology, worked out again, or None."""
+    """Return the fault of a topology's all-to-all price, recomputed, or None."""
     again = price_topology(topology)
     if known.exact and not (again and again.exact):
         again = price_topology(topology, "exact")
@@ -87,7 +87,7 @@ def price_catalog(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> dict[int, tuple[int, int]]:
-    """Work out what all-to-all costs on rows of a catalog, those with symmetry first, and keep it beside them.
+    """Compute and keep all-to-all costs of rows, symmetric ones first.
 
     What is there already is not worked out again, so a run that ended or was interrupted goes on where it was.
 

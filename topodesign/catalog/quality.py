@@ -1,4 +1,4 @@
-"""How good the catalog is: what it covers, and how far its best topologies are from the lower bound."""
+"""Quality of the catalog: coverage, and gaps to the lower bound."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SPARE_STEPS = 2
 
 
 def runtime(cost: Cost) -> Fraction:
-    """Return what an allreduce of the smaller standard size takes, in seconds."""
+    """Return the allreduce time at the smaller standard size, in seconds."""
     return STANDARD.allreduce(cost)[0]
 
 
 def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
-    """Return what :func:`runtime` cannot undercut for so many nodes of a degree."""
+    """Return the lower bound of :func:`runtime` for a size and degree."""
     return STANDARD.least(nodes, degree, duplex=duplex)[0]
 
 
@@ -77,7 +77,7 @@ class Coverages(ResultList[Coverage]):
 
 @dataclass(frozen=True)
 class Ratio:
-    """Runtime of the best allreduce over the lower bound, over many sizes: mean, worst, and the N of the worst."""
+    """Best allreduce time over the bound: mean, worst and the N of the worst."""
 
     mean: float
     worst: Fraction
@@ -96,7 +96,7 @@ class Ratio:
 
 @dataclass(frozen=True, repr=False)
 class Quality(Result):
-    """How far the best topologies of a degree are from the bound.
+    """The gap of a degree's best topologies to the bound.
 
     * ``of_records``: mean ratio to the bound, for each size of data, of topologies with the steps of the
       degree/diameter records and optimal bandwidth.
@@ -142,7 +142,7 @@ class Quality(Result):
 
 
 class Qualities(ResultList[Quality]):
-    """How far the catalog is from the lower bound, a line per degree and cabling."""
+    """The gaps to the lower bound, a line per degree and cabling."""
 
     __slots__ = ()
 
@@ -172,12 +172,12 @@ class Qualities(ResultList[Quality]):
 
 
 def ratio_columns(work: Workload) -> list[str]:
-    """Return the heads of the cells of a ratio for each size of data."""
+    """Return the headings of a ratio for each data size."""
     return [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
 
 
 def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
-    """Count what there is of a degree; rows as :meth:`Catalog.rows` returns them."""
+    """Return the counts of a degree; rows as of :meth:`Catalog.rows`."""
     return Coverage(
         degree,
         rows[0].nodes if rows else 0,
@@ -192,7 +192,10 @@ def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
 
 @uncollected()
 def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
-    """Hold the best topologies of a degree against the lower bound: :attr:`Row.price` of each, by ascending nodes."""
+    """Return the gap of a degree's best rows to the lower bound.
+
+    :attr:`Row.price` of each, by ascending nodes.
+    """
     times, near, steps = list[tuple[Times, Times, Times]](), 0, dict[int, int]()
     for nodes, some in itertools.groupby(filter(itemgetter(4), prices) if duplex else prices, key=itemgetter(0)):
         reached = [one[1:4] for one in some]
@@ -220,7 +223,7 @@ def quality(degree: int, prices: Iterable[Price], *, duplex: bool = False, work:
 
 
 def qualities(degree: int, prices: Sequence[Price], work: Workload) -> Iterator[Quality]:
-    """Yield :func:`quality` of any cabling and of duplex cabling, where there are such topologies."""
+    """Yield :func:`quality` of any and of duplex cabling, if any."""
     for duplex in (False, True):
         if one := quality(degree, prices, duplex=duplex, work=work):
             yield one
@@ -230,7 +233,7 @@ Times = Sequence[tuple[int, int, int]]  # steps, and numerator and denominator o
 
 
 def _bounds(nodes: int, degree: int, *, duplex: bool) -> Times:
-    """Return :func:`topodesign.lower_bounds`; these are made of integers where one step is not enough."""
+    """Return :func:`topodesign.lower_bounds`, in integers if of several steps."""
     if nodes <= degree + 1:
         bounds = lower_bounds(nodes, degree, duplex=duplex)
         return tuple((cost.steps, *cost.bandwidth.as_integer_ratio()) for cost in bounds)
@@ -245,7 +248,7 @@ def _bounds(nodes: int, degree: int, *, duplex: bool) -> Times:
 def ratios_of(
     sizes: Sequence[int], times: Iterable[tuple[Times, Times, Times]], alpha: Fraction, whole: Fraction
 ) -> tuple[Ratio, float]:
-    """Return the ratios for one size of data, and the mean of what is possible, held against the bounds, too.
+    """Return the ratios for a data size, and the mean possible one.
 
     * ``sizes``: numbers of nodes.
     * ``times``: of each the topologies, the bounds and what is possible.
@@ -280,7 +283,7 @@ def ratios_of(
 
 
 def _least(costs: Times, per_step: int, per_size: int) -> tuple[int, int]:
-    """Return the least time of steps and fractions, as a fraction of some unit in which coefficients are integers."""
+    """Return the least time of steps and fractions, in a common unit."""
     least, unit = 0, 0
     for steps, n, d in costs:
         time = per_step * steps * d + per_size * n

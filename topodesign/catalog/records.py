@@ -1,4 +1,4 @@
-"""The degree/diameter records: how few steps a size is known to be possible with, beside Moore's bound.
+"""The degree/diameter records, beside Moore's bound.
 
 A graph of the record order for degree d and diameter k says that k steps are possible at its own size and suggests it
 for smaller ones; nothing is proved of sizes above it. So the steps here are a yardstick and no lower bound.
@@ -38,7 +38,7 @@ _ALEGRE = (3, 6, 12, 25)
 
 
 def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
-    """Return the smallest diameter of which a topology with so many nodes or more is known.
+    """Return the smallest diameter known for at least a number of nodes.
 
     * ``nodes``: N.
     * ``degree``: ports of a node.
@@ -63,14 +63,14 @@ def recorded(nodes: int, degree: int, least: int, *, duplex: bool) -> int:
 
 
 def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
-    """Return the bounds that topologies with the steps of :func:`record_steps` would have."""
+    """Return the bounds of topologies with :func:`record_steps` steps."""
     bounds = lower_bounds(nodes, degree, duplex=duplex)
     steps = recorded(nodes, degree, bounds[0].steps, duplex=duplex)
     return bounds if steps == bounds[0].steps else (Cost(steps, bounds[-1].bandwidth),)
 
 
 def record_orders(degree: int, last: int, *, duplex: bool = False) -> list[tuple[int, int]]:
-    """Return (N, k) for the record orders up to ``last`` nodes with diameters k from 2 on."""
+    """Return (N, k) of the record orders up to ``last``, for diameters k >= 2."""
     if duplex:
         return [(order, k) for k, order in enumerate(GRAPHS.get(degree, ()), 2) if order <= last]
     steps = itertools.takewhile(lambda k: _largest_digraph(degree, k) <= last, itertools.count(2))
@@ -78,7 +78,7 @@ def record_orders(degree: int, last: int, *, duplex: bool = False) -> list[tuple
 
 
 def _largest_digraph(degree: int, steps: int) -> int:
-    """Return the largest order known: Kautz digraphs, and of degree 2 those of Alegre's digraph of 25 nodes."""
+    """Return the largest order known: Kautz's, at degree 2 from Alegre's."""
     if degree != 2:
         return int(degree**steps + degree ** (steps - 1))
     return _ALEGRE[steps - 1] if steps <= len(_ALEGRE) else _ALEGRE[-1] << (steps - len(_ALEGRE))

@@ -1,4 +1,4 @@
-"""A deferred schedule, replayed: every piece comes over a link from somebody who has it by then."""
+"""Replay of a deferred schedule: every piece comes from a node that has it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Orbits:
         return np.unique(self.of)
 
     def name_from(self, node: int) -> Ints:
-        """Return what each node is called from a node that takes the place of its root."""
+        """Return the names of nodes seen from a node in place of its root."""
         path = []
         at = node
         while (step := self.tree[at])[0] >= 0:
@@ -74,7 +74,7 @@ class Orbits:
         return names
 
     def are_free(self) -> bool:
-        """Whether no permutation of the group but the identity leaves a node where it is.
+        """Return whether only the identity fixes a node.
 
         It is so if what commutes with the group takes the smallest node to every other of its orbit, and each node of
         it goes with one of each other orbit.
@@ -87,7 +87,7 @@ class Orbits:
         return all(self._goes_with(own, start) for start in starts)
 
     def _goes_with(self, nodes: list[int], start: int) -> bool:
-        """Whether there is a map of an orbit that takes its root to a node and commutes with all generators."""
+        """Return whether an orbit map to a node commutes with all generators."""
         image = np.full(len(self.of), -1, dtype=np.int64)
         for node in nodes:
             parent, number = self.tree[node]
@@ -97,7 +97,7 @@ class Orbits:
 
 
 def orbits_of(links: Digraph, generators: tuple[NDArray[np.int32], ...] | NDArray[np.int32]) -> Orbits:
-    """Return the orbits of permutations, after a look whether each takes links to links."""
+    """Return the orbits of permutations, checked to keep links."""
     moves = tuple(np.array(one, dtype=np.int64) for one in generators)
     for one in moves:
         if not links.is_same(Digraph.of(links.nodes, one[links.src], one[links.dst], links.capacity)):
@@ -120,7 +120,7 @@ def orbits_of(links: Digraph, generators: tuple[NDArray[np.int32], ...] | NDArra
 
 
 def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = None) -> Fraction:
-    """Return how many shards a unit of capacity carries in all steps of an allgather, after a look who has what when.
+    """Return the shards per unit of capacity of an allgather, replayed.
 
     With orbits the moves are of what their roots get, and what others get is the image of that.
     """
@@ -162,7 +162,7 @@ def replay(links: Digraph, moves: Moves, steps: int, orbits: Orbits | None = Non
 
 
 def _carried(capacity: Ints, link: Ints, moves: Moves) -> Fraction:
-    """Return the sum over all steps of the most that a unit of capacity carries."""
+    """Return the sum over steps of the largest load per unit of capacity."""
     both, row = np.unique(moves.step * (int(link.max(initial=0)) + 1) + link, return_inverse=True)
     amount, width, step = np.zeros(len(both), np.int64), np.zeros(len(both), np.int64), np.zeros(len(both), np.int64)
     np.add.at(amount, row, moves.stop - moves.start)

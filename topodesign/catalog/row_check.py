@@ -1,4 +1,4 @@
-"""Checks of what the catalog keeps against the links that its specs stand for."""
+"""Checks of catalog entries against the links of their specs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topodesign.topology.topology import Topology
 
 
 def check_row(row: Row, *, all_sources: bool = False) -> str | None:
-    """Return what is wrong with a row, or None: it is rebuilt from its spec and priced from its links."""
+    """Return the fault of a row rebuilt and priced from its links, or None."""
     try:
         wrong = _differences(row, all_sources)
         if (price := wrong_price(row)) is not None:
@@ -48,7 +48,7 @@ def _differences(row: Row, all_sources: bool) -> list[str]:
 
 
 def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
-    """Return how the prices from the links differ from those of a row, as far as its basis claims to know them."""
+    """Return the difference of prices from links to a row's, within its basis."""
     pairs = (("bandwidth", there.bandwidth, row.cost.bandwidth), ("allgather", back.bandwidth, row.allgather.bandwidth))
     wrong = [] if there.steps == row.cost.steps else [f"steps {there.steps}, not {row.cost.steps}"]
     if row.basis is not Basis.BOUND:
@@ -64,7 +64,7 @@ def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
 
 
 def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> list[str]:
-    """Return where the cheaper of SPFF, whose prices are given, and a deferred schedule costs more than a row says.
+    """Return where SPFF or deferral costs more than the row says, or None.
 
     It may cost less: then schedules are found that are better than when the row was made.
     """
@@ -80,7 +80,7 @@ def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> li
 
 
 def _claim(spec: Spec) -> tuple[Cost, Basis] | None:
-    """Return the closed form of an expansion, from bases priced by their links; None if there is none.
+    """Return an expansion's closed form from its bases' links, or None.
 
     Rows of all other kinds must be priced by their links.
     """
@@ -92,7 +92,7 @@ def _claim(spec: Spec) -> tuple[Cost, Basis] | None:
 
 
 def wrong_exchange(one: Exchange, degree: int) -> str | None:
-    """Return what is wrong with something that is kept for all-to-all, built and priced again, or None."""
+    """Return the fault of an all-to-all entry, rebuilt and repriced, or None."""
     try:
         topology = build(one.spec)
         found = topology.nodes, topology.degree, topology.is_duplex, diameter(topology)

@@ -1,4 +1,4 @@
-"""One row of the catalog: a topology of a size with its price, and how both are known."""
+"""A row of the catalog: a topology, its price, and their origin."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FOUND = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Result):
-    """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
+    """A topology on the frontier of its size, any or duplex cabling.
 
     * ``basis``: what the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper
       than SPFF in at least one of the two collectives.
@@ -76,7 +76,7 @@ class Row(Result):
 
     @property
     def twice_mean(self) -> tuple[int, int]:
-        """Numerator and denominator of the sum of both bandwidth factors, perhaps not in lowest terms."""
+        """Numerator and denominator of the sum of both factors, unreduced."""
         n, d = self.cost.bandwidth.as_integer_ratio()
         if self.allgather is self.cost:
             return 2 * n, d
@@ -96,7 +96,7 @@ class Row(Result):
 
     @property
     def either_way(self) -> str:
-        """The spec, or what it is the transpose of: the same for a topology and its transpose."""
+        """The spec, or the base of a transpose: equal for both."""
         return self.spec[len("transpose(") : -1] if self.spec.startswith("transpose(") else self.spec
 
     @property
@@ -106,11 +106,14 @@ class Row(Result):
 
     @property
     def key(self) -> tuple[int, int, Fraction, bool, Fraction]:
-        """Order in the file: by nodes, then steps, then falling bandwidth factors, SPFF first."""
+        """The order in the file: nodes, steps, falling factors, SPFF first."""
         return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred, -self.allgather.bandwidth
 
     def leads(self, other: Row) -> bool:
-        """Return whether nodes, steps and bandwidth factor order it before another row: most do, faster than keys."""
+        """Return whether nodes, steps and factor order it before another row.
+
+        Faster than comparing keys.
+        """
         if self.nodes != other.nodes:
             return self.nodes < other.nodes
         if self.cost.steps != other.cost.steps:
@@ -120,7 +123,7 @@ class Row(Result):
 
     @property
     def price_key(self) -> PriceKey:
-        """What names it in the files of all-to-all prices: its nodes and the check of its line."""
+        """The key in all-to-all price files: nodes and check of the line."""
         return self.nodes, self.line[-8:]
 
     def build(self) -> Topology:
@@ -171,7 +174,9 @@ def read_row(line: str) -> Row:
 
 
 def read_price(line: bytes) -> Price:
-    """Read what :attr:`Row.price` is off a line, in a quarter of the time; ValueError if it is not as it was written.
+    """Return :attr:`Row.price` of a line in a quarter of the time.
+
+    Raises ValueError for a changed line.
 
     The other cells are taken to be right, as they were when the check was made.
     """
@@ -199,7 +204,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def how_found(spec: Spec) -> str:
-    """Return where a topology comes from by the outermost name of its spec, a transpose aside.
+    """Return the origin of a topology, by its outermost name but a transpose.
 
     ``family`` (a known family of graphs), ``expansion`` (built from smaller ones), ``circulant``, ``cayley`` or
     ``lift`` (of which there are families, and more by search), ``neighbour`` (nodes taken out of or put into a
@@ -211,7 +216,7 @@ def how_found(spec: Spec) -> str:
 
 
 def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
-    """Return the frontier among rows of one size, steps ascending, or among the duplex ones.
+    """Return one size's frontier, among all or duplex rows, steps ascending.
 
     It is of steps and the mean of both bandwidth factors: of what an allreduce takes. Of rows that take the same the
     one whose factors differ least is taken, of these the one that is there with fewer steps, and else the first.
@@ -231,7 +236,7 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
 
 
 def _is_preferred(row: Row, other: Row, before: str | None) -> bool:
-    """Return whether a row is preferred to one of as many steps; of equals the wiring that does for fewer steps is."""
+    """Return whether a row is preferred to another of equal steps."""
     faster = _compared(row, other)
     if faster:
         return faster < 0
@@ -239,13 +244,13 @@ def _is_preferred(row: Row, other: Row, before: str | None) -> bool:
 
 
 def _compared(row: Row, other: Row) -> int:
-    """Return what has the sign of the difference of mean bandwidth factors; in integers, as rows are very many."""
+    """Return the sign of the difference of mean factors, in integers."""
     (n, d), (m, e) = row.twice_mean, other.twice_mean
     return n * e - m * d
 
 
 def worth_keeping(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows of one size that a catalog keeps, in the order of the file.
+    """Return the rows of one size to keep, in file order.
 
     These are the frontiers of all topologies and of the duplex ones, both by SPFF alone, whose prices expansions build
     on, and with deferred schedules.

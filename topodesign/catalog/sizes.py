@@ -1,4 +1,4 @@
-"""Which sizes the shipped catalog is built for: all small ones, and of large ones those that people buy."""
+"""Sizes of the shipped catalog: all small ones, and common large ones."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def covers(nodes: int, degree: int) -> bool:
 
 
 def sizes_among(nodes: range) -> list[int]:
-    """Return the numbers of nodes of a range that a catalog is built for; a single one is, whatever it is."""
+    """Return the sizes of a range that a catalog has; a single one always."""
     return [n for n in nodes if n <= MOST_NODES or n in LARGE_SIZES] or list(nodes[:1])

@@ -1,4 +1,4 @@
-"""Verifying the catalog: every row is rebuilt from its spec and priced from its links once more."""
+"""Verification of the catalog: rows rebuilt and priced from their links."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StoredRow:
 
     @property
     def work(self) -> int:
-        """Links times sources, which is about what pricing takes at most, and as much for each step deferred."""
+        """The work of pricing: links times sources, again for each deferred step."""
         once = self.row.nodes**2 * self.row.degree
         return once * (1 + _DEFERRED_WORK * self.row.cost.steps) if self.row.deferred else once
 
@@ -77,7 +77,7 @@ class Fault(Declared):
 
 @dataclass(frozen=True)
 class Verified:
-    """How far a verification has come: rows done of all, the share of the work, and faults found in this batch."""
+    """The state of a verification: rows done, share, faults in this batch."""
 
     done: int
     total: int
@@ -126,7 +126,7 @@ def verify_catalog(
     on_fault: Callable[[Fault], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Rebuild rows of a catalog from their specs and price them from their links again.
+    """Rebuild catalog rows from specs and price them from their links.
 
     What it keeps for all-to-all alone is built and priced again, too, unless a sample is drawn.
 
@@ -177,7 +177,7 @@ def audit_catalog(
     on_fault: Callable[[Fault], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Hold rows of a catalog against their links by :mod:`topodesign.catalog.audit`, which shares nothing with makers.
+    """Audit rows by :mod:`topodesign.catalog.audit`, independent of makers.
 
     What it keeps for all-to-all alone is audited, too, unless a sample is drawn: flows and prices of links prove what
     all-to-all takes. Parameters and errors are those of :func:`verify_catalog`.
@@ -197,7 +197,7 @@ def audit_catalog(
 
 
 class Wanted(NamedTuple):
-    """Rows to verify: of some degrees and a range of N, all of them or a sample drawn by a seed."""
+    """The rows to verify: degrees, a range of N, all or a seeded sample."""
 
     degrees: Iterable[int] | None = None
     nodes: range | None = None
@@ -205,7 +205,7 @@ class Wanted(NamedTuple):
     seed: int = 0
 
     def rows_of(self, catalog: Catalog) -> tuple[list[StoredRow], list[StoredRow]]:
-        """Return the rows of these sizes with their places, and those of them to verify."""
+        """Return the positioned rows of sizes, and those to verify."""
         limits = (self.nodes[0], self.nodes[-1]) if self.nodes else ()
         rows = stored_rows(catalog, catalog.wanted(self.degrees), *limits)
         if self.sample is None:
@@ -220,7 +220,7 @@ def _verified(
     collected: Callable[[Sequence[StoredRow]], Verification],
     on_fault: Callable[[Fault], None] | None,
 ) -> Verification:
-    """Verify the wanted rows by ``collected``; before them their places, and what is kept for all-to-all alone."""
+    """Verify wanted rows by ``collected``, after positions and extra entries."""
     source = as_catalog(catalog)
     rows, some = wanted.rows_of(source)
     kept = stored_exchanges(source, source.wanted(wanted.degrees), wanted.nodes) if wanted.sample is None else []
@@ -238,7 +238,7 @@ def collect(
     on_fault: Callable[[Fault], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Return what a verification came to, telling its faults and its progress on the way."""
+    """Return a verification's result, reporting faults and progress."""
     before: int | None = None
     faults: list[Fault] = []
     total = sampled = 0
@@ -254,7 +254,7 @@ def collect(
 
 
 def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
-    """Return the rows of some degrees and a range of N with their places."""
+    """Return the rows of degrees and a range of N with their positions."""
     return [
         StoredRow(row, stored_file(catalog.directory, degree), number)
         for degree in degrees
@@ -264,7 +264,7 @@ def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: 
 
 
 def stored_exchanges(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, StoredExchange]]:
-    """Return what is kept for all-to-all alone, with its degree, in a range of N."""
+    """Return the entries kept for all-to-all alone, in a range of N."""
     return [
         (degree, StoredExchange(one, EXCHANGE.path(catalog.directory, degree), number))
         for degree in degrees
@@ -274,13 +274,16 @@ def stored_exchanges(catalog: Catalog, degrees: Iterable[int], nodes: range | No
 
 
 def draw(rows: Sequence[StoredRow], count: int, seed: int) -> list[StoredRow]:
-    """Return a random sample without replacement, all if there are no more than that."""
+    """Return a random sample without replacement; all if there are fewer."""
     rng = np.random.Generator(np.random.PCG64(seed))
     return [rows[index] for index in sorted(rng.permutation(len(rows))[:count].tolist())]
 
 
 def misplaced(rows: Iterable[StoredRow]) -> list[Fault]:
-    """Return the rows that others of the same size and file dominate; whole sizes must be given."""
+    """Return the rows dominated within their size and file.
+
+    Whole sizes must be given.
+    """
     faults = []
     for _, group in itertools.groupby(rows, key=lambda place: (place.path, place.row.nodes)):
         same = list(group)
@@ -342,7 +345,7 @@ def verify(
 
 
 def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
-    """Yield rows in order, so many at once as are worth sending to a process."""
+    """Yield rows in order, in batches worth a process."""
     batch: list[StoredRow] = []
     work = 0
     for place in rows:
@@ -358,7 +361,7 @@ def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
 def _run(
     batches: Sequence[list[StoredRow]], check: Callable[[Row], Audited], workers: int
 ) -> Iterator[tuple[list[StoredRow], list[Audited]]]:
-    """Yield every batch with what is wrong with its rows, as they are done."""
+    """Yield finished batches with the faults of their rows."""
     if workers == 1 or len(batches) <= 1:
         for batch in batches:
             yield batch, [check(place.row) for place in batch]
@@ -380,12 +383,12 @@ def _each(check: Callable[[Row], Audited], rows: list[Row]) -> list[Audited]:
 
 
 def rebuild_row(row: Row, *, all_sources: bool = False) -> Audited:
-    """Return what is wrong with a row that is rebuilt from its spec and priced from its links."""
+    """Return the fault of a row rebuilt and priced from its links, or None."""
     return Audited(check_row(row, all_sources=all_sources))
 
 
 class _Progress:
-    """The rows that were found right so far, in a file that only grows."""
+    """The rows found right so far, in a growing file."""
 
     def __init__(self, path: Path, how: str) -> None:
         self.path = path
@@ -409,5 +412,5 @@ class _Progress:
 
 
 def _key(row: Row) -> str:
-    """Return what tells a row and all that it says from all others: size, steps and check."""
+    """Return the key of a row with all it says: size, steps and check."""
     return f"{row.degree} {row.nodes} {row.cost.steps} {row.line[-8:]}"
