@@ -15,8 +15,6 @@ from topodesign.catalog.changes import compare_catalogs as compare_catalogs
 from topodesign.catalog.lookup import Catalog as Catalog
 from topodesign.catalog.merge import merge_catalogs as merge_catalogs
 from topodesign.catalog.price import price_catalog as price_catalog
-from topodesign.catalog.verify import audit_catalog as audit_catalog
-from topodesign.catalog.verify import verify_catalog as verify_catalog
 from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective
 from topodesign.compiler.check_sets import SetReport as SetReport
@@ -45,7 +43,7 @@ from topodesign.finder.find import rank as rank
 from topodesign.finder.pareto import Pareto as Pareto
 from topodesign.finder.survey import show_catalog as show_catalog
 from topodesign.finder.survey import survey as survey
-from topodesign.finder.undercut import find_undercut_rows as find_undercut_rows
+from topodesign.finder.verification import verify_catalog as verify_catalog
 from topodesign.optima.failures import single_failures as single_failures
 from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
 from topodesign.optima.group_price import price_groups as price_groups

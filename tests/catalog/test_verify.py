@@ -29,8 +29,8 @@ from topodesign.catalog.verify import (
     rebuild_row,
     stored_rows,
     verify,
-    verify_catalog,
 )
+from topodesign.finder.verification import verify_catalog
 from topodesign.graphs.expansions.expansion import Base, Expansion
 from topodesign.pricing.closed_form import price
 from topodesign.topology.library import build, generator

@@ -53,6 +53,8 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
+    "audit_catalog": "use verify_catalog(by='audit').",
+    "find_undercut_rows": "use verify_catalog(by='plans').",
     "compile_set": "use compile_library(place, 'all'), or with a workload in place of all.",
     "known_topologies": "use show_catalog.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",

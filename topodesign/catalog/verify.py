@@ -7,11 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -23,17 +22,19 @@ from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-from topodesign.catalog.audit import Audited, audit_exchange, audit_row
+from topodesign.catalog.audit import Audited
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import stored_file
-from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.row_check import check_row, wrong_exchange
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.sizes import NO_LIMIT
 
 _CORES = os.cpu_count() or 1
 _BATCH_WORK = 2**27  # links times sources of the rows that a process is handed at once; some seconds at most
 _DEFERRED_WORK = 4  # how often a step of a deferred schedule is worked out, about
+By = Literal["links", "sources", "audit", "plans"]
+"""How rows are verified; see :func:`topodesign.verify_catalog`."""
 _HEADER = "# rows that topodesign catalog verify found right"
 
 
@@ -93,8 +94,7 @@ class Verification(Result):
     rows: int  # rows that were to be verified
     verified_before: int  # how many of them an earlier run had found right
     faults: tuple[Fault, ...]  # rows that are not true
-    audited: bool = False  # whether they were audited
-    planned: bool = False  # whether they were compared with the plans that can be made of them
+    by: By = "links"  # how rows were looked at
     sampled: int = 0  # rows too large to look at all nodes in an audit; some drawn at random were
 
     @property
@@ -106,94 +106,21 @@ class Verification(Result):
         """Return how many rows and how many faults."""
         before = f", {self.verified_before} of them before" if self.verified_before else ""
         some = f", {self.sampled} by a sample of their nodes" if self.sampled else ""
-        done = f"audited{some}" if self.audited else "compared with plans" if self.planned else "rebuilt and priced"
+        done = {"audit": f"audited{some}", "plans": "compared with plans"}.get(self.by, "rebuilt and priced")
         return f"{self.rows} rows {done}{before}: {len(self.faults) or 'no'} fault(s)"
 
     KEYS = "rows verified_before faults audited planned sampled"
     ROWS = "faults"
 
+    @property
+    def audited(self) -> bool:
+        """Whether they were audited."""
+        return self.by == "audit"
 
-def verify_catalog(
-    catalog: Catalog | str | Path | None = None,
-    *,
-    degrees: Iterable[int] | None = None,
-    nodes: range | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    all_sources: bool = False,
-    resume: Path | None = None,
-    workers: int | None = None,
-    on_fault: Callable[[Fault], None] | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Verification:
-    """Rebuild catalog rows from specs and price them from their links.
-
-    What it keeps for all-to-all alone is built and priced again, too, unless a sample is drawn.
-
-    Parameters
-    ----------
-    catalog
-        Which, or its directory; the shipped one by default.
-    degrees, nodes
-        Only these degrees, and only a range of N.
-    sample, seed
-        Only so many rows, drawn at random; all by default, which takes hours for the shipped catalog.
-    all_sources, resume, workers
-        As for :func:`verify`.
-    on_fault
-        Called for every fault as it is found.
-    progress
-        Called now and then with the share of the work that is done.
-
-    Raises
-    ------
-    CatalogError, FileFormatError
-        If a file is missing, truncated or edited, and as :func:`verify`.
-
-    Examples
-    --------
-    >>> from topodesign import verify_catalog
-    >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
-    <Verification: 5 rows rebuilt and priced: no fault(s)>
-    """
-    how = ", from all sources" if all_sources else ""
-    check = partial(rebuild_row, all_sources=all_sources)
-
-    def collected(rows: Sequence[StoredRow]) -> Verification:
-        return collect(verify(rows, check, how=how, resume=resume, workers=workers), on_fault, progress)
-
-    return _verified(catalog, Wanted(degrees, nodes, sample, seed), wrong_exchange, collected, on_fault)
-
-
-def audit_catalog(
-    catalog: Catalog | str | Path | None = None,
-    *,
-    degrees: Iterable[int] | None = None,
-    nodes: range | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    resume: Path | None = None,
-    workers: int | None = None,
-    on_fault: Callable[[Fault], None] | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Verification:
-    """Audit rows by :mod:`topodesign.catalog.audit`, independent of makers.
-
-    What it keeps for all-to-all alone is audited, too, unless a sample is drawn: flows and prices of links prove what
-    all-to-all takes. Parameters and errors are those of :func:`verify_catalog`.
-
-    Examples
-    --------
-    >>> from topodesign import audit_catalog
-    >>> audit_catalog(degrees=[2], nodes=range(3, 20), sample=5)
-    <Verification: 5 rows audited: no fault(s)>
-    """
-
-    def collected(rows: Sequence[StoredRow]) -> Verification:
-        return collect(verify(rows, audit_row, how=", by audit", resume=resume, workers=workers), on_fault, progress)
-
-    found = _verified(catalog, Wanted(degrees, nodes, sample, seed), audit_exchange, collected, on_fault)
-    return replace(found, audited=True)
+    @property
+    def planned(self) -> bool:
+        """Whether they were compared with the plans that can be made of them."""
+        return self.by == "plans"
 
 
 class Wanted(NamedTuple):
@@ -211,26 +138,6 @@ class Wanted(NamedTuple):
         if self.sample is None:
             return rows, rows
         return rows, draw(rows, as_count(self.sample, "sample", 1), as_count(self.seed, "seed", 0))
-
-
-def _verified(
-    catalog: Catalog | str | Path | None,
-    wanted: Wanted,
-    check_exchange: Callable[[Exchange, int], str | None],
-    collected: Callable[[Sequence[StoredRow]], Verification],
-    on_fault: Callable[[Fault], None] | None,
-) -> Verification:
-    """Verify wanted rows by ``collected``, after positions and extra entries."""
-    source = as_catalog(catalog)
-    rows, some = wanted.rows_of(source)
-    kept = stored_exchanges(source, source.wanted(wanted.degrees), wanted.nodes) if wanted.sample is None else []
-    early = misplaced(rows)
-    early += [Fault(place, why) for degree, place in kept if (why := check_exchange(place.row, degree)) is not None]
-    if on_fault is not None:
-        for fault in early:
-            on_fault(fault)
-    found = collected(some)
-    return replace(found, rows=found.rows + len(kept), faults=(*early, *found.faults))
 
 
 def collect(

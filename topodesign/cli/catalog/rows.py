@@ -100,12 +100,8 @@ def verify(
     with progress_bar("verifying") as progress:
         options |= {"workers": jobs, "progress": progress}
         options["on_fault"] = lambda fault: click.echo(str(fault), err=True)
-        if audit:
-            result = topodesign.audit_catalog(catalog, **options)
-        elif plans:
-            result = topodesign.find_undercut_rows(catalog, **options)
-        else:
-            result = topodesign.verify_catalog(catalog, all_sources=all_sources, **options)
+        by = "audit" if audit else "plans" if plans else "sources" if all_sources else "links"
+        result = topodesign.verify_catalog(catalog, by=by, **options)
     print_answer(result.heading(), result.record())
     return 0 if result.ok else 1
 

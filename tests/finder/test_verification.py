@@ -9,10 +9,10 @@ from itertools import groupby
 
 import pytest
 
-from topodesign import Catalog, find_undercut_rows
+from topodesign import Catalog, verify_catalog
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
-from topodesign.finder.undercut import compare_with_plans
+from topodesign.finder.verification import compare_with_plans
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -43,6 +43,6 @@ def test_the_command(program: Run) -> None:
     status, out, _ = program("catalog", "verify", "--plans", "-n", "10..12", "-d", 3, "--jobs", 1)
     assert (status, "compared with plans: no fault(s)" in out) == (0, True)
     assert program("catalog", "verify", "--plans", "--audit", "-d", 3)[0] == 2
-    assert find_undercut_rows(degrees=[3], nodes=range(10, 13), workers=1).planned
+    assert verify_catalog(by="plans", degrees=[3], nodes=range(10, 13), workers=1).planned
     with pytest.raises(ParameterError):
-        find_undercut_rows(sample=0)
+        verify_catalog(by="plans", sample=0)

@@ -1,0 +1,142 @@
+"""Verifying the catalog: every row against its links, by an audit, or against the plans that can be made of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.cost import Cost
+from topodesign.base.errors import TopodesignError
+from topodesign.catalog.audit import Audited, audit_exchange, audit_row
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.row_check import wrong_exchange
+from topodesign.catalog.rows import Row
+from topodesign.catalog.verify import (
+    By,
+    Fault,
+    Verification,
+    Wanted,
+    collect,
+    misplaced,
+    rebuild_row,
+    stored_exchanges,
+    verify,
+)
+from topodesign.pricing.deferral import why_not
+from topodesign.pricing.evaluation import deferred_both
+from topodesign.schedulers.price import deferred_in_catalog, price_plans, quick_work
+from topodesign.topology.topology import Topology
+
+_Size = tuple[int, int]  # ports and nodes
+_Known = Mapping[_Size, tuple[Row, ...]]
+_HOW: dict[By, str] = {"links": "", "sources": ", from all sources", "audit": ", by audit", "plans": ", by plans"}
+"""The ways to verify, with what the first line of a file of right rows says of each."""
+
+
+def verify_catalog(
+    catalog: Catalog | str | Path | None = None,
+    *,
+    by: By = "links",
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    resume: Path | None = None,
+    workers: int | None = None,
+    on_fault: Callable[[Fault], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Verify rows of a catalog, and what it keeps for all-to-all alone unless a sample is drawn.
+
+    Parameters
+    ----------
+    catalog
+        Which, or its directory; the shipped one by default.
+    by
+        ``links``: rows are rebuilt from their specs and priced from their links again; ``sources``: from every node,
+        whatever symmetry their construction proves. ``audit``: by :mod:`topodesign.catalog.audit`, which shares nothing
+        with what makes rows; flows and prices of links prove what all-to-all takes. ``plans``: a row is wrong if
+        :func:`topodesign.schedule` has a plan of its topology that is cheaper than every row of the size, among duplex
+        rows where the topology is one. Deferred plans are made again, and rows at the lower bound are not built.
+    degrees, nodes
+        Only these degrees, and only a range of N.
+    sample, seed
+        Only so many rows, drawn at random; all by default, which takes hours for the shipped catalog.
+    resume, workers
+        File that keeps which rows are right, and how many processes; as for :func:`topodesign.catalog.verify.verify`.
+    on_fault
+        Called for every fault as it is found.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    CatalogError, FileFormatError
+        If a file is missing, truncated or edited, or ``resume`` is not such a file.
+
+    Examples
+    --------
+    >>> from topodesign import verify_catalog
+    >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
+    <Verification: 5 rows rebuilt and priced: no fault(s)>
+    >>> verify_catalog(by="audit", degrees=[2], nodes=range(3, 20), sample=5)
+    <Verification: 5 rows audited: no fault(s)>
+    """
+    as_choice("by", by, _HOW)
+    source = as_catalog(catalog)
+    every, some = Wanted(degrees, nodes, sample, seed).rows_of(source)
+    early: list[Fault] = []
+    kept = 0
+    if by == "plans":
+        sizes = {(place.row.degree, place.row.nodes) for place in some}
+        known: dict[_Size, list[Row]] = defaultdict(list)
+        for place in every:
+            if (size := (place.row.degree, place.row.nodes)) in sizes:
+                known[size].append(place.row)
+        check = partial(compare_with_plans, known={size: tuple(rows) for size, rows in known.items()})
+    else:
+        check = audit_row if by == "audit" else partial(rebuild_row, all_sources=by == "sources")
+        wrong = audit_exchange if by == "audit" else wrong_exchange
+        more = stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
+        early, kept = misplaced(every), len(more)
+        early += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
+    for fault in early if on_fault is not None else ():
+        on_fault(fault)
+    found = collect(verify(some, check, how=_HOW[by], resume=resume, workers=workers), on_fault, progress)
+    return replace(found, rows=found.rows + kept, faults=(*early, *found.faults), by=by)
+
+
+def compare_with_plans(row: Row, known: _Known) -> Audited:
+    """Return which plan of a row's topology no row of its size matches, if any."""
+    if row.mean.bandwidth == Fraction(row.nodes - 1, row.nodes):
+        return Audited(None)
+    rows = known[row.degree, row.nodes]
+    try:
+        topology = row.build()
+        plans = [*_mean_costs(topology)]
+    except TopodesignError as error:
+        return Audited(f"it cannot be rebuilt: {str(error).splitlines()[0]}")
+    for method, cost in plans:
+        among = [other.mean for other in rows if other.duplex or not topology.is_duplex]
+        if not any(mean.steps <= cost.steps and mean.bandwidth <= cost.bandwidth for mean in among):
+            words = (
+                f"schedule makes a plan of {cost.steps} steps with a bandwidth factor of {cost.bandwidth} ({method})"
+            )
+            return Audited(f"{words}, which no row of this size has")
+    return Audited(None)
+
+
+def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:
+    """Yield the mean prices of both halves of an allreduce by the plans known, with their methods."""
+    prices = price_plans(topology)
+    for methods, (there, back) in prices.ways:
+        yield " and ".join(methods), there.averaged(back)
+    most = quick_work(topology)  # what the catalog knows was not made again for the prices
+    if deferred_in_catalog(topology) is not None and why_not(topology, prices.cost.steps, most) is None:
+        there, back = deferred_both(topology, most=most)
+        yield "deferred", there.averaged(back)
