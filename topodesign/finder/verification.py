@@ -92,6 +92,7 @@ def verify_catalog(
     every, some = Wanted(degrees, nodes, sample, seed).rows_of(source)
     early: list[Fault] = []
     kept = 0
+    check: Callable[[Row], Audited]
     if by == "plans":
         sizes = {(place.row.degree, place.row.nodes) for place in some}
         known: dict[_Size, list[Row]] = defaultdict(list)
@@ -105,8 +106,9 @@ def verify_catalog(
         more = stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
         early, kept = misplaced(every), len(more)
         early += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
-    for fault in early if on_fault is not None else ():
-        on_fault(fault)
+    if on_fault is not None:
+        for fault in early:
+            on_fault(fault)
     found = collect(verify(some, check, how=_HOW[by], resume=resume, workers=workers), on_fault, progress)
     return replace(found, rows=found.rows + kept, faults=(*early, *found.faults), by=by)
 

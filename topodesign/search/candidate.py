@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from topodesign.base.cost import Basis, Cost, moore_bound
+from topodesign.base.dominance import find_unbeaten
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.graphs.expansions.expansion import Base
@@ -106,13 +107,8 @@ def dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:
     """Add a candidate to a frontier and drop dominated ones; return whether."""
-    for other in front:
-        if other.mean.dominates(candidate.mean) and (other.mean != candidate.mean or other.rank <= candidate.rank):
-            return False
-    front[:] = [other for other in front if not candidate.mean.dominates(other.mean)]
-    front.append(candidate)
-    front.sort(key=lambda c: c.rank)
-    return True
+    front[:] = find_unbeaten([*front, candidate], lambda one: precedence(one.mean), lambda one: one.rank)
+    return any(one is candidate for one in front)
 
 
 def optimal(candidate: Candidate) -> bool:
