@@ -97,7 +97,7 @@ def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
     if partly:
         sent = np.diff(np.searchsorted(interval, np.append(some, len(cuts)))) > 0
         some, of = some[sent], of[sent]
-    kept = _followed(some, interval, (step, src, dst), source[of], goal[of])
+    kept = _followed(some, interval, (step, src, dst), (source[of], goal[of]), nodes)
     step, src, dst = step[kept], src[kept], dst[kept]
     first = np.searchsorted(interval[kept], np.append(some, len(cuts)))
     rank, tail = _ranks(first, step, src * nodes + dst)
@@ -124,44 +124,31 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
         )
 
 
-def _followed(some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], source: Ints, goal: Ints) -> NDArray[np.bool_]:
-    """Return which of the hops of intervals, in order of these and of steps, bring them to their destinations."""
+def _followed(
+    some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], ends: tuple[Ints, Ints], nodes: int
+) -> NDArray[np.bool_]:
+    """Return which of the hops of intervals bring these from their source to their goal, followed back from there.
+
+    Of several deliveries to a node the first counts.
+    """
     step, src, dst = hops
-    starts = np.searchsorted(interval, np.append(some, interval[-1] + 1 if len(interval) else 0))
-    at = np.searchsorted(some, interval)
-    new = np.diff(interval, prepend=-1) != 0
-    right = np.where(new, src == source[at], (src == np.roll(dst, 1)) & (step > np.roll(step, 1)))
-    right &= (np.append(new[1:], True)[: len(new)] == (dst == goal[at])) & (dst != source[at])
-    visits = np.lexsort((dst, interval))
-    again = (np.diff(interval[visits], prepend=-1) == 0) & (np.diff(dst[visits], prepend=-1) == 0)
-    right[visits[again]] = False
-    kept = np.ones(len(step), dtype=bool)
-    odd = np.diff(starts) == 0
-    odd[at[~right]] = True
-    for one in np.flatnonzero(odd).tolist():  # what takes detours or is wrong
-        low, high = int(starts[one]), int(starts[one + 1])
-        kept[low:high] = False
-        rows = zip(*(column[low:high].tolist() for column in hops), strict=True)
-        kept[low + _way(list(rows), int(source[one]), int(goal[one]))] = True
+    source, node = ends[0], ends[1].copy()
+    order = np.lexsort((step, dst, interval))
+    key = interval[order] * nodes + dst[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    order, key = np.append(order[first], 0), np.append(key[first], -1)
+    kept = np.zeros(len(step), dtype=bool)
+    of, before = np.arange(len(some)), np.full(len(some), np.iinfo(np.int64).max)
+    while len(of):
+        wanted = some[of] * nodes + node[of]
+        place = np.searchsorted(key[:-1], wanted)
+        hop = order[place]
+        if not (len(step) and np.all((key[place] == wanted) & (step[hop] < before[of]))):
+            raise ScheduleError("a block does not arrive, or is sent before it has come; 'topodesign verify' says more")
+        kept[hop] = True
+        before[of], node[of] = step[hop], src[hop]
+        of = of[node[of] != source[of]]
     return kept
-
-
-def _way(hops: list[tuple[int, int, int]], source: int, goal: int) -> Ints:
-    """Return which of the hops of one unit, in order of their steps, bring it to its destination."""
-    brought: dict[int, int] = {}
-    since = {source: 0}
-    for number, (step, src, dst) in enumerate(hops):
-        if since.get(src, step) >= step:
-            raise ScheduleError(f"step {step}: node {src} sends what it does not have; 'topodesign verify' says more")
-        if dst not in since:
-            since[dst], brought[dst] = step, number
-    way: list[int] = []
-    while goal != source:
-        if goal not in brought:
-            raise ScheduleError(f"a block from node {source} does not arrive; 'topodesign verify' says more")
-        way.append(brought[goal])
-        goal = hops[way[-1]][1]
-    return np.array(way, dtype=np.int64)
 
 
 def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:

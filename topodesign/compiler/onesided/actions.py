@@ -1,4 +1,4 @@
-"""Sends and receives of a program in pairs, each of a form of its own: fused instructions come apart here."""
+"""Sends and receives of a program in pairs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ class Deed(Enum):
     ADD = "add"  # target = source + received
     COPY = "copy"
     REDUCE = "reduce"  # target = target + source
+
+
+_DEEDS = {
+    Kind.SEND: Deed.SEND,
+    Kind.RECEIVE: Deed.RECEIVE,
+    Kind.RECEIVE_REDUCE_COPY: Deed.ADD,
+    Kind.COPY: Deed.COPY,
+    Kind.REDUCE: Deed.REDUCE,
+}
 
 
 class Way(Enum):
@@ -53,7 +62,7 @@ class Message:
 
 @dataclass(slots=True, eq=False)
 class Action:
-    """What a threadblock does, or a part of it: it sends or receives, but not both.
+    """What a threadblock does: it sends or receives, but not both.
 
     ``waits`` are places (threadblock, place in its actions) of the same rank that come before it, ``more`` further
     messages that it adds.
@@ -92,36 +101,21 @@ class Actions:
 
 
 def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
-    """Return the actions of a program."""
+    """Return the actions of a program without fused instructions, which are for targets with slots alone."""
     made = Actions([[] for _ in program.ranks], [], [body.scratch for body in program.ranks])
     sends: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     receives: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     for rank, body in enumerate(program.ranks):
-        last: list[list[int]] = []  # of each instruction, its last action
         for number, block in enumerate(body.threadblocks):
-            actions: list[Action] = []
-            last.append([])
-            for one in block.instructions:
-                source, target = one.source, one.target
-                if one.kind.receives and one.kind.sends and target is None:  # what it passes on has to be somewhere
-                    target = made.fresh(rank, one.count)
-                waits = list(one.depends)
-                if one.kind.receives:
-                    receives[block.receive or 0, rank, block.channel].append((rank, number, len(actions)))
-                    deed = Deed.RECEIVE if one.kind in {Kind.RECEIVE, Kind.RECEIVE_COPY_SEND} else Deed.ADD
-                    actions.append(Action(deed, source, target, one.count, waits))
-                    source, waits = target, []
-                if one.kind.sends:
-                    sends[rank, block.send or 0, block.channel].append((rank, number, len(actions)))
-                    actions.append(Action(Deed.SEND, source, None, one.count, waits))
-                elif not one.kind.receives:
-                    deed = Deed.COPY if one.kind is Kind.COPY else Deed.REDUCE
-                    actions.append(Action(deed, source, target, one.count, waits))
-                last[-1].append(len(actions) - 1)
+            actions = []
+            for at, one in enumerate(block.instructions):
+                deed = _DEEDS[one.kind]
+                if deed is Deed.SEND:
+                    sends[rank, block.send or 0, block.channel].append((rank, number, at))
+                elif one.kind.receives:
+                    receives[block.receive or 0, rank, block.channel].append((rank, number, at))
+                actions.append(Action(deed, one.source, one.target, one.count, list(one.depends)))
             made.blocks[rank].append(actions)
-        for actions in made.blocks[rank]:
-            for action in actions:
-                action.waits = [(other, last[other][at]) for other, at in action.waits]
     for link in sorted(sends):
         for sender, receiver in zip(sends[link], receives[link], strict=True):
             message = Message(sender, receiver, link[2], made.at(sender).count, remote(link[0], link[1]))
