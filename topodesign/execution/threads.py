@@ -22,19 +22,20 @@ class Exchange:
     def __init__(self, spaces: Sequence[Workspace]) -> None:
         self._spaces = spaces
         self._queues: list[SimpleQueue[_Parcel | None]] = [SimpleQueue() for _ in spaces]
-        # What is sent is copied once, since the sender goes on before the receiver has it.
-        self._copies = [[one.spare() if one.straight else one.buffer for one in space.sends] for space in spaces]
 
     def move(self, rank: int, meet: Callable[[int], None] = lambda _: None) -> None:
         """Do all that a rank has to do; all ranks do at the same time, each in its thread, and meet before a phase."""
-        space, queue, copies = self._spaces[rank], self._queues[rank], self._copies[rank]
+        space, queue = self._spaces[rank], self._queues[rank]
         arrived: dict[tuple[int, int], Array] = {}
         for batch in space.script:
             if batch.phase:
                 meet(batch.phase)
             for at in batch.sends:
                 slot = space.sends[at]
-                self._queues[slot.message.peer].put((rank, slot.message.tag, slot.gather(copies[at])))
+                data = slot.gather()
+                # What is sent is copied once, since the sender goes on before the receiver has it.
+                parcel = rank, slot.message.tag, data.copy() if slot.straight else data
+                self._queues[slot.message.peer].put(parcel)
             wanted = {space.receives[at].message.name for at in batch.receives}
             while not wanted <= arrived.keys():
                 one = queue.get()

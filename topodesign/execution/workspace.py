@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -178,8 +179,10 @@ class Workspace(Layout):
             self._pattern[at : at + count] = by_place(stream, program.pattern(block), low, low + count)
         most = max((where.stop - where.start for _, where in self.outputs), default=0)
         self._wanted: Array = np.empty(most, dtype=kind)
-        self.sends = [Slots(self, message, sent=True) for message in program.sends]
-        self.receives = [Slots(self, message, sent=False) for message in program.receives]
+        self.sends, self.receives = (
+            [Slot(self, one, sent=sent, add=_add).bind(self.memory, partial(np.empty, dtype=kind)) for one in some]
+            for sent, some in ((True, program.sends), (False, program.receives))
+        )
         self._sums = [[self.memory[place] for place in self.addends(one)] for one in program.sums]
         self.script = [
             batch._replace(
@@ -222,58 +225,72 @@ class Workspace(Layout):
         return count, first
 
 
-class Slots:
-    """Where the data of one message lie at a rank.
+class Slot:
+    """Where the data of one message lie in a rank's memory, and the buffer that it is sent from or received in.
 
-    * ``message``: the same.
     * ``count``: elements.
     * ``straight``: whether its elements follow one another in memory and may be sent from there, or be received there
-      at any time: ``buffer`` is that place then.
+      at any time: that place is the buffer then.
+
+    Memory is an array of NumPy or a tensor; ``add`` makes one partial result of two, and puts it into the first, and
+    ``nothing`` is what changes nothing.
     """
 
-    def __init__(self, space: Workspace, message: Message, *, sent: bool) -> None:
+    def __init__(
+        self, layout: Layout, message: Message, *, sent: bool, add: Callable[[Any, Any], object], nothing: float = 0
+    ) -> None:
         self.message = message
-        spans = space.spans(message)
-        self.count = sum(end - begin for begin, end in spans)
-        free = not message.special if sent else message.special
-        self.straight = free and len(spans) == 1
-        self._views = [space.memory[begin:end] for begin, end in spans]
-        self._kind = space.memory.dtype
-        ends = np.cumsum([len(view) for view in self._views]).tolist()
-        self._parts = [(end - len(view), end) for view, end in zip(self._views, ends, strict=True)]
-        self._clears = sent and message.special
-        self._adds = message.adds
+        self._spans = layout.spans(message)
+        ends = np.cumsum([0, *(end - begin for begin, end in self._spans)]).tolist()
+        self.count: int = ends[-1]
+        self._parts = list(pairwise(ends))
+        self.straight = len(self._spans) == 1 and message.special != sent
+        self._clears, self._adds = sent and message.special, message.adds
+        self._add, self._nothing = add, nothing
+        self._views: list[Any] = []
+        self._spare: Any = None
 
-    @cached_property
-    def buffer(self) -> Array:
-        """What is sent, or received: of as many elements."""
-        return self._views[0] if self.straight else self.spare()
+    def bind(self, memory: Any, empty: Callable[[int], Any]) -> Slot:
+        """Take views of memory; ``empty`` makes more of its kind, for so many elements."""
+        self._views, self._empty = [memory[begin:end] for begin, end in self._spans], empty
+        return self
 
-    def spare(self) -> Array:
-        """Return memory for another copy of the message."""
-        return np.empty(self.count, dtype=self._kind)
+    def release(self) -> None:
+        """Give the memory back."""
+        self._views = []
 
-    def gather(self, into: Array | None = None) -> Array:
-        """Copy what is sent into its buffer, or another, and return that."""
-        target = self.buffer if into is None else into
-        if into is not None or not self.straight:
-            for view, (begin, end) in zip(self._views, self._parts, strict=True):
-                target[begin:end] = view
-        if self._clears:
-            for view in self._views:
-                view.fill(0)
-        return target
+    @property
+    def buffer(self) -> Any:
+        """What is sent, or received."""
+        if self.straight:
+            return self._views[0]
+        if self._spare is None:
+            self._spare = self._empty(self.count)
+        return self._spare
 
-    def place(self, arrived: Array | None = None) -> None:
-        """Put what is in the buffer, or another, where it belongs."""
-        source = self.buffer if arrived is None else arrived
+    def gather(self) -> Any:
+        """Copy what is sent into the buffer, and return that; partial sums begin anew then."""
+        buffer = self.buffer
+        for view, (begin, end) in zip(self._views, self._parts, strict=True) if not self.straight else ():
+            buffer[begin:end] = view
+            if self._clears:
+                view[:] = self._nothing
+        return buffer
+
+    def place(self, arrived: Any = None) -> None:
+        """Put what is in the buffer, or has arrived elsewhere, where it belongs."""
         if arrived is None and self.straight:
             return
+        source = self.buffer if arrived is None else arrived
         for view, (begin, end) in zip(self._views, self._parts, strict=True):
             if self._adds:
-                np.add(view, source[begin:end], out=view)
+                self._add(view, source[begin:end])
             else:
                 view[:] = source[begin:end]
+
+
+def _add(into: Array, other: Array) -> None:
+    np.add(into, other, out=into)
 
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:

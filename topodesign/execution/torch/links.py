@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 import torch.distributed as dist
 
-from topodesign.execution.program import Message
-from topodesign.execution.workspace import Layout
+from topodesign.execution.workspace import Layout, Slot
 
 
 def as_work(future: torch.futures.Future[Any]) -> Any:
@@ -103,49 +102,6 @@ class Traffic:
         self.bytes: Counter[int] = Counter()
 
 
-class _Slot:
-    """Where the data of a message lie in a rank's memory, and the buffer that it is sent from or received in."""
-
-    def __init__(self, layout: Layout, message: Message, *, sent: bool, by: Reduction) -> None:
-        self.message = message
-        self._spans = layout.spans(message)
-        self.count = sum(end - begin for begin, end in self._spans)
-        self._straight = len(self._spans) == 1 and (not message.special if sent else message.special)
-        self._clears = sent and message.special
-        self._by = by
-        self._views: list[torch.Tensor] = []
-        self._spare: torch.Tensor | None = None  # the buffer, where data do not lie in one piece
-        self._parts: list[torch.Tensor] = []
-
-    def bind(self, memory: torch.Tensor) -> torch.Tensor:
-        """Take views of memory, and return the buffer."""
-        self._views = [memory[begin:end] for begin, end in self._spans]
-        if self._straight:
-            return self._views[0]
-        if self._spare is None:
-            self._spare = memory.new_empty(self.count)
-            self._parts = list(self._spare.split([end - begin for begin, end in self._spans]))
-        return self._spare
-
-    def release(self) -> None:
-        self._views = []
-
-    def gather(self) -> None:
-        """Copy what is sent into the buffer, if it is not there; partial sums begin anew then."""
-        for view, part in zip(self._views, self._parts, strict=False):
-            part.copy_(view)
-            if self._clears:
-                view.fill_(self._by.nothing)
-
-    def place(self) -> None:
-        """Put what has come where it belongs, if it is not there."""
-        for view, part in zip(self._views, self._parts, strict=False):
-            if self.message.adds:
-                self._by.into(view, part)
-            else:
-                view.copy_(part)
-
-
 class Runner:
     """A rank's part of a plan for one size of the data.
 
@@ -167,8 +123,9 @@ class Runner:
         self._group, self._peers = group, peers
         self._traffic = Traffic() if traffic is None else traffic
         program = layout.program
-        sends = [_Slot(layout, one, sent=True, by=by) for one in program.sends]
-        receives = [_Slot(layout, one, sent=False, by=by) for one in program.receives]
+        add, nothing = by
+        sends = [Slot(layout, one, sent=True, add=add, nothing=nothing) for one in program.sends]
+        receives = [Slot(layout, one, sent=False, add=add) for one in program.receives]
         self._batches = [
             tuple(
                 [some[at] for at in places if some[at].count]
@@ -203,9 +160,9 @@ class Runner:
         for slot in (slot for batch in self._batches for some in batch for slot in some):
             slot.release()
 
-    def _posted(self, op: Callable[..., object], slot: _Slot, memory: torch.Tensor) -> dist.P2POp:
+    def _posted(self, op: Callable[..., object], slot: Slot, memory: torch.Tensor) -> dist.P2POp:
         # As bytes, which every library sends, whatever the type.
-        data = slot.bind(memory).view(torch.uint8)
+        data = slot.bind(memory, memory.new_empty).buffer.view(torch.uint8)
         return dist.P2POp(op, data, group=self._group, group_peer=self._peers[slot.message.peer], tag=_TAG)
 
     def move(self) -> None:
