@@ -139,7 +139,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in (["--target", "1GB/s", "--budget", "1"], [], ["--budget", "1", "--frontier"], ["--budget", "x"]):
         assert run([*common, *wrong]) == 2
     assert run(["optimum", "torus(3,3)", "--budget", "3"]) == 2
-    assert "--upgrade" in capsys.readouterr().err
+    assert "--prices" in capsys.readouterr().err
     assert bought.record()["bottleneck"] == bought.after.bottleneck
     assert [row["class"] for row in bought.to_records()] == ["spine"] * len(bought.bought)
 

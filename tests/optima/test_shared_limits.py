@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tests.solve.flows.test_program import by_pairs
-from topodesign.base.errors import InfeasibleError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.part import part_of
 from topodesign.optima.failures import single_failures
 from topodesign.optima.flows import fabric_limits
 from topodesign.optima.group_price import price_groups
 from topodesign.optima.optimum import optimum
+from topodesign.optima.purchase import upgrade
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.paths import Paths
 from topodesign.plans.verify.plans import verify
@@ -50,39 +52,91 @@ def drawn(seed: int, nodes: int = 4) -> Fabric:
     return Fabric.from_links("drawn", names, switches, links, shared=shared)
 
 
-def spanning_time(fabric: Fabric) -> float:
-    """Seconds of an allgather of a byte a node over trees: parts of links that let a flow from all into every node."""
-    from scipy.optimize import linprog
+Rows = list[tuple[NDArray[np.float64], float]]
 
+
+def spanning_rows(fabric: Fabric, roots: tuple[int, ...], more: int) -> tuple[Rows, Rows, list[NDArray[np.float64]]]:
+    """Parts of links that let a flow from all roots into every node: equations, what is at most, and loads of rooms.
+
+    Columns are a part of every link, a flow to every node within it, and ``more``.
+    """
     topology, nodes = fabric.topology, fabric.compute
-    links, sinks = len(topology.src), len(nodes)
-    count = links * (sinks + 1) + 1  # a part of every link, a flow to every node within it, and the time
-    equal, wanted, most = list[NDArray[np.float64]](), list[float](), list[NDArray[np.float64]]()
+    links = len(topology.src)
+    count = links * (len(nodes) + 1) + more
+    equal, most = Rows(), Rows()
     for at, sink in enumerate(nodes):
         for vertex in range(topology.nodes):
             if vertex != sink:
                 row = np.zeros(count)
                 row[links * (at + 1) : links * (at + 2)] = 1.0 * (topology.src == vertex) - (topology.dst == vertex)
-                equal.append(row)
-                wanted.append(float(vertex in nodes))
+                equal.append((row, float(vertex in roots)))
         for link in range(links):
             row = np.zeros(count)
             row[links * (at + 1) + link], row[link] = 1, -1
-            most.append(row)
+            most.append((row, 0.0))
     for switch in topology.switches:
         row = np.zeros(count)
         row[:links] = 1.0 * (topology.src == switch) - (topology.dst == switch)
-        equal.append(row)
-        wanted.append(0)
-    rooms = [*(((link,), room) for link, room in enumerate(topology.capacity.tolist())), *fabric_limits(fabric)]
-    for some, room in rooms:
+        equal.append((row, 0.0))
+    loads = []
+    for some, _ in rooms_of(fabric):
         row = np.zeros(count)
-        row[list(some)], row[-1] = 1, -float(room)
-        most.append(row)
-    cost = np.zeros(count)
+        row[list(some)] = 1
+        loads.append(row)
+    return equal, most, loads
+
+
+def rooms_of(fabric: Fabric) -> list[tuple[tuple[int, ...], Fraction]]:
+    """Links alone, and those that share a limit, with what they carry together."""
+    alone = [((link,), Fraction(room)) for link, room in enumerate(fabric.topology.capacity.tolist())]
+    return [*alone, *((limit.links, limit.room) for limit in fabric_limits(fabric))]
+
+
+def spanning_time(fabric: Fabric) -> float:
+    """Seconds of an allgather of a byte a node over trees."""
+    from scipy.optimize import linprog
+
+    equal, most, loads = spanning_rows(fabric, fabric.compute, 1)
+    for row, (_, room) in zip(loads, rooms_of(fabric), strict=True):
+        row[-1] = -float(room)
+        most.append((row, 0.0))
+    cost = np.zeros(len(loads[0]))
     cost[-1] = 1
-    found = linprog(cost, A_ub=np.array(most), b_ub=np.zeros(len(most)), A_eq=np.array(equal), b_eq=wanted)
+    (upper, right), (rows, wanted) = (map(np.array, zip(*some, strict=True)) for some in (most, equal))
+    found = linprog(cost, A_ub=upper, b_ub=right, A_eq=rows, b_eq=wanted)
     return float(found.fun) / float(fabric.unit) if found.status == 0 else np.inf
+
+
+def least_purchase(fabric: Fabric, roots: tuple[int, ...], seconds: float) -> float:
+    """How many second links both ways let a byte of every root reach all in so many seconds; infinity if none do."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    topology = fabric.topology
+    pairs = [(u, v) for u, v, _ in topology.links() if u < v]
+    equal, most, loads = spanning_rows(fabric, roots, len(pairs))
+    count, first = len(loads[0]), len(loads[0]) - len(pairs)
+    for row, (some, room) in zip(loads, rooms_of(fabric), strict=True):
+        time = seconds * float(room * fabric.unit)
+        if len(some) == 1:
+            (link,) = some
+            ends = sorted((int(topology.src[link]), int(topology.dst[link])))
+            row[first + pairs.index((ends[0], ends[1]))] = -time
+        most.append((row, time))
+    (upper, right), (rows, wanted) = (map(np.array, zip(*some, strict=True)) for some in (most, equal))
+    cost = np.zeros(count)
+    cost[first:] = 1
+    limits = [LinearConstraint(upper, ub=right + 1e-9), LinearConstraint(rows, wanted, wanted)]
+    found = milp(cost, constraints=limits, integrality=cost, bounds=Bounds(0, np.inf))
+    return float(found.fun) if found.status == 0 else np.inf
+
+
+def turned(fabric: Fabric) -> Fabric:
+    """The same with all links turned round, on which sums go out from where they are added up."""
+    links = [one._replace(src=one.dst, dst=one.src) for one in fabric.links()]
+    shared = [one._replace(links=tuple((b, a) for a, b in one.links)) for one in fabric.shared]
+    switches = [fabric.names[at] for at in sorted(fabric.topology.switches)]
+    nodes = [fabric.names[at] for at in fabric.compute]
+    return Fabric.from_links("turned", nodes, switches, links, shared=shared)
 
 
 def matrix(fabric: Fabric, seed: int) -> NDArray[np.int64]:
@@ -115,8 +169,7 @@ def test_uneven_traffic(seed: int) -> None:
     assert "proven" in plan.notes[0]
     assert isinstance(plan.movement, Paths)
     loads = [Fraction(load, plan.movement.units) for load in plan.movement.loads.tolist()]
-    rooms = [*(((link,), room) for link, room in enumerate(fabric.topology.capacity.tolist())), *fabric_limits(fabric)]
-    assert max(sum(loads[link] for link in some) / room for some, room in rooms) == found.flow.time
+    assert max(sum(loads[link] for link in some) / room for some, room in rooms_of(fabric)) == found.flow.time
 
 
 @pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
@@ -185,6 +238,38 @@ def test_failures(seed: int) -> None:
         except (InfeasibleError, TopologyError):
             rate = 0.0
         assert float(one.bandwidth or 0) == pytest.approx(rate, rel=1e-7)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "broadcast"])
+@pytest.mark.parametrize("seed", EVERY)
+def test_upgrades(seed: int, collective: str) -> None:
+    """The cheapest second links cost what a program in whole numbers says, or none are enough in both."""
+    fabric = drawn(seed)
+    root = "n0" if collective == "broadcast" else None
+    now = optimum(fabric, collective, root=root).bandwidth
+    target = now * Fraction(int(np.random.default_rng(seed).integers(11, 25)), 10)
+    roots = fabric.compute if root is None else (0,)
+    way = turned(fabric) if collective == "reduce-scatter" else fabric
+    least = least_purchase(way, roots, float(len(roots) / target))
+    if np.isinf(least):
+        with pytest.raises(InfeasibleError, match="limits that links share"):
+            upgrade(fabric, {"": 7}, collective, root=root, target=8 * target)
+        return
+    found = upgrade(fabric, {"": 7}, collective, root=root, target=8 * target)
+    assert found.proven
+    assert found.bandwidth >= target
+    assert found.cost == 7 * round(least)
+
+
+def test_what_is_not_known_to_buy_for() -> None:
+    wrong: list[dict[str, Any]] = [
+        {"budget": 5},
+        {"target": "9B/s", "shards": "2,1,1,1"},
+        {"target": "9B/s", "collective": "allreduce"},
+    ]
+    for options in wrong:
+        with pytest.raises(ParameterError, match="share"):
+            upgrade(drawn(0), {"": 7}, **options)
 
 
 @pytest.mark.parametrize("seed", EVERY)

@@ -21,11 +21,14 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, parse_price
 from topodesign.fabrics.places import PlaceLike
 from topodesign.fabrics.wording import FABRIC_KEYS, RATE_KEYS, change_in_words, in_columns
-from topodesign.optima.forest.covering import Cover, Covering, Item
+from topodesign.optima.fluid.problem import problem_of
+from topodesign.optima.forest.covering import Cover, Covering, Item, Wall
+from topodesign.optima.forest.schedule import spanning
+from topodesign.optima.optimum import solve
 from topodesign.optima.question import Asked, Question, asked
-from topodesign.optima.trees import TreeSolution, solve_trees
+from topodesign.optima.solution import Solution
 from topodesign.solve.maxflow import worst_ratio
-from topodesign.topology.topology import MAX_CAPACITY, Topology
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 Prices: TypeAlias = Mapping[str, str | int | float | Fraction] | str | Iterable[str]
 """By class of links, or pattern: what one more costs, such as 900, or ``900/25GB/s`` for so much more bandwidth."""
@@ -111,8 +114,11 @@ def upgrade(
     """
     if (target is None) == (budget is None):
         raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
-    question = replace(asked(place, collective, **words).for_trees(), before=None)
+    question = replace(asked(place, collective, **words), before=None)
+    spanning(question.collective)
     shop = _Shop(question, as_prices(question.fabric, prices))
+    if question.fabric.shared and (budget is not None or question.shards is not None):
+        raise ParameterError("where links share limits only a target is known to buy for, with shards of one size")
     if target is not None:
         rate, spent, proven = as_bandwidth(target) / 8, None, True
         cover = shop.for_target(rate)
@@ -121,7 +127,7 @@ def upgrade(
         cover, proven = shop.for_budget(spent)
     bought = shop.bought(cover)
     upgraded = shop.upgraded(cover)
-    after = solve_trees(replace(question, fabric=upgraded))
+    after = solve(replace(question, fabric=upgraded))
     if rate is not None and after.bandwidth < rate:
         raise RuntimeError(f"{after.bandwidth} is less than {rate}, against Theorem 5")
     cost, least = shop.money(cover.cost), shop.money(cover.bound)
@@ -133,7 +139,7 @@ def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
     """Return prices by class; the fabric's own if None."""
     if prices is None:
         if not fabric.prices:
-            raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --upgrade InfiniBand=900")
+            raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --prices InfiniBand=900")
         prices = {kind: price for kind, price in fabric.prices if kind in fabric.classes}
         if not prices:
             raise ParameterError("nothing is for sale: the links that have prices are not there")
@@ -178,16 +184,17 @@ class _Shop:
 
     def __init__(self, question: Question, prices: Mapping[str, Price]) -> None:
         fabric = self.fabric = question.fabric
-        self.before = solve_trees(question)
+        self.before = solve(question)
         self.places = _for_sale(fabric, prices)
         steps = [step for _, steps, _ in self.places for step in steps]
         self.grain = math.lcm(*((step / fabric.unit).denominator for step in steps))
         self.cents = math.lcm(*(cost.denominator for _, _, cost in self.places))
         unit = fabric.unit / self.grain
         phase, halves = question.passes[0], len(question.passes)
-        if halves > 1 and not fabric.topology.is_duplex:
+        if halves > 1 and not (fabric.topology.is_duplex and not fabric.shared):
+            reason = "links share no limits" if fabric.shared else "all links go both ways"
             raise ParameterError(
-                f"what {with_article(question.collective)} gains is only known where all links go both ways; ask for "
+                f"what {with_article(question.collective)} gains is only known where {reason}; ask for "
                 f"one of {', '.join(part.name for part in question.collective.parts)}"
             )
         unequal = fabric.unequal(sorted(fabric.topology.switches))
@@ -204,8 +211,27 @@ class _Shop:
         capacity = phase.topology.capacity * self.grain
         if int(capacity.max()) > MAX_CAPACITY:
             raise TooLargeError("the bandwidths of links and steps have too small a common divisor; round them")
-        self.covering = Covering(phase.topology, capacity, self.demand, items)
+        # Walls are of the fabric as it is, whose links need not be in the order of the phase.
+        self.order, self.question = phase.order, question
+        self.covering = Covering(phase.topology, capacity, self.demand, items, self._walls if fabric.shared else None)
         self.start = self.whole / self.before.bandwidth
+
+    def _walls(self, capacity: IntArray, inverse_rate: Fraction, parts: int) -> list[Wall]:
+        """Return the prices that prove the best mixture of trees too slow, if it is."""
+        whole = np.empty_like(capacity)
+        whole[self.order] = capacity
+        fabric = self._with(whole, self.fabric.unit / self.grain / parts)
+        problem = problem_of(fabric, self.question.collective)
+        found, scale = problem.solved(cheapest=False), problem.network.scale
+        if found.time_bound * scale * self.fabric.unit / self.grain / fabric.unit <= inverse_rate:
+            return []
+        price = np.array(found.prices, dtype=object)[problem.symmetry.limit_of]
+        price //= int(np.gcd.reduce(price))
+        total = sum((p * bound for p, bound in zip(price.tolist(), problem.network.bounds, strict=True)), 0)
+        links = price[: len(capacity)].astype(np.int64)
+        rooms = [limit.bandwidth / (self.fabric.unit / self.grain) for limit in self.fabric.shared]
+        limits = sum(map(Fraction.__mul__, map(Fraction, price[len(capacity) :].tolist()), rooms), Fraction(0))
+        return [Wall(links[self.order], limits, found.time_bound * total)]
 
     def for_target(self, rate: Fraction) -> Cover:
         """Return the cheapest that reaches an algorithmic bandwidth."""
@@ -270,11 +296,13 @@ class _Shop:
         for (links, steps, _), times in zip(self.places, cover.times, strict=True):
             for link, step in zip(links, steps, strict=True):
                 capacity[link] += int(step / self.fabric.unit * self.grain) * times
-        common = int(np.gcd.reduce(capacity))
-        old = self.fabric.topology
+        return replace(self._with(capacity, self.fabric.unit / self.grain), name=f"{self.fabric.name} upgraded")
+
+    def _with(self, capacity: IntArray, unit: Fraction) -> Fabric:
+        """Return the fabric with other capacities of its links, in some unit."""
+        common, old = int(np.gcd.reduce(capacity)), self.fabric.topology
         topology = Topology.from_arrays(old.nodes, old.src, old.dst, capacity // common, switches=old.switches)
-        unit = self.fabric.unit * common / self.grain
-        return replace(self.fabric, name=f"{self.fabric.name} upgraded", topology=topology, unit=unit)
+        return replace(self.fabric, topology=topology, unit=unit * common)
 
 
 _Place: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...], Fraction]
@@ -314,8 +342,8 @@ class Purchase(Result):
 
     fabric: Fabric
     upgraded: Fabric
-    before: TreeSolution
-    after: TreeSolution
+    before: Solution
+    after: Solution
     bought: tuple[Bought, ...]
     cost: Fraction  # of all that is bought
     bound: Fraction  # nothing that reaches as much costs less

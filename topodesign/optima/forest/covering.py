@@ -5,9 +5,11 @@ to be bought is a covering problem: of every set S of vertices that excludes a c
 
     min sum of cost(i) z(i)   with   sum of step(i) z(i) over items on links out of S  >=  what S lacks,   z whole.
 
-Cuts are found by maximum flows as they are needed, and every row is divided by what its steps have in common and
-rounded up. Branch and bound does the rest: a branch is left only where prices, in whole numbers, prove that nothing in
-it is cheaper than what is known, and what is known has been checked by maximum flows. So no float decides.
+Cuts are found by maximum flows as they are needed. Where links share limits a *wall* is more than a cut: any prices of
+links and limits, at which all trees together cost so much at least (:mod:`topodesign.optima.fluid`). Every row is
+divided by what its steps have in common and rounded up. Branch and bound does the rest: a branch is left only where
+prices, in whole numbers, prove that nothing in it is cheaper than what is known, and what is known has been checked by
+maximum flows or exact prices. So no float decides.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +33,7 @@ _BRANCHES = 3000  # branches that are looked at before the search ends without a
 _GRID = 2**10
 _SCALES = (1, 2**8, 2**20)
 _ROUNDS = 500
+_TOO_SLOW = "links that are not for sale are too slow for that"
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,35 @@ class Cover:
     bound: int  # nothing that is enough costs less
 
 
-class Covering:
-    """Capacities, demands and items; cuts that were found serve for all questions."""
+class Wall(NamedTuple):
+    """What cannot be passed faster: prices of the links, what limits add to these, and what all shards have to pay."""
 
-    def __init__(self, topology: Topology, capacity: IntArray, demand: IntArray, items: Sequence[Item]) -> None:
+    price: IntArray
+    limits: Fraction
+    worth: Fraction
+
+
+Walls = Callable[[IntArray, Fraction, int], list[Wall]]
+"""Finds walls that are too narrow at capacities, times a whole number, for an inverse rate."""
+
+
+class Covering:
+    """Capacities, demands and items; walls that were found serve for all questions.
+
+    They are cuts, if ``find`` finds no others.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        capacity: IntArray,
+        demand: IntArray,
+        items: Sequence[Item],
+        find: Walls | None = None,
+    ) -> None:
         self.topology, self.capacity, self.demand, self.items = topology, capacity, demand, tuple(items)
-        self._cuts: dict[bytes, Side] = {}
+        self._find, self.passes = (self._cuts, 1) if find is None else (find, len(demand))
+        self.walls: dict[bytes, Wall] = {}
         self.common = math.gcd(*(item.cost for item in items)) if items else 1
 
     def capacities(self, times: Sequence[int], parts: int = 1) -> IntArray:
@@ -70,20 +97,26 @@ class Covering:
         """Return what is cheapest of all that brings 1/x down to a rate; None if nothing costs less than ``below``."""
         return _Search(self, inverse_rate, below).run()
 
-    def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Side]:
-        """Return cuts that are too narrow with ``times / parts`` items, new ones and known ones; none if it is enough.
+    def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Wall]:
+        """Return walls that are too narrow with ``times / parts`` items, new ones and known ones; none if it is enough.
 
         Those that are new are remembered.
         """
-        capacity = scaled(self.capacities(times, parts), inverse_rate.numerator)
-        found = list(violated_cuts(self.topology, capacity, scaled(self.demand, inverse_rate.denominator * parts)))
-        for side in found:
-            self._cuts.setdefault(side.tobytes(), side)
+        found = self._find(self.capacities(times, parts), inverse_rate, parts)
+        for wall in found:
+            self.walls.setdefault(wall.price.tobytes(), wall)
         return found
 
-    def cuts(self) -> list[Side]:
-        """Return the cuts that are known."""
-        return list(self._cuts.values())
+    def _cuts(self, capacity: IntArray, inverse_rate: Fraction, parts: int) -> list[Wall]:
+        """Return cuts that are too narrow; their links have the price 1."""
+        room, wanted = scaled(capacity, inverse_rate.numerator), scaled(self.demand, inverse_rate.denominator * parts)
+        return [
+            Wall(crossing(self.topology, side).astype(np.int64), Fraction(0), self._leaving(side))
+            for side in violated_cuts(self.topology, room, wanted)
+        ]
+
+    def _leaving(self, side: Side) -> Fraction:
+        return Fraction(demanded(self.topology, self.demand, side))
 
 
 _Ends = tuple[tuple[int, int], ...]  # least and largest numbers of the items
@@ -95,7 +128,7 @@ class _Search:
     def __init__(self, covering: Covering, inverse_rate: Fraction, below: int | None) -> None:
         self.covering, self.rate = covering, inverse_rate
         self.best: tuple[int, ...] | None = None
-        wanted = sum(covering.demand.tolist()) / inverse_rate
+        wanted = covering.passes * sum(covering.demand.tolist()) / inverse_rate
         self.most = [math.ceil(wanted / min(item.step)) for item in covering.items]
         least = sum(item.cost * most for item, most in zip(covering.items, self.most, strict=True))
         self.cost = least + 1 if below is None else below  # of the best, or what it has to be cheaper than
@@ -103,7 +136,7 @@ class _Search:
         count = len(covering.items)
         costs = np.array([item.cost for item in covering.items], dtype=np.int64)
         self.times = self.program.add_columns(count, cost=costs, upper=np.array(self.most, dtype=np.int64))
-        self.lack = self.program.add_columns(1, cost=least + 1, upper=math.ceil(wanted))  # keeps every branch feasible
+        self.lack = self.program.add_columns(1, cost=least + 1, upper=1)  # keeps every branch feasible
         self.known: set[bytes] = set()
 
     def run(self) -> Cover | None:
@@ -111,6 +144,8 @@ class _Search:
         covering = self.covering
         if not covering.short([0] * len(covering.items), self.rate):
             return Cover(0, (0,) * len(covering.items), 0)
+        if covering.passes > 1 and covering.short(self.most, self.rate):
+            raise InfeasibleError(f"{_TOO_SLOW}, or limits that links share")
         self._add()
         if self._settle() is not None:
             whole = [min(math.ceil(value / _GRID), most) for value, most in zip(self._values(), self.most, strict=True)]
@@ -163,29 +198,28 @@ class _Search:
         return np.clip(self.program.values(_GRID)[self.times], 0, None).tolist() if self.program.solved else self.most
 
     def _add(self) -> int:
-        """Add rows for cuts that the program does not have yet; return how many."""
+        """Add rows for walls that the program does not have yet; return how many."""
         covering, added = self.covering, 0
-        for side in covering.cuts():
-            key = side.tobytes()
+        for key, wall in covering.walls.items():
             if key in self.known:
                 continue
             self.known.add(key)
-            out = crossing(covering.topology, side)
-            room = int(covering.capacity[out].sum())
-            need = math.ceil(demanded(covering.topology, covering.demand, side) / self.rate) - room
+            price = wall.price.tolist()
+            room = sum(map(int.__mul__, price, covering.capacity.tolist()))
+            need = math.ceil(wall.worth / self.rate - wall.limits) - room
             steps = {
-                at: sum(step for link, step in zip(item.links, item.step, strict=True) if out[link])
+                at: sum(step * price[link] for link, step in zip(item.links, item.step, strict=True))
                 for at, item in enumerate(covering.items)
             }
             steps = {at: min(step, need) for at, step in steps.items() if step}
             if need <= 0:
                 continue
             if not steps:
-                raise InfeasibleError("links that are not for sale are too slow for that")
+                raise InfeasibleError(_TOO_SLOW)
             common = math.gcd(*steps.values())
-            columns = np.append(self.times[list(steps)], self.lack)
-            values = np.append(np.array(list(steps.values()), dtype=np.int64) // common, 1)
-            self.program.add_rows(1, Entries(np.zeros_like(columns), columns, values), lower=-(-need // common))
+            columns, whole = np.append(self.times[list(steps)], self.lack), -(-need // common)
+            values = np.append(np.array(list(steps.values()), dtype=np.int64) // common, whole)
+            self.program.add_rows(1, Entries(np.zeros_like(columns), columns, values), lower=whole)
             added += 1
         return added
 
