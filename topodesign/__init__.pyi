@@ -39,7 +39,6 @@ from topodesign.fabrics.places import as_topology as as_topology
 from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import unwind as unwind
 from topodesign.finder.find import pareto as pareto
-from topodesign.finder.find import rank as rank
 from topodesign.finder.pareto import Pareto as Pareto
 from topodesign.finder.survey import show_catalog as show_catalog
 from topodesign.finder.survey import survey as survey

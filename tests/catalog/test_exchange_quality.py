@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, rank
+from tests.samples.ranked import rank
+from topodesign import Catalog
 from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.exchange_quality import exchange_quality

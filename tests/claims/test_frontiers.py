@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from topodesign import Catalog, compare, pareto, rank, survey
+from tests.samples.ranked import rank
+from topodesign import Catalog, compare, pareto, survey
 from topodesign.base.claims import Among, Of, Proof, fastest_of, first_of
 from topodesign.base.cost import least_steps
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from topodesign import Catalog, Pareto, evaluate, pareto, rank, survey
+from tests.samples.ranked import rank
+from topodesign import Catalog, Pareto, evaluate, pareto, survey
 from topodesign.base.errors import InfeasibleError, TopodesignError
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign import Catalog, all_to_all, build, copy_examples, price, rank
+from tests.samples.ranked import rank
+from topodesign import Catalog, all_to_all, build, copy_examples, price
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.catalog.exchange import EXCHANGE

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, rank, verify_catalog
+from tests.samples.ranked import rank
+from topodesign import Catalog, all_to_all, build, improve_catalog, pareto, price, verify_catalog
 from topodesign.base.errors import ParameterError
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.exchange import EXCHANGE, of_rows

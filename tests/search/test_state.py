@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, build, pareto, rank, schedule, survey
+from tests.samples.ranked import rank
+from topodesign import Catalog, build, pareto, schedule, survey
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import PRICES, Bounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from topodesign.base.arguments import as_several
 from topodesign.base.cost import keeps_port_free, lower_bound, moore_distances
@@ -261,26 +261,3 @@ def _suggest_size(nodes: int, degree: int) -> str:
         return "try --search 30"
     sizes = sorted({nodes // SMOOTH * SMOOTH, min(MAX_NODES, -(-nodes // SMOOTH) * SMOOTH)} - {nodes})
     return "nearest sizes (N,d): " + ", ".join(f"({size},{degree})" for size in sizes)
-
-
-@takes(FindOptions, collective="all-to-all")
-def rank(nodes: int, degree: int, *, catalog: CatalogLike = True, **options: Any) -> Pareto:
-    """Rank topologies of a size by all-to-all: :func:`pareto` with another default collective.
-
-    Parameters
-    ----------
-    nodes, degree
-        N and d.
-    catalog
-        Where to look, or its directory; the shipped one by default.
-    **options
-        As for :func:`topodesign.pareto`, with its ``bidirectional``, ``candidates`` and ``progress``.
-
-    Examples
-    --------
-    >>> from topodesign import rank
-    >>> rank(20, 4, sizes="100MiB").best.spec
-    'kautz(4,1)'
-    """
-    named = {} if options.get("workload") is not None else {"collective": "all-to-all"}
-    return pareto(nodes, degree, catalog=catalog, **(named | options))

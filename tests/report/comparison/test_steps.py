@@ -11,12 +11,12 @@ import pytest
 
 import topodesign
 from tests.conftest import few
+from tests.samples.ranked import rank
 from tests.schedulers.test_step import MODEL
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.base.units import as_size
 from topodesign.cli.main import run
-from topodesign.finder.find import rank
 from topodesign.pricing.mix import Mix, Share
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.steps import compare_steps
