@@ -26,12 +26,12 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.grow import in_room
+from topodesign.wiring.change.grow import in_room, with_names_of
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.patches import wired_topology
 from topodesign.wiring.change.rewire import Rewiring, rewire
 from topodesign.wiring.exports.change import to_change_page, write_change
-from topodesign.wiring.inventory.answers import extend_room, plain_inventory
+from topodesign.wiring.inventory.answers import extend_room, new_inventory, plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelKind, PanelPort, Port, lanes_of
 from topodesign.wiring.inventory.files import inventory_text
 from topodesign.wiring.inventory.inventory import Inventory
@@ -286,3 +286,27 @@ def test_a_larger_room_takes_a_topology_of_as_many_hosts(kind: PanelKind, panels
         assert ("enough ports" in str(larger)) == (larger.inventory.panels == room.panels)
         wire("circulant(20,2,3)", larger.inventory)
         assert extend_room(room, 12, 4).inventory == room
+
+
+def test_numbers_with_more_zeros_name_the_same_hosts() -> None:
+    """A room of 96 hosts names host01, one of 128 host001: the wiring grows as if both were named alike."""
+    small, large = new_inventory(12, ports=1), new_inventory(120, ports=1)
+    plan = wire("circulant(12,1,3)", small)
+    assert small.hosts[0].name == "host01"
+    assert large.hosts[0].name == "host001"
+    room, names = with_names_of(small, large)
+    assert [host.name for host in room.hosts][:12] == [host.name for host in small.hosts]
+    assert (room.hosts[12].name, room.hosts[119].name) == ("host13", "host120")
+    assert names["host013"] == "host13"
+    assert "host120" not in names
+    assert with_names_of(large, large) == (large, {})
+    assert with_names_of(plain_inventory(3, 2), large) == (large, {})
+    back, _ = with_names_of(large, room)
+    assert back == large
+    both = replace(large, hosts=(replace(large.hosts[5], name="host01"), *large.hosts[:3]))
+    assert with_names_of(replace(small, hosts=small.hosts[:2]), both)[1].keys() <= {"r1"}  # host01 is another there
+    found = rewire(plan, 20, inventory=replace(large, hosts=large.hosts[:20]))
+    assert set(plan.hosts) < set(found.after.hosts)
+    assert {fixed.host for fixed in found.laid} == {f"host{number}" for number in range(13, 21)}
+    assert "names are those of the plan: host001 of the inventory is host01, and 1" in str(found)
+    check_growth(plan, found, with_names_of(small, replace(large, hosts=large.hosts[:20]))[0])

@@ -131,21 +131,31 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, most: int, *, seed: int, a_link: int = _A_LINK) -> Found:
-        """Exchange hosts and fields together, and return what keeps most.
+    def improved(self, found: Found, most: int, *, seed: int, starts: int = 1) -> Found:
+        """Exchange hosts and fields together, and return what keeps most; ``most`` is what could be kept.
 
-        ``most`` is what could be kept, ``a_link`` how many proposals a walk makes for each link at most.
+        All walks are shared by some ``starts`` from nodes that are placed one by one.
         """
+        proposals = self._proposals(_PROPOSALS)
+        walks = max(_WALKED // max(proposals, 1) // starts, 1)
+        tries = (self._walked(found, most, walks, seed + len(_WARMTHS) * start) for start in range(starts))
+        return max(tries, key=lambda one: one.kept)
+
+    def _walked(self, found: Found, most: int, walks: int, seed: int) -> Found:
         best, place = found, self._spread(found, seed)
         if self._state(place, found.field).kept[0] < found.kept:
             place = found.place
-        proposals = min(self._proposals(_PROPOSALS), a_link * len(self.nodes))
-        walks = _WALKED // max(proposals, 1)
         for attempt, warmth in enumerate(kernels.ONE // one for one in _WARMTHS[:walks]):
             if best.kept == most:
                 break
-            other = self._improve(
-                place, best.field, proposals, warmth=warmth, seed=seed + attempt, swaps=True, enough=most
+            other = self._walk(
+                place,
+                best.field,
+                self._proposals(_PROPOSALS),
+                warmth=warmth,
+                seed=seed + attempt,
+                swaps=True,
+                enough=most,
             )
             best = max(best, other, key=lambda one: one.kept)
             place = best.place
@@ -309,9 +319,9 @@ class Problem:
         proposals = _TURNED // max(len(self.room), 2**8)
         proposals = min(proposals, proposals * _FEWER * most // max(len(self.nodes), 1))
         proposals = self._proposals(proposals)
-        best = self._improve(place, field, 0, warmth=0, seed=seed, swaps=False, enough=most)
+        best = self._walk(place, field, 0, warmth=0, seed=seed, swaps=False, enough=most)
         for warmth in (kernels.ONE // one for one in _TURNS):
-            other = self._improve(place, best.field, proposals, warmth=warmth, seed=seed, swaps=False, enough=most)
+            other = self._walk(place, best.field, proposals, warmth=warmth, seed=seed, swaps=False, enough=most)
             best = max(best, other, key=lambda one: one.kept)
         return best
 
@@ -319,7 +329,7 @@ class Problem:
         hosts = max(len(self.room), _WIDE)
         return min(most * _WIDE**2 // hosts**2, _A_LINK * len(self.nodes))
 
-    def _improve(
+    def _walk(
         self,
         place: Sequence[int],
         field: IntArray,
@@ -330,6 +340,11 @@ class Problem:
         swaps: bool,
         enough: int,
     ) -> Found:
+        """Exchange hosts (with ``swaps``) and fields at random, at first also for the worse, until enough stays.
+
+        A proposal that loses k patches is accepted with probability ``(q / kernels.ONE) ** k``, q falling from
+        ``warmth`` to 0.
+        """
         state = self._state(place, field)
         nodes = len(self.room)
         ends = self.nodes.ravel() if swaps else np.zeros(0, dtype=np.int64)

@@ -45,6 +45,62 @@ class Moved:
         return replace(whole, at_least=max(after, before) - max(after, left) + change.at_least)
 
 
+def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str, str]]:
+    """Return a room in which numbers of names have the digits that they have in an old one, and its names by new ones.
+
+    A larger room may number its hosts with more digits: host001 is host01.
+    """
+
+    def pair(there: Iterable[str], here: Iterable[str]) -> dict[str, str]:
+        gone, come = dict.fromkeys(there), dict.fromkeys(here)
+        left = {split_number(name): name for name in gone if name not in come}
+        come = dict.fromkeys(name for name in come if name not in gone)
+        width = {
+            (split_number(name)[0], len(name)): len(left[split_number(name)])
+            for name in come
+            if split_number(name) in left
+        }
+        found = {}
+        for name in come:
+            head, number = split_number(name)
+            if number is not None and (head, len(name)) in width:
+                found[name] = f"{head}{number:0{width[head, len(name)] - len(head)}}"
+        names = dict.fromkeys(here)
+        if len({found.get(name, name) for name in names}) < len(names):  # one would be another's
+            return {}
+        return {name: meant for name, meant in found.items() if name != meant}
+
+    def split_number(name: str) -> tuple[str, int | None]:
+        head = name.rstrip("0123456789")
+        return head, int(name[len(head) :]) if len(head) < len(name) else None
+
+    devices = pair((*old.host, *old.panel), (*room.host, *room.panel))
+    fields = pair(old.fields, room.fields)
+    racks = pair(*([one.rack for some in (each.hosts, each.panels) for one in some] for each in (old, room)))
+    if not (devices or fields or racks):
+        return room, {}
+
+    def named(name: str) -> str:
+        return devices.get(name, name)
+
+    def at(rack: str) -> str:
+        return racks.get(rack, rack)
+
+    renamed = replace(
+        room,
+        hosts=tuple(replace(one, name=named(one.name), rack=at(one.rack)) for one in room.hosts),
+        panels=tuple(
+            replace(one, name=named(one.name), rack=at(one.rack), field=fields.get(one.field, one.field))
+            for one in room.panels
+        ),
+        cabling=tuple(replace(one, host=named(one.host), panel=named(one.panel)) for one in room.cabling),
+        trunks=tuple(replace(one, panel=named(one.panel), near=named(one.near)) for one in room.trunks),
+        racks={site: {at(rack): place for rack, place in places.items()} for site, places in room.racks.items()},
+        trays=tuple(one._replace(a=at(one.a), b=at(one.b)) for one in room.trays),
+    )
+    return renamed, devices | racks
+
+
 def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:
     """Return a wiring in another room, cabled for a topology; as in ``own``, a plan of it, where that can be."""
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)

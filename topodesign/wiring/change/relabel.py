@@ -11,8 +11,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change import relabel_kernels as kernels
 from topodesign.wiring.change.fields import Found, Problem
+from topodesign.wiring.change.relabel_kernels import exhaust
 from topodesign.wiring.plan.decompose import unit_links, without_loops
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
 _MOST_NODES = 4096  # hosts squared are kept
-_A_LINK = 2**9  # proposals of exchanges for each link at most
+_STARTS = 4  # of walks, for as many nodes as this
+_LARGE = 512
 _BRANCHES = 2**22
 _GROUP = 2**14
 
@@ -67,11 +68,9 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
-        field = np.zeros(len(problem.nodes), dtype=np.int64)
-        placed = problem.improved(
-            Found(best.place, field, best.kept // ways), best.most // ways, seed=seed, a_link=_A_LINK
-        )
-        best = replace(best, place=placed.place, kept=ways * placed.kept)
+        found = Found(best.place, np.zeros(len(problem.nodes), dtype=np.int64), best.kept // ways)
+        found = problem.improved(found, best.most // ways, seed=seed, starts=_STARTS if nodes <= _LARGE else 1)
+        best = replace(best, place=found.place, kept=ways * found.kept)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
         best = _exhaust(existing, wanted, best)
     return replace(best, place=best.place[: wanted.nodes])
@@ -99,7 +98,7 @@ def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabel
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
     match = np.full(nodes, -1, dtype=np.int64)
     grain = 1 + (existing.is_duplex and wanted.is_duplex)
-    branches = kernels.exhaust(one, other, _search_order(one), group, match, best.kept, grain, _BRANCHES)
+    branches = exhaust(one, other, _search_order(one), group, match, best.kept, grain, _BRANCHES)
     if match[0] >= 0:
         place = match if one is want else np.argsort(match)
         kept = int(np.minimum(want, have[np.ix_(place, place)]).sum())

@@ -21,7 +21,7 @@ from topodesign.fabrics.places import as_topology
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved
+from topodesign.wiring.change.grow import Moved, in_room, with_cables_moved, with_names_of
 from topodesign.wiring.change.patches import Change, as_simplex
 from topodesign.wiring.change.stages import Stage, Walk, stages, walk_of, with_less_way
 from topodesign.wiring.change.strength import Strength, is_told, strength
@@ -91,6 +91,7 @@ class Rewiring(Result):
     drawn: tuple[Fixed, ...] = ()
     cables: tuple[tuple[Fixed, Fixed], ...] = ()
     target: str = ""  # what was found for a number of hosts, in words; empty if a topology was given
+    renamed: tuple[tuple[str, str], ...] = ()  # names of the inventory, and those of the plan that are meant
 
     KEYS = (
         key("target?=or_null(target)", "With a number of hosts as target: what was found for it."),
@@ -121,6 +122,7 @@ class Rewiring(Result):
             kind=tuple[tuple[str, str, int, str, str, str, str], ...],
             value=lambda one: [(*old.source, *old.place, *new.place) for old, new in one.cables],
         ),
+        key("renamed?=or_null(renamed)", "Names of the inventory that differ by zeros, and those of the plan instead."),
         key("buy=bill.items", "What has to be bought in addition."),
         key("left_over=left.items", "Patch cords that are left over."),
     )
@@ -216,6 +218,10 @@ class Rewiring(Result):
 
     def __str__(self) -> str:
         lines = [*filter(None, [self.target]), self.heading()]
+        if self.renamed:
+            (there, here), more = self.renamed[0], len(self.renamed) - 1
+            others = f", and {more} more alike" if more else ""
+            lines.append(f"names are those of the plan: {there} of the inventory is {here}{others}")
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
         for words, cables in (("lay", self.laid), ("no longer needed:", self.drawn)):
@@ -294,7 +300,8 @@ def rewire(
         the fewest patches of those that :func:`topodesign.grow` finds.
     inventory
         The room as it will be, or the path of its file, where hosts, panels or switches come or go: fixed cables stay
-        where both ends do, and hosts that have too few get more. None for the room of the plan. Where no
+        where both ends do, and hosts that have too few get more. Names that differ from those of the plan by zeros
+        alone, such as host001 and host01, are taken for those. None for the room of the plan. Where no
         way is found so, and the room does not say how it is cabled, some fixed cables move.
     most_dark
         Links of a host, out and in counted apart, that may be dark at a time.
@@ -344,6 +351,7 @@ def rewire(
     before = before if topology.is_duplex else as_simplex(before)
     own = own if own is None or topology.is_duplex else as_simplex(own)
     room = None if inventory is None else as_inventory(inventory)
+    room, renamed = (None, {}) if room is None else with_names_of(before.inventory, room)
     moved = Moved(before, (), (), ())
     try:
         if room is not None or topology.nodes > len({fixed.host for fixed in before.fixed}):
@@ -367,7 +375,7 @@ def rewire(
     told, speed = None, before.speed
     if is_told(throughput, topology.nodes):
         told = tuple((strength(stage.during, speed), strength(stage.after, speed)) for stage in each(found, progress))
-    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved, target)
+    return Rewiring(change, found, told, moved.laid, moved.drawn, moved.moved, target, tuple(renamed.items()))
 
 
 def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
