@@ -33,6 +33,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -246,12 +247,43 @@ def mismatches(page: Path, *, thorough: bool = True) -> Iterator[Mismatch]:
             yield from check_python(block, names)
 
 
+def elided(shown: tuple[str, ...], got: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what was printed, with ``...`` for lines that the page omits.
+
+    All of it if a line is shown in part.
+    """
+    kept = [line for line in shown if line.strip() != "..."]
+    if len(kept) == len(shown) or any("..." in line for line in kept):
+        return got
+    gaps, place = set(), 0  # numbers of kept lines before which lines are omitted
+    for line in shown:
+        if line.strip() == "...":
+            gaps.add(place)
+        else:
+            place += 1
+    found: list[str] = []
+    for kind, first, last, start, end in SequenceMatcher(None, kept, got, autojunk=False).get_opcodes():
+        begin, stop = start, end
+        if kind != "equal" and gaps & {first, last}:  # which of the new lines are those that were shown
+            old, count = "\n".join(kept[first:last]), last - first
+            begin = max(
+                range(start, max(start, end - count) + 1),
+                key=lambda one: SequenceMatcher(None, old, "\n".join(got[one : one + count])).ratio(),
+            )
+            begin, stop = begin if first in gaps else start, begin + count if last in gaps else end
+            while count and stop < end and old.endswith(".") and not got[stop - 1].endswith("."):
+                stop += 1
+        found += [*(["..."] if begin > start else []), *got[begin:stop], *(["..."] if stop < end else [])]
+    return tuple(one for one, before in zip(found, ["", *found], strict=False) if one != "..." or before != "...")
+
+
 def corrected(page: Path) -> str:
     """Return the text of a page with what is printed today."""
     lines = page.read_text(encoding="utf-8").splitlines()
     for wrong in sorted(mismatches(page), key=lambda one: -one.step.first):
         first = wrong.step.first
-        lines[first : first + len(wrong.step.shown)] = [(wrong.indent + line).rstrip() for line in wrong.got]
+        today = elided(wrong.step.shown, wrong.got)
+        lines[first : first + len(wrong.step.shown)] = [(wrong.indent + line).rstrip() for line in today]
     return "\n".join(lines) + "\n"
 
 

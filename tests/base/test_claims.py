@@ -15,9 +15,8 @@ def test_scope_and_proof_are_in_the_words(proof: Proof) -> None:
     for of, among in product(Of, Among):
         claim = Claim(of, Fraction(3, 2), among, proof, Fraction(5, 4), "a reason")
         words = str(claim)
-        assert (among.one if claim.proven else among.several) in words, (of, among)
-        assert words.startswith("proven: ") == claim.proven == (proof is not Proof.NONE), (of, among)
-        assert words.startswith("not proven") == (not claim.proven), (of, among)
+        assert f"{of.best} among {among}" in words, (of, among)
+        assert words.startswith("optimal (proven): ") == claim.proven == (proof is not Proof.NONE), (of, among)
         assert "a reason" in words, (of, among)
         assert claim.verdict.startswith("proven") == claim.proven, (of, among)
         assert claim.record()["words"] == words, (of, among)

@@ -212,7 +212,7 @@ def test_claims_are_what_the_bounds_say(text: str) -> None:
     for claim in result.claims:
         assert claim.bound is not None
         assert claim.value >= claim.bound
-        assert ("duplex" in claim.among.several) == (claim.among.name == "DUPLEX")
+        assert ("duplex" in claim.among) == (claim.among.name == "DUPLEX")
     assert result.record()["claims"] == [claim.record() for claim in result.claims]
 
 

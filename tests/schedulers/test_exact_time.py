@@ -196,10 +196,10 @@ def test_plans(collective: str) -> None:
     assert simulate(plan).time == plan.claim["time"]
     assert plan.generator["method"] == "exact"
     if collective == "allreduce":
-        assert plan.notes[0].startswith("reduce-scatter: proven")
+        assert plan.notes[0].startswith("reduce-scatter: optimal (proven)")
         assert plan.notes[-1] == "that no allreduce is better does not follow"
     else:
-        assert plan.notes[0].startswith("proven")
+        assert plan.notes[0].startswith("optimal (proven)")
         assert Fraction(plan.generator["bound"]) == plan.claim["time"]
 
 
@@ -209,7 +209,7 @@ def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Discrete, "bound", 0)
     plan = schedule("torus(3,3)", "all-to-all", method="exact", alpha="1us")
     assert plan.generator["proof"] == "none"
-    assert plan.notes[0].startswith("not proven to be the least time of plans of whole chunks")
+    assert " of the lower bound: least time among plans of whole chunks" in plan.notes[0]
     assert "plans that send whole shards take" in plan.notes[0]
     assert verify(plan).ok
 

@@ -29,7 +29,7 @@ def fastest_of(among: Among) -> str:
 
     For example ``the fastest of the rows of the catalog``.
     """
-    return f"the fastest of {among.several}"
+    return f"the fastest of {among}"
 
 
 def first_of(count: int) -> str:
@@ -67,61 +67,36 @@ class Proof(StrEnum):
     """It is not proven."""
 
 
-class Among(Enum):
-    """Those that something is compared with: one in words, and several."""
+class Among(StrEnum):
+    """Those that a value is compared with, in words after "among"."""
 
-    TOPOLOGIES = "topology of as many nodes and ports", "topologies of as many nodes and ports"
-    DUPLEX = "duplex topology of as many nodes and ports", "duplex topologies of as many nodes and ports"
-    CATALOG = "row of the catalog", "the rows of the catalog"
-    FOUND = "topology that was found", "the topologies that were found"
-    CARRIED = "topology that this cabling carries", "topologies that this cabling carries"
-    SCHEDULES = "schedule", "schedules"
-    STEPS = "schedule of so many steps", "schedules of so many steps"
-    CHUNKS = "schedule of as many steps and equal chunks", "schedules of as many steps and equal chunks"
-    WHOLE = "plan of whole chunks", "plans of whole chunks"
-    TREES = (
-        "schedule over trees of nodes, with switches that only forward,",
-        "schedules over trees of nodes, with switches that only forward",
-    )
-    CAPABLE_TREES = (
-        "schedule over trees of nodes and of the switches that can copy or add",
-        "schedules over trees of nodes and of the switches that can copy or add",
-    )
-    IN_TURN = (
-        "reduce-scatter of equal shards followed by an allgather, over trees of nodes that others only forward,",
-        "reduce-scatters of equal shards followed by allgathers, over trees of nodes that others only forward",
-    )
-    MEMBER_TREES = (
-        "schedule over trees of the members, with other nodes and switches that only forward,",
-        "schedules over trees of the members, with other nodes and switches that only forward",
-    )
+    TOPOLOGIES = "topologies of as many nodes and ports"
+    DUPLEX = "duplex topologies of as many nodes and ports"
+    CATALOG = "the rows of the catalog"
+    FOUND = "the topologies that were found"
+    CARRIED = "topologies that this cabling carries"
+    SCHEDULES = "schedules"
+    STEPS = "schedules of so many steps"
+    CHUNKS = "schedules of as many steps and equal chunks"
+    WHOLE = "plans of whole chunks"
+    TREES = "schedules over trees of nodes, with switches that only forward"
+    CAPABLE_TREES = "schedules over trees of nodes and of the switches that can copy or add"
+    IN_TURN = "reduce-scatters of equal shards followed by allgathers, over trees of nodes that others only forward"
+    MEMBER_TREES = "schedules over trees of the members, with other nodes and switches that only forward"
     CAPABLE_MEMBER_TREES = (
-        "schedule over trees of the members and of switches that can copy or add, with others that only forward,",
-        "schedules over trees of the members and of switches that can copy or add, with others that only forward",
+        "schedules over trees of the members and of switches that can copy or add, with others that only forward"
     )
-    STEADY_TREES = (
-        "steady schedule that sends every part of the data over a tree, in parts of any size,",
-        "steady schedules that send every part of the data over a tree, in parts of any size",
-    )
-    AS_FAST = "way that is as fast", "ways that are as fast"
-    PURCHASES = "purchase of such links that reaches as much", "purchases of such links that reach as much"
-    WITHIN_BUDGET = "purchase of such links within the budget", "purchases of such links within the budget"
-    LAYOUTS = "layout of those that were priced", "layouts that were priced"
-    FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
-    CABLES = (
-        "choice of cables that is alike for ports of a rack that go to the same racks",
-        "choices of cables that are alike for ports of a rack that go to the same racks",
-    )
-    CHANGES = "change between these plans", "changes between these plans"
-    PLACED_CHANGES = (
-        "change between these plans that takes these hosts for its nodes",
-        "changes between these plans that take these hosts for their nodes",
-    )
-    CIRCUITS = (
-        "plan over circuits that change, an allreduce being a reduce-scatter and an allgather,",
-        "plans over circuits that change, an allreduce being a reduce-scatter and an allgather",
-    )
-    REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
+    STEADY_TREES = "steady schedules that send every part of the data over a tree, in parts of any size"
+    AS_FAST = "ways that are as fast"
+    PURCHASES = "purchases of such links that reach as much"
+    WITHIN_BUDGET = "purchases of such links within the budget"
+    LAYOUTS = "layouts that were priced"
+    FLOWS = "flows over nodes and switches, in parts of any size"
+    CABLES = "choices of cables that are alike for ports of a rack that go to the same racks"
+    CHANGES = "changes between these plans"
+    PLACED_CHANGES = "changes between these plans that take these hosts for their nodes"
+    CIRCUITS = "plans over circuits that change, an allreduce being a reduce-scatter and an allgather"
+    REPAIRS = "repairs that make these links between the hosts"
 
     @classmethod
     def over_trees(cls, *, capable: bool, members: bool = False) -> Among:
@@ -133,31 +108,18 @@ class Among(Enum):
             return cls.CAPABLE_MEMBER_TREES if capable else cls.MEMBER_TREES
         return cls.CAPABLE_TREES if capable else cls.TREES
 
-    @property
-    def one(self) -> str:
-        """One of them, after "no"."""
-        return str(self.value[0])
-
-    @property
-    def several(self) -> str:
-        """All of them, after "of"."""
-        return str(self.value[1])
-
 
 class Of(Enum):
-    """The minimised or maximised quantity of a claim.
+    """The minimised or maximised quantity of a claim: its superlative, and its JSON name."""
 
-    Holds its superlative, the comparative, and its JSON name.
-    """
-
-    STEPS = "fewest steps", "fewer steps", "steps"
-    FACTOR = "least y", "a smaller y", "bandwidth"
-    TIME = "least time", "takes less time", "time"
-    RATE = "most bandwidth", "more bandwidth", "algorithmic_bandwidth"
-    MOVES = "fewest moves", "fewer moves", "moves"
-    PATCHES = "fewest patches", "fewer patches", "patches"
-    COST = "least cost", "less cost", "cost"
-    ROUNDS = "fewest rounds", "fewer rounds", "rounds"
+    STEPS = "fewest steps", "steps"
+    FACTOR = "least y", "bandwidth"
+    TIME = "least time", "time"
+    RATE = "most bandwidth", "algorithmic_bandwidth"
+    MOVES = "fewest moves", "moves"
+    PATCHES = "fewest patches", "patches"
+    COST = "least cost", "cost"
+    ROUNDS = "fewest rounds", "rounds"
 
     @property
     def best(self) -> str:
@@ -165,14 +127,9 @@ class Of(Enum):
         return str(self.value[0])
 
     @property
-    def better(self) -> str:
-        """What a better one would have or do."""
-        return str(self.value[1])
-
-    @property
     def key(self) -> str:
         """Its name in JSON documents."""
-        return str(self.value[2])
+        return str(self.value[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +151,7 @@ class Claim(Declared):
     KEYS = (
         key("of=of.key", kind=tuple(one.key for one in Of)),
         "value=str(value)",
-        key("among=among.several", "What it is compared with.", kind=tuple(one.several for one in Among)),
+        key("among=str(among)", "What it is compared with.", kind=tuple(map(str, Among))),
         "proof bound=str(bound)",
         key("by=or_null(by)", "The theorem, search or certificate, or why it is not proven; null if none is given."),
         key("words=str(self)", "The claim in a sentence.", kind=str),
@@ -243,25 +200,23 @@ class Claim(Declared):
         return f"not proven to be the {least}: within {float(self.gap):.2%} of the bound"
 
     def __str__(self) -> str:
-        """Return the claim as a sentence without its full stop."""
-        reason = f" ({self.by})" if self.by else ""
+        """Return verdict, quantity, scope and reason, without a full stop."""
         if self.proven:
-            return f"proven: no {self.among.one} {_has(self.of)}{reason}"
-        open_ = "" if self.gap is None else f"; at most {float(self.gap):.2%} is left to gain"
-        return f"not proven to be the {self.of.best} of {self.among.several}{open_}{reason}"
+            verdict = "optimal (proven)"
+        elif self.gap is None:
+            verdict = "best known (not proven)"
+        else:
+            verdict = f"within {float(self.gap):.2%} of the {'upper' if self.of is Of.RATE else 'lower'} bound"
+        return f"{verdict}: {self.of.best} among {self.among}{f' ({self.by})' if self.by else ''}"
 
     @property
-    def than(self) -> str:
-        """The comparison with a better value, such as ``fewer steps than 5``."""
+    def figure(self) -> str:
+        """The superlative with its figure and reason, such as ``fewest steps (5)``."""
         value = Fraction(self.value)
         figure = str(value) if value.denominator == 1 else f"{float(value):.4f}"
-        return f"{self.of.better} than {figure}{f' {self.by}' if self.by else ''}"
+        return f"{self.of.best} ({figure}{f', {self.by}' if self.by else ''})"
 
 
-def joined(claims: Sequence[Claim]) -> str:
+def join_claims(claims: Sequence[Claim]) -> str:
     """Join proven claims of one scope in a sentence without its full stop."""
-    return f"Proven: no {claims[0].among.one} has {', nor '.join(claim.than for claim in claims)}"
-
-
-def _has(of: Of) -> str:
-    return of.better if of is Of.TIME else f"has {of.better}"
+    return f"Optimal (proven): {' and '.join(claim.figure for claim in claims)} among {claims[0].among}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of, Proof, first_of, joined
+from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of, Proof, first_of, join_claims
 from topodesign.base.cost import (
     Basis,
     Cost,
@@ -278,7 +278,7 @@ class Pareto(Several[Entry], Answer):
         if (
             allreduce and self.claims and not all(bound in means for bound in self.bounds)
         ):  # which the verdict says then
-            yield f"{joined(self.claims)}."
+            yield f"{join_claims(self.claims)}."
         if self.least.why is not None:
             yield f"The bound of the steps is one above Moore's: {self.least.why}."
         if keeps_port_free(self.nodes, self.degree, duplex=self.bidirectional):

@@ -121,7 +121,7 @@ class Optimum(TextResult):
         "*rate",
         key("bound", "Bytes per second that none of what proof_covers names exceeds, an allreduce of any kind too."),
         key("proven"),
-        key("proof_covers=solution.among.several", "What the bound holds for.", kind=str),
+        key("proof_covers=str(solution.among)", "What the bound holds for.", kind=str),
         "claims",
         key("proposition_3_k?", "Over trees: trees per root by the formula of the paper's Proposition 3."),
         "bottleneck_cut bottleneck_links",

@@ -218,7 +218,7 @@ class BestAllreduce(Declared):
         "*rate",
         key("bound", "Bytes per second that nothing beats."),
         key("proven", "Whether the bound is reached."),
-        key("proof_covers=among.several", "What the bound holds for.", kind=str),
+        key("proof_covers=str(among)", "What the bound holds for.", kind=str),
         key("composed=in_turn", "A reduce-scatter and then an allgather."),
         key("composed_is_best", "Whether nothing beats that."),
         "in_network",

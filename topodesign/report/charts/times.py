@@ -77,7 +77,7 @@ def frontier_chart(found: Pareto) -> Chart:
     compared = [one for one in found.baselines if one.cost is not None and one.cost.steps <= 4 * max(steps)]
     series = [
         Series(
-            found.among.several.removeprefix("the "),
+            found.among.removeprefix("the "),
             steps,
             [entry.mean.bandwidth for entry in entries],
             "points",
