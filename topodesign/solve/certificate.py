@@ -46,7 +46,7 @@ class Certificate:
 
 
 class Matrix:
-    """Entries of whole numbers, row by row. What scipy has for it takes longer to load than most programs to solve."""
+    """Integer matrix entries by row; loads faster than scipy's."""
 
     def __init__(self, row: IntArray, column: IntArray, value: IntArray, shape: tuple[int, int]) -> None:
         order = np.argsort(row, kind="stable")
@@ -69,13 +69,13 @@ class Matrix:
         return Matrix(row[inside], column[inside], self.value[inside], (len(rows), len(columns)))
 
     def sums(self, entries: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum of what each row has, of one number for every entry."""
+        """Return the sum over each row's entries of one number per entry."""
         total = np.zeros(self.shape[0], dtype=entries.dtype)
         total[self.row[self._start]] = np.add.reduceat(entries, self._start) if len(entries) else 0
         return total
 
     def times(self, vector: Numbers | IntArray) -> Numbers | IntArray:
-        """Return the product with a vector of integers, exactly: int64 if it is far from 64 bits, or of any size."""
+        """Return the exact product with an integer vector, in 64 bits if safe."""
         width = int(np.diff(self._start, append=len(self.row)).max(initial=0))
         kind = np.int64 if width * _largest(self.value) * _largest(vector) < NO_BOUND // 2 else object
         return self.sums(self.value.astype(kind) * vector.astype(kind)[self.column])
@@ -83,7 +83,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A program in whole numbers: bounds and costs of columns, bounds of rows, and their matrix."""
+    """A program in integers: bounds and costs of columns, rows, and matrix."""
 
     matrix: Matrix
     cost: IntArray
@@ -95,7 +95,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Which columns, and which activities of rows, are held at no bound; the others are at the one that is given."""
+    """Columns and row activities that are basic; the others are at a bound."""
 
     free: NDArray[np.bool_]
     value: IntArray
@@ -108,7 +108,7 @@ class Basis:
 
 
 def certify(data: Data, basis: Basis | None, columns: NDArray[np.float64], prices: NDArray[np.float64]) -> Certificate:
-    """Return the exact solution of a basis if it is optimal, or else fractions near to the solver's floats."""
+    """Return the exact solution of an optimal basis, else nearby fractions."""
     exact = None if basis is None else _basic(data, basis)
     if exact is not None and _is_optimal(data, *exact):
         x, y = (_over(common, numbers) for numbers, common in exact)
@@ -124,7 +124,7 @@ def _over(common: int, numbers: Numbers) -> tuple[Fraction, ...]:
 
 
 def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -> Fraction | None:
-    """Return what no solution costs less than, whatever the prices are, rounded to multiples of some 1 / scale.
+    """Return a lower bound on the cost from any prices, rounded to 1 / scale.
 
     Every row is worth its price times its bound at least, and every column what is left of its cost times the better
     of its bounds (weak duality). The best over all scales is returned; None if all would have some column without a
@@ -148,7 +148,7 @@ def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -
 
 
 def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers, int]] | None:
-    """Return columns and prices of a basis, each as integers over a common denominator; None if they are not found."""
+    """Return columns and prices of a basis as integers over a denominator, or None."""
     tight, free = np.flatnonzero(~basis.row_free), np.flatnonzero(basis.free)
     if len(tight) != len(free):
         return None
@@ -166,7 +166,7 @@ def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers
 
 
 def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers, int]) -> bool:
-    """Whether columns keep all bounds and prices stand where bounds bind, which proves both optimal."""
+    """Return whether bounds and complementary slackness hold, which proves both."""
     (value, common), (price, scale) = columns, prices
     left = data.cost.astype(object) * scale - data.matrix.transposed().times(price)
     activity = data.matrix.times(value)
@@ -184,7 +184,7 @@ def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers,
 
 
 def _refined(matrix: Matrix, right: Numbers, solve: Solve) -> tuple[Numbers, int] | None:
-    """Return integers and a denominator that solve ``M x = right`` exactly; None if M is not far from singular."""
+    """Return the exact solution of ``M x = right`` over a denominator, or None."""
     if not len(right):
         return right, 1
     found, rest, rounds = np.zeros(len(right), dtype=object), right, 0
@@ -206,7 +206,7 @@ def _refined(matrix: Matrix, right: Numbers, solve: Solve) -> tuple[Numbers, int
 
 
 def _fractions(numbers: Sequence[int], bits: int) -> tuple[Numbers, int] | None:
-    """Return fractions with a common denominator near to ``number / 2**bits``, as integers over it; None if too large.
+    """Return fractions with a common denominator near ``number / 2**bits``, or None.
 
     Two fractions with denominators below the square root of 2^bits that both are so near are the same.
     """

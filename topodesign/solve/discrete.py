@@ -1,4 +1,6 @@
-"""A program in whole numbers with choices and intervals, over CP-SAT of OR-tools (``pip install 'topodesign[exact]'``).
+"""Integer programs with choices and intervals, by CP-SAT of OR-tools.
+
+``pip install 'topodesign[exact]'``.
 
     minimise  cost . x   with   linear rows, rows that hold only if some flags are set, and intervals that stay apart.
 
@@ -36,14 +38,14 @@ MOST = 2**50  # largest absolute value of a variable: the solver tells them exac
 
 
 class Discrete:
-    """A program, empty at first. Variables are called by the numbers that the methods return."""
+    """An integer program, empty at first, with numbered variables."""
 
     def __init__(self) -> None:
         self._parts: dict[str, Any] = {"numbers": [], "rows": [], "any": [], "one": [], "implies": [], "apart": []}
         self._answer: dict[str, Any] = {}
 
     def number(self, lower: int, upper: int) -> int:
-        """Add a whole number between two bounds and return what it is called."""
+        """Add an integer between two bounds and return its number."""
         if max(abs(lower), abs(upper)) > MOST:
             raise ValueError(f"whole numbers are between -{MOST} and {MOST}")
         self._parts["numbers"].append((lower, upper))
@@ -54,7 +56,7 @@ class Discrete:
         return self.number(0, 1)
 
     def row(self, terms: Iterable[Term], lower: int, upper: int = MOST, *, when: Sequence[int] = ()) -> None:
-        """Hold a sum between two bounds, if all of some flags are set."""
+        """Bound a sum on both sides, if all of some flags are set."""
         self._parts["rows"].append((list(terms), lower, upper, list(when)))
 
     def any_of(self, flags: Iterable[int]) -> None:
@@ -72,7 +74,7 @@ class Discrete:
     def apart(
         self, starts: Sequence[int], length: int, flags: Sequence[int], offsets: Sequence[int] | None = None
     ) -> None:
-        """Keep intervals apart, all of one length, whose flags are set; each may begin so much after its start."""
+        """Keep equal intervals with set flags apart, each within a delay of its start."""
         self._parts["apart"].append(
             (list(starts), length, list(flags), [0] * len(starts) if offsets is None else list(offsets))
         )
@@ -82,7 +84,7 @@ class Discrete:
         self._parts["minimise"] = list(terms)
 
     def solve(self, *, seconds: float | None = None, jobs: int = 1, seed: int = 0) -> Verdict:
-        """Solve, and return what the solver says; raises MissingLibraryError if OR-tools is not installed."""
+        """Solve, and return the status; MissingLibraryError without OR-tools."""
         self._answer = _WORKER.ask(self._parts | {"seconds": seconds, "jobs": jobs, "seed": seed})
         if "missing" in self._answer:
             raise MissingLibraryError(

@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 
 
 class Network(NamedTuple):
-    """Links of a flow network as half-links: ``2 * link`` leads forwards and ``2 * link + 1`` backwards.
+    """Half-links of a flow network: ``2 * link`` forwards, ``2 * link + 1`` back.
 
     ``first[vertex]`` is the first half-link out of a vertex and ``following[half]`` the next one, -1 the end;
     ``head[half]`` is where a half-link leads. There is room for more links than are used. The last three are scratch
@@ -49,7 +49,7 @@ def add_link(network: Network, link: int, src: int, dst: int, capacity: int) -> 
 
 @tiered(lambda vertices, src, *_: len(src))
 def make_network(vertices: int, src: Ints, dst: Ints, capacity: Ints, room: int) -> Network:
-    """Return the network of these links with room for ``room`` links in all."""
+    """Return the network of links, with room for ``room`` links in all."""
     network = Network(
         np.full(vertices, -1, np.int64),
         np.full(2 * room, -1, np.int64),
@@ -72,7 +72,10 @@ def residual(network: Network, flow: Ints, half: int) -> int:
 
 @tiered(lambda network, *_: len(network.head) // 4)
 def search(network: Network, flow: Ints, start: int, end: int) -> bool:
-    """Breadth-first search of the residual network: set ``level``; return whether the end is reached (-1: no end)."""
+    """Set residual ``level`` breadth first; return whether the end is reached.
+
+    An end of -1 is none.
+    """
     level, queue = network.level, network.stack
     level[:] = -1
     level[start] = 0
@@ -96,7 +99,7 @@ def search(network: Network, flow: Ints, start: int, end: int) -> bool:
 
 @compiled
 def _augment(network: Network, flow: Ints, path: Ints, length: int, most: int) -> int:
-    """Push as much as fits, at most ``most``, along a path of half-links; return how much."""
+    """Push up to ``most`` along a path of half-links; return the amount."""
     amount = most
     for i in range(length):
         amount = min(amount, residual(network, flow, path[i]))
@@ -107,7 +110,7 @@ def _augment(network: Network, flow: Ints, path: Ints, length: int, most: int) -
 
 @tiered(lambda network, *_: len(network.head) // 2)
 def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int:
-    """Push up to ``wanted`` more from one vertex to another, changing ``flow``; return how much was possible."""
+    """Push up to ``wanted`` between vertices in ``flow``; return the amount."""
     level, current, path = network.level, network.current, network.stack
     moved = 0
     while moved < wanted and search(network, flow, start, end):
@@ -140,7 +143,7 @@ def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int
 
 @tiered(lambda network, flow, sinks, *_: len(sinks) * len(network.head) // 2)
 def first_unserved(network: Network, flow: Ints, sinks: Ints, begin: int, wanted: int) -> int:
-    """Return the first sink from ``begin`` on that the last vertex cannot send ``wanted`` to; len(sinks) if none.
+    """Return the first sink that cannot get ``wanted``, or the number of sinks.
 
     ``flow`` is all zeros at first; the flow to one sink is turned into the flow to the next. At a sink that is not
     served, ``network.level`` tells the minimum cut: an excess that cannot leave the last sink is on the source side.
@@ -155,7 +158,7 @@ def first_unserved(network: Network, flow: Ints, sinks: Ints, begin: int, wanted
 
 @compiled
 def _feeders(network: Network, flow: Ints, end: int) -> None:
-    """Search backwards: set ``level`` to at least 0 where the end can be reached from in the residual network."""
+    """Set ``level`` of vertices that reach the end in the residual network."""
     level, queue = network.level, network.stack
     level[:] = -1
     level[end] = 0
@@ -175,7 +178,7 @@ def _feeders(network: Network, flow: Ints, end: int) -> None:
 
 @tiered(lambda network, sinks, wanted: len(sinks) * len(network.head) // 2)
 def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
-    """Return for each sink the smallest set around it that can take in no more than it must, as rows of vertices.
+    """Return the smallest tight set around each sink, as rows of vertices.
 
     The network has a source as its last vertex, which can send ``wanted`` to each sink and no more in all, so that at
     the latest the set of all other vertices is one.
@@ -194,7 +197,7 @@ def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
 
 @compiled
 def _width(network: Network, links: int, side: Bools) -> int:
-    """Return a number that is less for fewer links out of a side, then fewer vertices on one side, then on this."""
+    """Return a rank of a cut: fewer links out, then fewer vertices on a side."""
     count, inside = 0, 0
     for link in range(links):
         if side[network.head[2 * link + 1]] and not side[network.head[2 * link]]:
@@ -206,7 +209,7 @@ def _width(network: Network, links: int, side: Bools) -> int:
 
 @tiered(lambda network, links, sinks, demand, ends: len(ends) * len(network.head) // 2)
 def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints, ends: Ints) -> Bools:
-    """Return the sending side of a cut that has nothing to spare, by preference one with few links.
+    """Return the sending side of a tight cut, preferably one of few links.
 
     The network has a source as its last vertex, with a link of capacity ``demand`` to each sink after the other
     ``links``, and sends all demand to each of the ``ends``. Looked at are, for every one of these, the largest tight
@@ -252,7 +255,7 @@ ROUNDS = 4  # rounds in which the pairs of links at a switch get a part of what 
 
 
 class Splitting(NamedTuple):
-    """A network of which switches are being removed, with one flow of the whole demand for each sink.
+    """A network during removal of switches, with a full flow to each sink.
 
     ``flows[i]`` goes to ``sinks[i]``, and the source is the last vertex. ``tight`` remembers some sides of cuts that
     have nothing to spare, and ``log`` says for every split which links lost (in, out) and gained how much: in, out,
@@ -269,7 +272,7 @@ class Splitting(NamedTuple):
 
 @tiered(lambda network, sinks, *_: len(sinks) * len(network.head) // 2)
 def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
-    """Fill ``flows[i]``, zeros at first, with a flow to ``sinks[i]``; return whether all get what is wanted."""
+    """Fill ``flows[i]`` with a flow to ``sinks[i]``; return whether all suffice."""
     last = len(network.first) - 1
     for i in range(len(sinks)):
         for link in range(flows.shape[1] if i else 0):
@@ -282,7 +285,7 @@ def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
 
 @compiled
 def _hops_to(network: Network, end: int, avoided: int) -> None:
-    """Set ``level`` to the number of links from each vertex to the end, avoiding one; -1 where there is no way."""
+    """Set ``level`` to distances to the end around a vertex, -1 if unreachable."""
     level, queue = network.level, network.stack
     level[:] = -1
     level[end] = 0
@@ -303,7 +306,7 @@ def _hops_to(network: Network, end: int, avoided: int) -> None:
 
 @compiled
 def _find_link(network: Network, src: int, dst: int) -> int:
-    """Return the first link between two vertices that its start lists, -1 if there is none."""
+    """Return the first listed link between two vertices, -1 if there is none."""
     half = network.first[src]
     while half >= 0:
         if not half & 1 and network.head[half] == dst:
@@ -314,7 +317,7 @@ def _find_link(network: Network, src: int, dst: int) -> int:
 
 @compiled
 def _blocked(state: Splitting, u: int, w: int, t: int) -> bool:
-    """Whether a cut that is known to be tight would lose capacity if u -> w -> t became u -> t."""
+    """Return whether a known tight cut forbids replacing u -> w -> t by u -> t."""
     for i in range(min(state.used[2], len(state.tight))):
         side = state.tight[i]
         if side[u] == side[t] and side[u] != side[w]:
@@ -324,7 +327,7 @@ def _blocked(state: Splitting, u: int, w: int, t: int) -> bool:
 
 @compiled
 def _take(state: Splitting, into: int, out: int, gained: int, amount: int) -> None:
-    """Turn an amount of u -> w -> t into u -> t (or, if negative, back)."""
+    """Replace an amount of u -> w -> t by u -> t; a negative one back."""
     state.network.capacity[into] -= amount
     state.network.capacity[out] -= amount
     if gained >= 0:
@@ -333,7 +336,7 @@ def _take(state: Splitting, into: int, out: int, gained: int, amount: int) -> No
 
 @compiled
 def _split(state: Splitting, into: int, out: int, gained: int, amount: int) -> int:
-    """Replace as much of u -> w -> t by u -> t as no cut forbids, at most ``amount``; return how much.
+    """Replace up to ``amount`` of u -> w -> t by u -> t, within cuts; return it.
 
     All of it is taken away at first. A flow that used it goes the new way as far as it used both links, and is sent
     round the one that is now too small as far as it did not. What cannot be sent round is by how much too much was
@@ -386,7 +389,7 @@ def _split(state: Splitting, into: int, out: int, gained: int, amount: int) -> i
 
 @compiled
 def _split_pair(state: Splitting, into: int, out: int, most: int) -> int:
-    """Split a pair of links at a switch by at most so much and log it; return how much."""
+    """Split a pair of links at a switch up to an amount, with a log; return it."""
     network, used = state.network, state.used
     u, t = network.head[2 * into + 1], network.head[2 * out]
     gained = -1
@@ -409,7 +412,9 @@ def _split_pair(state: Splitting, into: int, out: int, most: int) -> int:
 
 @compiled
 def _farthest(network: Network, into: Ints, tried: Bools, t: int) -> int:
-    """Return the place of the untried link into a switch whose start is farthest from t, -1 if none; t itself is last.
+    """Return the untried in-link of a switch farthest from t, -1 if none.
+
+    Links from t come last.
 
     Among equals the one with the most capacity left, then the next after t.
     """
@@ -431,7 +436,7 @@ def _farthest(network: Network, into: Ints, tried: Bools, t: int) -> int:
 
 @compiled
 def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
-    """Try every pair of links at a switch once, the links out by turns; return whether anything was split.
+    """Try each pair of links at a switch once; return whether any was split.
 
     With a fan above one, a pair gets no more than its share of the link out or than one part in ``fan`` of it,
     whichever is larger, and none becomes a self-loop. Products of two capacities at the switch must fit into 64 bits.
@@ -471,7 +476,9 @@ def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
 
 @tiered(lambda state, w, into, outs, fan: len(into) * len(outs) * len(state.sinks))
 def remove_switch(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> int:
-    """Split all links at a switch; return the capacity that is left at it (0 where the theory applies).
+    """Split all links at a switch; return its remaining capacity.
+
+    It is 0 where the theory applies.
 
     With a fan above one, a few rounds give each pair a part of what is left at the time; then each gets what it can.
     """

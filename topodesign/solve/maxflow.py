@@ -40,7 +40,7 @@ def crossing(topology: Topology, side: Side) -> NDArray[np.bool_]:
 
 
 class Flow(NamedTuple):
-    """A maximum flow: its value, what every arc carries, and for every vertex whether it is before a minimum cut."""
+    """A maximum flow: value, arc flows, and the side of a minimum cut."""
 
     value: int
     amount: list[int]
@@ -48,7 +48,7 @@ class Flow(NamedTuple):
 
 
 def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence[int], *, start: int, end: int) -> Flow:
-    """Return a maximum flow between two vertices, exactly, for capacities of any size; no two arcs have equal ends."""
+    """Return an exact maximum flow between two vertices, without parallel arcs."""
     arcs = list(zip(src.tolist(), dst.tolist(), capacity, strict=True))
     wanted = sum(amount for u, _, amount in arcs if u == start) + 1  # more than there is, so that a cut is found
     if max(wanted, *capacity, 0) < LARGEST:
@@ -67,7 +67,7 @@ def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence
 
 
 def matching_flow(usable: IntArray, supply: list[int], room: list[int]) -> Flow:
-    """Return a maximum flow of what rows supply to columns with so much room, over the pairs that are not 0.
+    """Return a maximum flow from rows to columns over nonzero pairs.
 
     Vertices are the rows, then the columns; ``amount`` is of the rows, then of the pairs by rows, then of the columns.
     """
@@ -81,7 +81,9 @@ def matching_flow(usable: IntArray, supply: list[int], room: list[int]) -> Flow:
 
 
 def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> flow_kernels.Network:
-    """Return the network of the links, then one link from a source (vertex ``topology.nodes``) to each compute node.
+    """Return the network with a source linked to each compute node.
+
+    The source is vertex ``topology.nodes``, its links come last.
 
     TooLargeError: the demands do not add up in 64 bits.
     """
@@ -100,7 +102,7 @@ def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray) -> 
 
 
 def scaled(values: IntArray, factor: int) -> IntArray:
-    """Return non-negative values times a factor, those that would be 2^62 or more as just that."""
+    """Return non-negative values times a factor, capped at 2^62."""
     if not len(values) or int(values.max()) * factor < LARGEST:
         return values * factor
     return np.array([min(value * factor, LARGEST) for value in values.tolist()], dtype=np.int64)
@@ -109,7 +111,7 @@ def scaled(values: IntArray, factor: int) -> IntArray:
 def violated_cut(
     topology: Topology, capacity: IntArray, demand: IntArray, begin: int = 0, *, ends: IntArray | None = None
 ) -> tuple[int, Side | None]:
-    """Look for a set of vertices that the links out of it are too small for.
+    """Return a set of vertices with too small out-links, or None.
 
     Compute nodes that have to be served are ``ends``, all if None: where symmetry takes every other node to one of
     them, and keeps capacities and demands, all are served if these are. Those before the place ``begin`` are known to
@@ -121,7 +123,7 @@ def violated_cut(
 
 
 def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
-    """Yield a violated cut, as :func:`violated_cut`, for every compute node that has to be served and is not."""
+    """Yield a violated cut for each compute node that is not served."""
     sinks = compute_nodes(topology)
     network, wanted = rooted_network(topology, capacity, demand), int(demand.sum())
     sink, side = _unserved(network, topology, sinks, 0, wanted)
@@ -133,7 +135,7 @@ def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> I
 def _unserved(
     network: flow_kernels.Network, topology: Topology, sinks: IntArray, begin: int, wanted: int
 ) -> tuple[int, Side | None]:
-    """Return the first sink from a place on that is not served, and the sending side of a cut before it."""
+    """Return the next unserved sink, and a cut's sending side before it."""
     flow = np.zeros(len(network.capacity), dtype=np.int64)
     sink = flow_kernels.first_unserved(network, flow, sinks, begin, wanted)
     return sink, None if sink == len(sinks) else network.level[: topology.nodes] >= 0
@@ -147,7 +149,7 @@ def settle(
     *,
     ends: IntArray | None = None,
 ) -> Fraction:
-    """Raise a number from a lower bound until no cut is violated (Newton's iteration); exact if both functions are.
+    """Raise a number until no cut is violated (Newton's iteration), exactly.
 
     ``amounts`` are capacities and demands at a number, at which a cut that is met stays met above; ``raised`` is the
     least number at which a cut that is violated at its first argument is met.
@@ -169,7 +171,7 @@ def worst_ratio(
     *,
     ends: IntArray | None = None,
 ) -> Fraction:
-    """Return the largest ratio of what must leave a set of vertices to what its outgoing links carry, over all sets.
+    """Return the largest ratio of demand to out-capacity over vertex sets.
 
     The topology's own capacities play no part. Sets that ``unlimited`` links leave have a ratio of zero.
     InfeasibleError: something must leave a set and nothing can; TooLargeError: the numbers do not fit into 64 bits.
@@ -196,7 +198,7 @@ def _ratio(wanted: int, room: int) -> Fraction:
 def _ratio_of_nodes(
     topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None, nodes: IntArray
 ) -> Fraction:
-    """Return the largest ratio of the sets of one of some compute nodes, and of all vertices but one of them."""
+    """Return the largest ratio over single nodes and their complements."""
     own = np.zeros(topology.nodes, dtype=np.int64)
     own[compute_nodes(topology)] = demand
     total, proper = sum(demand.tolist()), topology.src != topology.dst
@@ -212,12 +214,12 @@ def _ratio_of_nodes(
 
 
 def demanded(topology: Topology, demand: IntArray, side: Side) -> int:
-    """Return what must leave the sending side: the demand of all compute nodes in it."""
+    """Return the demand of all compute nodes on the sending side."""
     return sum(demand[side[compute_nodes(topology)]].tolist())
 
 
 def surplus(topology: Topology, capacity: IntArray) -> IntArray:
-    """Return by how much more goes into each switch, ascending, than comes out."""
+    """Return each switch's capacity in less that out, ascending."""
     more = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(more, topology.dst, capacity)
     np.subtract.at(more, topology.src, capacity)
@@ -225,7 +227,7 @@ def surplus(topology: Topology, capacity: IntArray) -> IntArray:
 
 
 def balanced_part(topology: Topology, capacity: IntArray) -> IntArray:
-    """Return the capacities without what goes into a switch and cannot come out, or the reverse.
+    """Return capacities without the excess into or out of a switch.
 
     What is omitted is a flow from switches with more out than in, to those with more in than out; where either are
     short of the other, nodes are the other end, as they need no balance.

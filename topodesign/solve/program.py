@@ -35,7 +35,7 @@ Status = Literal["optimal", "infeasible", "unbounded", "stopped"]
 
 
 class Entries(NamedTuple):
-    """Entries of the matrix, each place at most once; whole numbers, or one number for all."""
+    """Matrix entries, each place once; an array or one number for all."""
 
     row: ArrayLike
     column: ArrayLike
@@ -43,7 +43,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Any) -> Entries:
-        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats."""
+        """Return the entries of a scipy sparse matrix of integers or floats."""
         matrix = matrix.tocoo()
         value = matrix.data.astype(np.int64)
         if np.any(value != matrix.data):
@@ -53,7 +53,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def summed(cls, row: IntArray, column: IntArray, value: IntArray) -> Entries:
-        """Return entries of which some are of one place, and add up."""
+        """Return entries with equal places added up."""
         order = np.lexsort((column, row))
         row, column = row[order], column[order]
         new = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(column, prepend=-1) != 0))
@@ -68,7 +68,10 @@ def _silent_solver() -> highspy.Highs:
     import highspy  # noqa: PLC0415  heavy
 
     class Silent(highspy.Highs):  # type: ignore[misc]
-        """A solver that is silent before its callbacks are set: HiGHS 1.16 prints its version when they are."""
+        """A solver that is silent before callbacks are set.
+
+        HiGHS 1.16 prints its version when they are.
+        """
 
         def enableCallbacks(self) -> None:  # noqa: N802  the name is that of HiGHS
             self.silent()
@@ -102,7 +105,9 @@ class Program:
         whole: bool = False,
         entries: Entries = _NOTHING,
     ) -> IntArray:
-        """Add columns and return their numbers; costs and bounds are those of each, or one number for all.
+        """Add columns and return their numbers.
+
+        Costs and bounds are arrays, or one number for all.
 
         Entries are in the rows that there are; columns are counted from the first new one.
         """
@@ -137,7 +142,9 @@ class Program:
         upper: ArrayLike = NO_BOUND,
         size: ArrayLike = 1,
     ) -> IntArray:
-        """Add rows and return their numbers; bounds are those of each, or one number for all.
+        """Add rows and return their numbers.
+
+        Bounds are arrays, or one number for all.
 
         Entries are in the columns that there are; rows are counted from the first new one. The solver sees each divided
         by its ``size``, as it goes astray if numbers are of millions and more.
@@ -181,7 +188,7 @@ class Program:
     def solve(
         self, *, seconds: float | None = None, nodes: int | None = None, interior: bool = False, grown: bool = False
     ) -> Status:
-        """Solve, from the last basis if there is one, and return what the solver says.
+        """Solve, from the last basis if there is one, and return the status.
 
         It is stopped after so much time, or so many nodes of the search tree, and begins with an interior point method
         if asked, which is better for large degenerate programs that are solved once. Where it has only ``grown`` by
@@ -224,15 +231,18 @@ class Program:
 
     @property
     def solved(self) -> bool:
-        """Whether there are values of a solution, the best or another, and nothing has changed since."""
+        """Return whether a solution is at hand and nothing has changed since."""
         return self._point is not None
 
     def values(self, scale: Fraction | int = 1) -> IntArray:
-        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof."""
+        """Return columns times a scale, rounded to integers: a suggestion."""
         return _rounded(self._solution()[0], scale)
 
     def prices(self, scale: Fraction | int = 1) -> IntArray:
-        """Return the prices of the rows as :meth:`values`, with the signs of :class:`Certificate`; zeros with gaps."""
+        """Return row prices as :meth:`values`; zeros with gaps.
+
+        Signs are those of :class:`Certificate`.
+        """
         return _rounded(self._solution()[1], scale)
 
     def certificate(self) -> Certificate:
