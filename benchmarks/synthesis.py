@@ -20,9 +20,9 @@ from topodesign.base import compiled
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import as_collective
 from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed_ops import LinkTimes
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.greedy import copy_chunks

@@ -52,6 +52,7 @@ from topodesign.optima.uneven import price_uneven as price_uneven
 from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.flow import Flow as Flow
+from topodesign.plans.flow import Flows as Flows
 from topodesign.plans.orbit_trees import OrbitTrees as OrbitTrees
 from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
@@ -60,8 +61,6 @@ from topodesign.plans.sets import read_plan_set as read_plan_set
 from topodesign.plans.time.simulate import simulate as simulate
 from topodesign.plans.time.simulate import training_step as training_step
 from topodesign.plans.time.timeline import timeline as timeline
-from topodesign.plans.timed import Timed as Timed
-from topodesign.plans.timed import Together as Together
 from topodesign.plans.trees import Trees as Trees
 from topodesign.plans.verify.plans import verify as verify
 from topodesign.pricing.all_to_all import all_to_all as all_to_all

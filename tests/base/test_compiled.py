@@ -42,10 +42,10 @@ from topodesign.optima.forest.repair import repaired as repaired_trees
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.switch_removal import remove_switches
 from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.link_times import link_times
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time import clock_kernels
 from topodesign.plans.time.steps import time_steps
-from topodesign.plans.timed_ops import link_times
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify import data_kernels
 from topodesign.pricing import deferral_kernels, relay_kernels

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, valid
+from tests.samples.timed import on_clock
 from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives.collective import EVERYONE
@@ -21,9 +22,9 @@ from topodesign.execution import program
 from topodesign.execution.program import programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
 from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
+from topodesign.plans.flow import Flows
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed, Together
 from topodesign.plans.transfers import Transfers
 from topodesign.schedulers.spff import spff_orbit
 
@@ -126,9 +127,8 @@ def test_a_plan_kept_as_one_orbit() -> None:
 
 def test_several_collectives_at_the_same_time() -> None:
     plan = schedule("torus(3,3)", "allreduce", method="tacos")
-    assert isinstance(plan.movement, Timed)
-    streams = plan.movement.having(size=Fraction(4096)), plan.movement.having(size=Fraction(1024))
-    made = kind_of(Plan(plan.place, Together(streams, (0, 0)))).transfers()
+    streams = tuple(on_clock(plan.flow, size=Fraction(size)) for size in (4096, 1024))
+    made = kind_of(Plan(plan.place, Flows(streams))).transfers()
     assert [one.share for one in made] == [Fraction(4, 5), Fraction(1, 5)]
     assert wrong_blocks(made, 7000) == 0
 

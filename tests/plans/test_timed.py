@@ -1,10 +1,10 @@
-"""Timed sends: their form, the times that rounds get, the rounds that are left without them, and time turned round."""
+"""Flow sends: their form, the times that rounds get, the rounds that are left without them, and time turned round."""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import fields
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,21 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, make
-from tests.samples.timed import changed, timed_sample
+from tests.samples.timed import changed, on_clock, timed_sample
 from tests.samples.verdicts import verify_rounds, verify_timed
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.flow import MAX_TICKS
+from topodesign.plans.flow_ops import flow_of_rounds, reverse
+from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.time.options import Mode
+from topodesign.plans.time.clock import list_steps
 from topodesign.plans.time.steps import time_steps
-from topodesign.plans.timed import MAX_TICKS, Timed
-from topodesign.plans.timed_ops import LinkTimes, link_times, reverse_timed, rounds_of, timed_of
+from topodesign.plans.time.ticks import time_rounds
+from topodesign.plans.verify.plans import check_movement
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -43,28 +46,17 @@ def one_row_each(rounds: Rounds) -> bool:
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @settings(max_examples=100)
 @given(seeds)
-@pytest.mark.floor(same=1, sooner=100)
+@pytest.mark.floor(same=1)
 def test_times_are_those_of_the_simulator_of_rounds(collective: Collective, seed: int) -> None:
     """Where a link has one message in every step: otherwise every row has a latency of its own."""
     topology, rounds, _, links = timed_sample(np.random.default_rng(seed), collective)
-    size, alpha, bandwidth = Fraction(8 * topology.nodes), Fraction(1), Fraction(64)
-
-    def run(mode: Mode) -> Fraction:
-        how: Any = {"size": size, "alpha": alpha, "bandwidth": bandwidth}
-        return time_steps(flow_of_rounds(topology, rounds), **how, table=links, mode=mode).time
-
-    def timed(*, lock_step: bool) -> Timed:
-        return timed_of(topology, rounds, size=size, alpha=alpha, bandwidth=bandwidth, links=links, lock_step=lock_step)
-
-    steps, soon = timed(lock_step=True), timed(lock_step=False)
-    assert soon.time <= steps.time
-    reached("sooner")
-    if one_row_each(rounds) and len(steps) == len(rounds):
-        assert soon.time <= run("asynchronous")
+    how: Any = {"size": Fraction(8 * topology.nodes), "alpha": Fraction(1), "bandwidth": Fraction(64)}
+    soon = time_rounds(topology, rounds, **how, links=links)
+    run = time_steps(flow_of_rounds(topology, rounds), **how, table=links, mode="asynchronous")
+    if one_row_each(rounds):
+        assert soon.time <= run.time
         if not verify_timed(topology, soon).redundant:
-            assert soon.time == run("asynchronous")
-        # The simulator's steps take no less than alpha; so do these, whose latencies may be zero.
-        assert steps.time <= run("lock-step")
+            assert soon.time == run.time
         reached("same")
 
 
@@ -75,13 +67,13 @@ def test_times_are_those_of_the_simulator_of_rounds(collective: Collective, seed
 def test_without_times_a_right_plan_is_a_right_schedule(collective: Collective, seed: int) -> None:
     """And its sends as soon as they can end no later than planned, if it is one movement."""
     topology, _, timed, links = timed_sample(np.random.default_rng(seed), collective)
-    rounds = rounds_of(topology, timed)
+    rounds = list_steps(timed)
     assert verify_rounds(topology, rounds).ok
     assert len(rounds) == len(timed)
     if collective != "allreduce":
-        again = timed_of(
-            topology, rounds, size=timed.size, alpha=Fraction(1), bandwidth=Fraction(64), links=links,
-            overlap=timed.overlap,
+        again = time_rounds(
+            topology, rounds, size=timed.timing.size, alpha=Fraction(1), bandwidth=Fraction(64), links=links,
+            overlap=timed.timing.overlap,
         )  # fmt: skip
         assert again.time <= timed.time
         assert verify_timed(topology, again).ok
@@ -94,13 +86,24 @@ def test_without_times_a_right_plan_is_a_right_schedule(collective: Collective, 
 @pytest.mark.floor(turned=30)
 def test_backwards_in_time_it_is_the_dual_collective(collective: Collective, seed: int) -> None:
     topology, _, timed, _ = timed_sample(np.random.default_rng(seed), collective)
-    back = reverse_timed(topology, timed)
+    back = reverse(timed)
     report = verify_timed(topology, timed)
     assert back.collective == timed.collective.dual
+    assert reverse(back) == timed
     if not report.redundant:
         assert verify_timed(topology.transpose(), back, timed.time).ok
-        assert reverse_timed(topology.transpose(), back) == timed
         reached("turned")
+
+
+def test_backwards_through_switches_it_is_the_dual_collective() -> None:
+    """A reduce-scatter that was verified, with its routes, is an allgather of the same time, and vice versa."""
+    for collective in ("reduce-scatter", "allgather", "all-to-all"):
+        plan = schedule("dgx_a100(1)", collective, method="tacos", size="1MiB")
+        back = reverse(plan.flow)
+        assert back.routes is not None
+        assert reverse(back) == replace(plan.flow, place=plan.topology)
+        assert check_movement(plan.topology.transpose(), back).figures == {"time": plan.flow.time}
+        assert check_movement(plan.topology.transpose(), back).ok
 
 
 def test_a_partial_sum_sent_twice_has_no_steps() -> None:
@@ -109,14 +112,14 @@ def test_a_partial_sum_sent_twice_has_no_steps() -> None:
     rows += [(1, 0, 1, 1, 0, 1), (1, 2, 1, 1, 0, 1), (1, 0, 1, 2, 0, 1), (2, 1, 2, 2, 0, 1)]
     refilling = make("reduce-scatter", 3, 1, rows, steps=3)
     assert verify_rounds(topology, refilling).refilled
-    pruned = timed_of(topology, refilling, size=Fraction(3), alpha=Fraction(1), bandwidth=Fraction(8))
+    pruned = time_rounds(topology, refilling, size=Fraction(3), alpha=Fraction(1), bandwidth=Fraction(8))
     assert len(pruned) == len(rows) - 1  # what was sent first waits for the rest
     assert verify_timed(topology, pruned).ok
     early = changed(changed(pruned, "start", 0, 0), "end", 0, int(pruned.end[0] - pruned.start[0]))
     assert verify_timed(topology, early).ok == bool(pruned.start[0] == 0)
-    again = pruned.rows(np.append(np.arange(len(pruned)), 0))
+    again = pruned.some(np.append(np.arange(len(pruned)), 0))
     with pytest.raises(InfeasibleError, match="twice"):
-        rounds_of(topology, again.having(start=again.start + (np.arange(len(again)) == len(pruned)) * 40,
+        list_steps(again.having(start=again.start + (np.arange(len(again)) == len(pruned)) * 40,
                                          end=again.end + (np.arange(len(again)) == len(pruned)) * 40))  # fmt: skip
 
 
@@ -138,37 +141,40 @@ def test_ticks_are_exact() -> None:
         times_of(Fraction(1, 10), Fraction(0))
 
 
-def test_the_form_is_checked_and_arrays_are_nobody_elses() -> None:
+def test_the_form_is_checked_and_arrays_do_not_change() -> None:
     topology, _, timed, _ = timed_sample(np.random.default_rng(3), "allgather")
     assert not any(column.flags.writeable for column in timed.columns().values())
-    assert timed == timed.rows(np.arange(len(timed)))
-    assert hash(timed) == hash(timed.rows(np.arange(len(timed))))
+    assert timed == timed.some(np.arange(len(timed)))
+    assert hash(timed) == hash(timed.some(np.arange(len(timed))))
     assert timed.fits(topology)
-    assert not timed.fits(topology.transpose()) or len(topology.src) == len(timed.latency)
+    assert not timed.fits(topology.transpose()) or len(topology.src) == len(timed.timing.latency)
     assert "allgather" in repr(timed)
-    start = timed.start.copy()
-    kept = timed.start.tolist()
-    column = np.array(kept)
-    other = Timed(**{name: getattr(timed, name) for name in (one.name for one in fields(timed))} | {"start": column})
-    column[:] = 0
-    assert other.start.tolist() == kept
+    start = timed.start
     for wrong in (
-        {"start": start.astype(np.int32)},
         {"start": -1 - start},
         {"end": start},
         {"end": start + MAX_TICKS},
         {"hi": timed.lo + timed.units + 1},
         {"part": timed.part + np.int32(1)},
         {"block": timed.block + np.int32(timed.nodes)},
-        {"latency": -1 - timed.latency},
-        {"per_unit": 0 * timed.per_unit},
         {"lo": timed.lo[1:]},
-        {"tick": Fraction(0)},
         {"units": 0},
         {"collective": "allgather"},
     ):
         with pytest.raises(ScheduleError):
             timed.having(**wrong)
+    clock = timed.timing
+    for change in (
+        {"latency": -1 - clock.latency},
+        {"per_unit": 0 * clock.per_unit},
+        {"latency": clock.latency[1:]},
+        {"tick": Fraction(0)},
+        {"size": Fraction(0)},
+        {"begin": -1},
+        {"begin": MAX_TICKS},
+    ):
+        with pytest.raises(ScheduleError):
+            on_clock(timed, **change)
 
 
 def test_the_header_of_a_file_must_say_how_links_are_shared(tmp_path: Path) -> None:
@@ -179,7 +185,9 @@ def test_the_header_of_a_file_must_say_how_links_are_shared(tmp_path: Path) -> N
         members = {name: archive.read(name) for name in archive.namelist()}
     header = json.loads(members["header.json"])
     for wrong in ({"overlap": 1}, {"tick": "0"}, {"units": 0}, {"size": "-1"}):
-        members["header.json"] = json.dumps({**header, "movement": header["movement"] | wrong}).encode()
+        flow = header["flow"]
+        told = flow | wrong if "units" in wrong else flow | {"clock": flow["clock"] | wrong}
+        members["header.json"] = json.dumps({**header, "flow": told}).encode()
         with zipfile.ZipFile(path, "w") as archive:
             for name, content in members.items():
                 archive.writestr(name, content)

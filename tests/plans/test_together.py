@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.samples.timed import on_clock
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, from_record, together
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.flow import Flows
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.timeline import timeline
-from topodesign.plans.timed import Together
 from topodesign.plans.verify.plans import verify
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.schedulers.scheduling import schedule
@@ -37,11 +37,10 @@ def test_a_file_holds_it(plan: Plan, tmp_path: Path) -> None:
     assert (again.claim, again.spec, again.notes) == (plan.claim, plan.spec, plan.notes)
     assert verify(again).ok
     moved = plan.movement
-    assert isinstance(moved, Together)
-    assert [one["rows"] for one in moved.header()["streams"]] == [len(one) for one in moved.streams]
+    assert isinstance(moved, Flows)
     assert len(timeline(plan, "csv").splitlines()) == len(moved) + 1
     assert len(plan.to_records()) == len(moved)
-    assert len(timeline_chart(plan).series) == len(moved.streams)
+    assert len(timeline_chart(plan).series) == len(moved.each)
 
 
 def test_each_stream_is_a_program(plan: Plan) -> None:
@@ -55,19 +54,14 @@ def test_each_stream_is_a_program(plan: Plan) -> None:
 
 def test_what_is_no_plan(plan: Plan, tmp_path: Path) -> None:
     moved = plan.movement
-    assert isinstance(moved, Together)
-    first = moved.streams[0]
-    for streams, begins in (
-        ((), ()),
-        ((first,), ()),
-        ((first,), (-1,)),
-        ((first, replace(first, tick=first.tick * 2)), (0, 0)),
-    ):
+    assert isinstance(moved, Flows)
+    first = moved.each[0]
+    for each in ((), (first, on_clock(first, tick=first.timing.tick * 2))):
         with pytest.raises(ScheduleError):
-            Together(streams, begins)
-    assert not Together((first,), (0,)).fits(schedule("torus(2,3)", "allgather").topology)
+            Flows(each)
+    assert not Flows((first,)).fits(schedule("torus(2,3)", "allgather").topology)
     with pytest.raises(ScheduleError, match="one collective"):
-        Plan(plan.topology, first.rows(np.array([], dtype=np.int64)).having(collective=plan.collective))
+        Plan(plan.topology, first.some(np.array([], dtype=np.int64)).having(collective=plan.collective))
     with pytest.raises(ParameterError):
         together([plan.collective])
     with pytest.raises(ParameterError):
@@ -80,9 +74,17 @@ def test_what_is_no_plan(plan: Plan, tmp_path: Path) -> None:
     whole = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    for change in (("streams", []), ("streams", [3, 3, 3]), ("overlap", 1), ("tick", "0")):
-        header = json.loads(members["header.json"])
-        header["movement"][change[0]] = change[1]
+    told = json.loads(members["header.json"])["flow"]
+    clock = told[1]["clock"]
+    for several in (
+        [],
+        [3, 3, 3],
+        told[:2],
+        [*told[:2], {**told[2], "clock": None}],
+        *([told[0], {**told[1], "clock": clock | change}, told[2]] for change in ({"overlap": 1}, {"tick": "0"})),
+        [told[0], {**told[1], "clock": {**clock, "tick": "2"}}, told[2]],
+    ):
+        header = json.loads(members["header.json"]) | {"flow": several}
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in (members | {"header.json": json.dumps(header).encode()}).items():
                 archive.writestr(name, data)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from tests.samples.schedules import Collective, Random, valid
+from topodesign.plans.flow import Flow
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
@@ -21,29 +22,32 @@ def uneven_links(random: Random, topology: Topology, units: int) -> LinkTable:
     return LinkTable(alpha, {pair: Fraction(64, units * int(random.integers(1, 5))) for pair in pairs})
 
 
-def timed_sample(random: Random, collective: Collective) -> tuple[Topology, Rounds, Timed, LinkTable]:
-    """A random schedule that got its times: at once, in lock-step, or at once and then later by random slack."""
+def timed_sample(random: Random, collective: Collective) -> tuple[Topology, Rounds, Flow, LinkTable]:
+    """A random schedule that got its times: as early as they may be, or all later and longer."""
     topology, rounds = valid(random, collective)
-    links = uneven_links(random, topology, rounds.units)
-    timed = timed_of(
-        topology,
-        rounds,
-        size=Fraction(8 * topology.nodes),
-        alpha=Fraction(1),
-        bandwidth=Fraction(64),
-        links=links,
-        lock_step=bool(random.integers(2)),
-        overlap=bool(random.integers(2)),
+    links, size, overlap = (
+        uneven_links(random, topology, rounds.units),
+        Fraction(8 * topology.nodes),
+        random.integers(2),
     )
-    return topology, rounds, timed, links
+    given: Any = {"size": size, "alpha": Fraction(1), "bandwidth": Fraction(64), "links": links}
+    timed = time_rounds(topology, rounds, overlap=bool(overlap), **given)
+    slow = 1 if overlap else int(random.integers(1, 3))  # where latencies run on, what takes longer holds its link
+    return topology, rounds, timed.having(start=timed.start * slow, end=timed.end * slow), links
 
 
-def changed(timed: Timed, name: str, row: int, value: int) -> Timed:
+def changed(timed: Flow, name: str, row: int, value: int) -> Flow:
     column = getattr(timed, name).copy()
     column[row] = value
     return timed.having(**{name: column})
 
 
-def joined(timed: Timed, more: Timed) -> Timed:
+def joined(timed: Flow, more: Flow) -> Flow:
+    """Return the sends of two flows together, each with a piece of its own."""
     columns = {name: np.concatenate((column, getattr(more, name))) for name, column in timed.columns().items()}
-    return timed.having(**{name: columns[name] for name in columns if name not in {"latency", "per_unit"}})
+    return timed.having(**columns | {"piece": np.arange(len(timed) + len(more))})
+
+
+def on_clock(timed: Flow, **changes: Any) -> Flow:
+    """Return a flow whose clock says something else."""
+    return timed.having(clock=timed.timing._replace(**changes))

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from topodesign.base.cost import Cost
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.movement import Movement
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.paths import Paths
@@ -25,10 +27,11 @@ def verify_rounds(topology: Topology, moved: Movement, claim: Cost | None = None
 
 
 def verify_timed(
-    topology: Topology, timed: Movement, claim: Fraction | None = None, *, multicast: Collection[int] = ()
+    topology: Topology, timed: Flow, claim: Fraction | None = None, *, multicast: Collection[int] = ()
 ) -> Verdict:
     """Return the verdict on timed sends, where some switches copy."""
-    found = check_movement(topology, timed, multicast=multicast)
+    moved = replace(timed, place=topology) if timed.fits(topology) else timed
+    found = check_movement(topology, join_links(moved), multicast=multicast)
     wrong = claim is not None and claim != found.figures["time"]
     return replace(found, problems=(*found.problems, *([f"the claimed time is {claim}s"] if wrong else [])))
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from topodesign import build_fabric, check_file, check_traces, compile_plan, optimum, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.timed import Timed, journeys
+from topodesign.plans.flow import Flow
 
 PLACES = [
     "boxes(dgx_h100,complete(3))",
@@ -30,9 +31,9 @@ def test_plans_are_right(place: str, collective: str) -> None:
         assert found.ok, str(found)
         own, under = simulate(plan, size=size).time, simulate(plan, size=size, alpha="fabric").time
         assert own <= under <= plan.claim["time"]
-        assert isinstance(plan.movement, Timed)
+        assert isinstance(plan.movement, Flow)
         best = optimum(build_fabric(place)).bandwidth
-        assert plan.claim["time"] * best >= plan.movement.size * (2 if collective == "allreduce" else 1)
+        assert plan.claim["time"] * best >= plan.movement.timing.size * (2 if collective == "allreduce" else 1)
 
 
 def test_chunks_follow_one_another() -> None:
@@ -51,9 +52,8 @@ def test_a_gap_is_kept_between_messages_of_a_port() -> None:
 def test_a_switch_that_copies_sends_to_all_at_once_and_another_does_not() -> None:
     """Eight messages less for a port; the replay takes it for right only where the switch can."""
     plan = schedule("boxes(dgx_h100,complete(3))", "allgather", method="boxes", size="1KiB", chunks=1)
-    assert isinstance(plan.movement, Timed)
-    way = journeys(plan.movement, plan.topology.switches)
-    assert len(way.copied) == 6 * 24 * 3  # of the blocks of 24 nodes in 3 boxes each, to 7 nodes, all but the first
+    _, makes = np.unique(plan.flow.uses, return_counts=True)
+    assert int((makes - 1).sum()) == 6 * 24 * 3  # of 24 blocks in 3 boxes each, to 7 nodes, all but the first
     blind = replace(plan, place=replace(plan.fabric, multicast=frozenset()))
     assert not verify(blind).ok
     assert "passes on what it gets, once" in str(verify(blind))
@@ -85,9 +85,8 @@ def test_over_rails_each_nic_sends_to_one_box_where_they_are_many() -> None:
     """So messages are few, and nothing is lost: any such plan is one of a wiring, too."""
     plan = schedule("rail_optimised(6,2)", "allgather", method="boxes", size="64KiB", chunks=1)
     assert verify(plan).ok
-    assert isinstance(plan.movement, Timed)
-    way = journeys(plan.movement, plan.topology.switches)
-    src, dst = plan.movement.src[way.first], plan.movement.dst[way.last]
+    assert isinstance(plan.movement, Flow)
+    src, dst = plan.flow.src, plan.flow.dst
     box = {v: name.partition("/")[0] for v, name in enumerate(plan.fabric.names)}
     reached: dict[int, set[str]] = {}
     for u, v in zip(src.tolist(), dst.tolist(), strict=True):

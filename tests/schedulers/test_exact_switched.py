@@ -16,7 +16,7 @@ from topodesign import Fabric, schedule, simulate, verify
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, COLLECTIVES, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import FabricLink
-from topodesign.plans.timed_ops import LinkTimes
+from topodesign.plans.link_times import LinkTimes
 from topodesign.schedulers.demands import Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
 from topodesign.topology.topology import Topology
@@ -179,7 +179,7 @@ def test_late_nodes(collective: str) -> None:
     assert verify(plan).ok
     timed = plan.movement.table()
     at_late = (timed["src"] == 2) | (timed["dst"] == 2)
-    tick = plan.movement.tick  # type: ignore[attr-defined]
+    tick = plan.movement.timing.tick  # type: ignore[attr-defined]
     assert all(int(start) * tick >= Fraction(30, 10**6) for start in timed["start"][at_late])
     assert plan.claim["time"] > Fraction(30, 10**6)
     assert plan.claim["time"] <= schedule("biring(2,4)", collective, method="tacos", **more).claim["time"]

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import few
+from tests.samples.timed import on_clock
 from tests.samples.verdicts import verify_timed
 from topodesign import build, schedule, simulate
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, COLLECTIVES, Collective
-from topodesign.plans.timed_ops import LinkTimes, in_turn
+from topodesign.plans.flow_ops import concatenate
+from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.demands import Send, Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
@@ -244,10 +246,10 @@ def test_in_turn() -> None:
     times = LinkTimes(Fraction(1), np.zeros(8, dtype=np.int64), np.ones(8, dtype=np.int64))
     ring = build("biring(2,4)")
     one, other = (fastest(Setting.of(ring, part, times)).timed for part in ALLREDUCE.parts)
-    both = in_turn(one, other)
+    both = concatenate(one, other)
     assert both.time == one.time + other.time
     assert verify_timed(ring, both).ok
     with pytest.raises(ScheduleError, match="made of"):
-        in_turn(other, one)
+        concatenate(other, one)
     with pytest.raises(ScheduleError, match="the same links"):
-        in_turn(one, other.having(size=Fraction(1)))
+        concatenate(one, on_clock(other, size=Fraction(1)))

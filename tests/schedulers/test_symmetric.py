@@ -10,9 +10,9 @@ import pytest
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective, as_collective
+from topodesign.plans.link_times import link_times
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed_ops import link_times
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.network import network_of
@@ -40,7 +40,7 @@ def checked(plan: Plan) -> Plan:
     assert report.ok, report.problems
     assert not report.found.notes
     assert plan.claim["time"] >= Fraction(plan.generator["bound"])
-    assert simulate(plan, size=plan.movement.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
+    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
     return plan
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.samples.uneven import mesh, uneven
 from topodesign.collectives import COLLECTIVES
-from topodesign.plans.timed import Timed
+from topodesign.plans.flow import Flow
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -34,7 +34,7 @@ def test_every_chunk_takes_as_many_links_as_its_way_is_long() -> None:
     place = mesh(3, 3)
     plan = schedule(place, "allgather", method="taccl-like", alpha=0, bandwidth=8 * 4, size=9)
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     away = {(block, block): 0 for block in range(9)}
     for row in timed.start.argsort().tolist():
         src, dst, block = int(timed.src[row]), int(timed.dst[row]), int(timed.block[row])

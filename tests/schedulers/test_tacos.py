@@ -22,11 +22,11 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
+from topodesign.plans.link_times import link_times
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import link_times
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
@@ -50,7 +50,7 @@ def checked(plan: Plan) -> Plan:
     report = verify(plan)
     assert report.ok, report.problems
     assert plan.claim["time"] >= Fraction(plan.generator["bound"])
-    assert simulate(plan, size=plan.movement.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
+    assert simulate(plan, size=plan.movement.timing.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
     return plan
 
 
@@ -97,12 +97,12 @@ def test_any_links_and_any_collective(
         **options,
     )
     checked(plan)
-    assert isinstance(plan.movement, Timed)
+    assert isinstance(plan.movement, Flow)
     if ready is not None:
         ends = np.minimum(plan.movement.src, plan.movement.dst)
         late = np.select([ends == 0, (plan.movement.src == 1) | (plan.movement.dst == 1)], [11, 3])
         assert all(
-            start * plan.movement.tick >= Fraction(int(least), 10**6)
+            start * plan.movement.timing.tick >= Fraction(int(least), 10**6)
             for start, least in zip(plan.movement.start.tolist(), late, strict=True)
         )
 
@@ -198,7 +198,7 @@ def test_a_send_before_its_data_are_there_is_found(seed: int) -> None:
     topology, table = uneven(5, seed)
     plan = schedule(topology, "allgather", method="tacos", link_table=table)
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     broken = 0
     for row in np.flatnonzero(timed.block != timed.src).tolist():
         brought = timed.end[(timed.dst == timed.src[row]) & (timed.block == timed.block[row])].min()
@@ -288,13 +288,13 @@ def test_switches_are_unwound(degree: str) -> None:
 def test_a_switch_that_does_what_it_cannot_is_found() -> None:
     plan = schedule("dgx_a100(1)", "allgather", method="tacos")
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     out = np.flatnonzero(np.isin(timed.src, list(plan.topology.switches)))
     for rows, words in (
         (np.delete(np.arange(len(timed)), out[0]), "passes on what it gets, once"),
         (np.append(np.arange(len(timed)), out[-1]), "busy with|once"),
     ):
-        report = verify(Plan(plan.place, timed.rows(rows)))
+        report = verify(Plan(plan.place, timed.some(rows)))
         assert not report.ok
         assert any(re.search(words, problem) for problem in report.problems)
     early = timed.start.copy()
@@ -411,7 +411,7 @@ def test_chunks_next_to_one_another_are_one_send(collective: str) -> None:
 def test_merging_keeps_what_waits_for_what() -> None:
     plan = schedule("torus(4,4)", "allreduce", method="tacos", chunks=4, tick="1us")  # nothing is merged in steps
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     assert set(timed.hi - timed.lo) == {1}
     fewer = merged(plan.topology, timed, np.zeros(len(plan.topology.src), dtype=np.int64))
     assert fewer.time <= timed.time
@@ -450,11 +450,11 @@ def test_bandwidths_without_a_common_multiple(collective: str) -> None:
     plan = checked(schedule(topology, collective, method="tacos", link_table=table, tick="1us", tries=2))
     assert any(f"up to {1000 / 1024:.4g}ns more" in note for note in plan.notes)  # a 1024th of a tick
     timed = plan.movement
-    assert isinstance(timed, Timed)
-    for (u, v, _), latency, unit in zip(topology.links(), timed.latency, timed.per_unit, strict=True):
+    assert isinstance(timed, Flow)
+    for (u, v, _), latency, unit in zip(topology.links(), timed.timing.latency, timed.timing.per_unit, strict=True):
         own = 8 * Fraction(2**20) / 16 / table.bandwidth[u, v]
-        assert 0 <= int(unit) * timed.tick - own < Fraction(1, 1024 * 10**6)
-        assert int(latency) * timed.tick >= table.alpha[u, v]
+        assert 0 <= int(unit) * timed.timing.tick - own < Fraction(1, 1024 * 10**6)
+        assert int(latency) * timed.timing.tick >= table.alpha[u, v]
 
 
 def test_times_that_64_bits_do_not_count_are_refused() -> None:

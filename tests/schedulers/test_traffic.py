@@ -14,9 +14,9 @@ from tests.samples.tenants import tenants
 from tests.samples.uneven import mesh
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import COLLECTIVES, as_collective
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed import Timed, Together
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.greedy import only_needed, relays_of, synthesize
@@ -24,16 +24,16 @@ from topodesign.schedulers.ten.merging import SharedLinks
 from topodesign.schedulers.traffic import plan_traffic
 
 
-def checked(plan: Plan) -> Together:
+def checked(plan: Plan) -> Flows:
     """The verifier accepts it, it takes no less than is proved, and runs in the time that it claims, or less."""
     report = verify(plan)
     assert report.ok, report.problems
     assert plan.claim["time"] >= Fraction(plan.generator["bound"])
     moved = plan.movement
-    assert isinstance(moved, Together)
-    assert simulate(plan, size=moved.size).time <= plan.claim["time"]
-    for stream, begin in zip(moved.streams, moved.begins, strict=True):
-        assert not len(stream) or stream.start.min() >= begin
+    assert isinstance(moved, Flows)
+    assert simulate(plan, size=sum(one.timing.size for one in moved.each)).time <= plan.claim["time"]
+    for stream in moved.each:
+        assert not len(stream) or stream.start.min() >= stream.timing.begin
     return moved
 
 
@@ -41,7 +41,7 @@ def random_traffic(seed: int) -> None:
     topology, table, streams = tenants(seed)
     options: dict[str, Any] = {"overlap": bool(seed % 2), "chunks": 1 + seed % 2, "tries": 2}
     moved = checked(schedule(topology, traffic=streams, link_table=table, **options))
-    assert [one.collective.name for one in moved.streams] == [one.collective.name for one in streams]
+    assert [one.collective.name for one in moved.each] == [one.collective.name for one in streams]
 
 
 @pytest.mark.dear
@@ -72,21 +72,21 @@ def test_streams_that_share_no_link_take_what_they_take_alone() -> None:
     traffic = ["0,1,2,3=allgather@16MiB", "8,9,10,11=all-to-all@4MiB", "4,5,6,7=broadcast:5@1MiB"]
     plan = schedule("torus(4,4)", traffic=traffic)
     moved = checked(plan)
-    assert [str(stream.time) for stream in moved.streams] == plan.generator["alone"]
+    assert [str(stream.time) for stream in moved.each] == plan.generator["alone"]
 
 
 def test_one_stream_is_the_plan_of_its_collective() -> None:
     for name in ("allgather", "all-to-all", "allreduce"):
         plan = schedule("torus(3,3)", traffic=f"*={name}@1MiB")
         alone = schedule("torus(3,3)", name, method="tacos")
-        assert checked(plan).streams[0].collective == alone.collective
+        assert checked(plan).each[0].collective == alone.collective
         assert plan.claim["time"] <= alone.claim["time"]
 
 
 def test_streams_wait_until_they_begin() -> None:
     plan = schedule("torus(3,3)", traffic=["*=allgather@1MiB+1ms", "*=allgather@1KiB"])
     moved = checked(plan)
-    assert moved.streams[0].start.min() * moved.tick == Fraction(1, 1000)
+    assert moved.each[0].start.min() * moved.each[0].timing.tick == Fraction(1, 1000)
     assert plan.claim["time"] == Fraction(plan.generator["bound"])
 
 
@@ -94,20 +94,20 @@ def test_groups_of_different_sizes_are_streams_of_their_own() -> None:
     with pytest.raises(ParameterError, match="--traffic"):
         schedule("torus(3,3)", "allgather", method="tacos", group=["0,1", "3,4,5"])
     moved = checked(schedule("torus(3,3)", traffic=["0,1=allgather", "3,4,5=allgather", "6,7,8=reduce:7"]))
-    assert len(moved.streams) == 3
+    assert len(moved.each) == 3
 
 
 @pytest.mark.dear
 def test_switches_are_shared() -> None:
     moved = checked(schedule("dgx_a100(2)", traffic=["box0/*=all-to-all@1MiB", "*=allreduce@4MiB"], tries=1))
-    assert len(moved.streams) == 2
+    assert len(moved.each) == 2
 
 
 def test_late_nodes_and_failed_links() -> None:
     plan = schedule("torus(4,4)", traffic=["*=allgather", "0,1=broadcast:0"], ready="0=50us", without="2-3", tries=1)
     moved = checked(plan)
-    first = min(int(one.start[(one.src == 0) | (one.dst == 0)].min()) for one in moved.streams)
-    assert first * moved.tick >= Fraction(50, 10**6)
+    first = min(int(one.start[(one.src == 0) | (one.dst == 0)].min()) for one in moved.each)
+    assert first * moved.each[0].timing.tick >= Fraction(50, 10**6)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_pieces() -> None:
     assert all(map(callable, (synthesize, relays_of, only_needed, plan_traffic)))
     plan = schedule("torus(3,3)", "allgather", method="tacos")
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     still = np.zeros((1, len(plan.topology.src)), dtype=np.int64)
     shared = SharedLinks(plan.topology, (timed,), still)
     (again,) = shared.timed(shared.remains)

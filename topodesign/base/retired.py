@@ -71,6 +71,8 @@ NAMES: dict[str, str] = {
     "repair_order": "use failure_impact for each failure.",
     "routed": "use 'schedule' with a method such as 'swing', and 'simulate' with 'hop'.",
     "routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
+    "Timed": "use Flow, whose 'clock' says what its ticks mean.",
+    "Together": "use Flows, which has a Flow for each collective.",
     "throughput": "use 'optimum', whose 'bandwidth' it is.",
     "synthesize": "use 'pareto' with 'catalog=False'.",
     "write_change_sheets": "use write_change, which writes the sheets into a directory with the new plan.",

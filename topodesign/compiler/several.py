@@ -99,7 +99,7 @@ def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions])
             some = compile_groups(alone, target, **options)
             parts += [replace(one, name=f"stream{number}-{one.name}") for one in some]
             continue
-        members = tuple(stream.collective.members(stream.nodes, plan.topology.switches).tolist())
+        members = tuple(stream.members.tolist())
         made = compile_plan(alone, target, **options)
         parts.append(Part(f"stream{number}", members, made, _names(plan.place, members)))
     return tuple(parts)

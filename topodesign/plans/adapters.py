@@ -13,11 +13,10 @@ import numpy as np
 from topodesign.base.arrays import earlier, ranges
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import Clock, Flow, Routes, fastest_link
+from topodesign.plans.flow import Flow, Flows, Routes
 from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed, Together, journeys
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -39,8 +38,9 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
     (<Flow allgather in steps, 16 pieces, 16 sends>,)
     """
     moved = plan.movement
-    if isinstance(moved, Flow):
-        return (moved if moved.place is plan.place else replace(moved, place=plan.place),)
+    if isinstance(moved, Flow | Flows):
+        each = moved.each if isinstance(moved, Flows) else (moved,)
+        return tuple(one if one.place is plan.place else replace(one, place=plan.place) for one in each)
     if plan.kind not in _ADAPTERS:  # a kind of another package, which knows its rounds
         return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)
     found = _ADAPTERS[plan.kind](plan, moved)
@@ -201,80 +201,11 @@ def _of_stages(plan: Plan, stages: Any) -> tuple[Flow, ...]:
     return tuple(flow_of_trees(plan.fabric, trees) for trees in stages.each)
 
 
-def flow_of_timed(place: Topology | Fabric, timed: Timed, begin: int = 0) -> Flow:
-    """Return timed sends: those from a node over switches to the next node are one send with a route.
-
-    Sends that begin or end at a switch, since nothing goes on with them, stay as they are; the verifier refuses them.
-    A piece is shared by the sends that a switch has copied from one.
-    """
-    topology = place.topology if isinstance(place, Fabric) else place
-    clock = Clock(timed.tick, timed.size, timed.overlap, timed.latency, timed.per_unit, timed.bandwidth, begin)
-    head = timed.collective, place, "clock", timed.units
-    if not topology.switches:
-        sends = np.arange(len(timed), dtype=np.int32), timed.src, timed.dst, timed.start, timed.end, timed.part
-        return Flow(*head, timed.block, timed.lo, timed.hi, *sends, clock=clock)  # type: ignore[arg-type]
-    way = journeys(timed, topology.switches)
-    chains = []
-    for row in way.last.tolist():
-        chain = [row]
-        while way.before[chain[-1]] >= 0 and len(chain) <= len(topology.switches):
-            chain.append(int(way.before[chain[-1]]))
-        chains.append(chain[::-1])
-    # Rows in no journey, as nothing goes on with them, are sends by themselves.
-    alone = np.setdiff1d(np.arange(len(timed)), np.array([row for chain in chains for row in chain], dtype=np.int64))
-    chains += [[row] for row in alone.tolist()]
-    last = np.concatenate((way.last, alone))
-    length = np.array([len(chain) for chain in chains], dtype=np.int64)
-    rows = np.array([row for chain in chains for row in chain], dtype=np.int64)
-    cut = np.concatenate(([0], np.cumsum(length)))
-    first = rows[cut[:-1]] if len(cut) > 1 else rows
-    hop_start = cut + np.arange(len(cut))
-    hop = np.empty(len(rows) + len(chains), dtype=np.int64)
-    inner = np.ones(len(hop), dtype=np.bool_)
-    inner[hop_start[1:] - 1] = False
-    hop[inner], hop[~inner] = timed.src[rows], timed.dst[last]
-    # Routes with a first link in common are of one piece, which a switch copies.
-    starts, piece = np.unique(first, return_inverse=True)
-    ticks = timed.start[rows], timed.end[rows]
-    routes = Routes(np.arange(len(last)), np.ones(len(last), dtype=np.int64), hop_start, hop, *ticks, use=rows)
-    late = np.maximum(timed.end[last], timed.start[first] + 1)  # others are among the problems, as too early
-    joined = piece.ravel(), timed.src[first], timed.dst[last], timed.start[first], late, timed.part[last]
-    columns = timed.block[starts], timed.lo[starts], timed.hi[starts]
-    return Flow(*head, *columns, *joined, routes=routes, clock=clock)  # type: ignore[arg-type]
-
-
-def state_bandwidth(plan: Plan) -> Plan:
-    """Return a plan whose timed sends say for which bandwidth their times are: that of the fastest link."""
-    moved = plan.movement
-    if isinstance(moved, Timed):
-        return replace(plan, movement=_stating(plan, moved))
-    if isinstance(moved, Together):
-        streams = tuple(_stating(plan, one) for one in moved.streams)
-        return replace(plan, movement=Together(streams, moved.begins))
-    return plan
-
-
-def _stating(plan: Plan, timed: Timed) -> Timed:
-    rate = fastest_link(flow_of_timed(plan.place, timed)) if len(timed.per_unit) else None
-    return replace(timed, bandwidth=rate)
-
-
-def _of_timed(plan: Plan, timed: Any) -> Flow:
-    return flow_of_timed(plan.place, timed)
-
-
-def _of_together(plan: Plan, both: Any) -> tuple[Flow, ...]:
-    pairs = zip(both.streams, both.begins, strict=True)
-    return tuple(flow_of_timed(plan.place, one, begin) for one, begin in pairs)
-
-
 _ADAPTERS: MappingProxyType[str, Callable[[Plan, Any], Flow | tuple[Flow, ...]]] = MappingProxyType(
     {
         "trees": _of_trees,
         "orbittrees": _of_orbit_trees,
         "paths": _of_paths,
         "stages": _of_stages,
-        "timed": _of_timed,
-        "together": _of_together,
     }
 )

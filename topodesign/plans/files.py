@@ -4,8 +4,8 @@ The container is that of :mod:`topodesign.plans.archive`. Format "topodesign pla
 and nothing else:
 
 ``header.json``
-    ``format`` ("topodesign plan"), ``version`` (3 of flows; 1 of other kinds of movement, 2 of timed sends that say
-    their ``bandwidth``), ``kind`` of movement (a name of ``KINDS``),
+    ``format`` ("topodesign plan"), ``version`` (3 of flows; 1 of other kinds of movement, 2 of timed sends of
+    0.29 and 0.30), ``kind`` of movement (a name of ``KINDS``),
     ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
     or ``together``, a list of such),
     ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
@@ -15,7 +15,7 @@ and nothing else:
     where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
     ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
     of texts such as "900" or "900/25GB/s", by class);
-    ``flow`` (version 3): an object, see :mod:`topodesign.plans.flow_files`, which also names the columns;
+    ``flow`` (version 3): an object, or a list of some, see :mod:`topodesign.plans.flow_files`, which names the columns;
     ``movement`` (versions 1 and 2): an object with what else belongs to the kind: its ``FIELDS``, and the rows of its
     ``TABLES``.
 one ``.npy`` for every column of the flow or movement
@@ -59,8 +59,8 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
-from topodesign.plans.flow import Flow
-from topodesign.plans.flow_files import check_fields, column_names, read_flow, write_flow
+from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.flow_files import check_fields, column_names, read_flows, write_flows
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.movement import MAX_STEPS, Movement
 from topodesign.plans.old_kinds import OLD_KINDS, OldKind
@@ -110,10 +110,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     kind_of(plan)
     target = as_path(path)
     topology, moved = plan.topology, plan.movement
-    header, columns = write_flow(moved) if isinstance(moved, Flow) else (moved.header(), moved.columns())
+    flows = isinstance(moved, Flow | Flows)
+    header, columns = write_flows(moved) if isinstance(moved, Flow | Flows) else (moved.header(), moved.columns())
     fields = {
         "format": FORMAT,
-        "version": VERSION if isinstance(moved, Flow) else 2 if says_bandwidth(plan) else 1,
+        "version": VERSION if flows else 1,
         "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
@@ -124,16 +125,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         "generator": {"program": f"topodesign {__version__}", **plan.generator},
         "notes": list(plan.notes),
         "fabric": _fabric_record(plan.place) if isinstance(plan.place, Fabric) else None,
-        "flow" if isinstance(moved, Flow) else "movement": header,
+        "flow" if flows else "movement": header,
     }
     links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
     write_archive(target, fields, columns | links)
     return target
-
-
-def says_bandwidth(plan: Plan) -> bool:
-    """Return whether a plan is of timed sends that say for which bandwidth their times are."""
-    return any(one.bandwidth is not None for one in kind_of(plan).streams)
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -301,14 +297,12 @@ def _read_flow(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     """Read version 3: a flow."""
     check_fields(fields, {*_FIELDS, "flow"}, "header.json")
     header = fields.get("flow")
-    if not isinstance(header, dict):
-        raise FileFormatError("'flow' in header.json must be an object")
     check_members(archive, column_names(header))
     place, collective, rest = _read_place(archive, fields)
-    flow = read_flow(archive, header, place, collective)
-    if fields.get("kind") != flow.kind:
-        raise FileFormatError(f"'kind' in header.json must be {flow.kind!r}, as the flow is")
-    return Plan(place, flow, *rest)
+    moved = read_flows(archive, header, place, collective)
+    if fields.get("kind") != moved.kind:
+        raise FileFormatError(f"'kind' in header.json must be {moved.kind!r}, as the flow is")
+    return Plan(place, moved, *rest)
 
 
 _Rest: TypeAlias = tuple[dict[str, Fraction], str | None, dict[str, Any], tuple[str, ...]]

@@ -31,14 +31,15 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import ranges
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.collectives.collective import Collective, Movement
+from topodesign.base.units import format_time
+from topodesign.collectives.collective import Collective, Movement, together
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.movement import Movement as Moving
 from topodesign.topology.symmetry import Symmetry
@@ -51,6 +52,7 @@ COPY = Movement("each", "all")
 """What the sends of a one-shot allreduce do: each node copies all that it has to all others."""
 PIECES, SENDS = ("block", "lo", "hi"), ("piece", "src", "dst", "start", "end", "part")
 MAX_PORTS = 2**12  # of a node whose circuits change
+MAX_TICKS = 2**62  # ticks until the end; twice as many still fit into 64 bits
 
 
 class Routes(NamedTuple):
@@ -67,15 +69,15 @@ class Routes(NamedTuple):
     # of "clock": ticks in which every link of every route is taken, shape ``(links of all routes,)``, route by route
     start: IntArray | None = None
     end: IntArray | None = None
-    # of "clock": a number for every link of every route, from 0; equal ones are one use of the link, of which a switch
-    # makes several. None: all differ
-    use: IntArray | None = None
 
     def check(self, nodes: int, sends: int) -> None:
         """Raise ScheduleError unless every route is of a send, and has at least two vertices."""
         cut, count = self.hop_start, len(self.send)
         if len(cut) != count + 1 or cut[0] != 0 or cut[-1] != len(self.hop) or np.any(np.diff(cut) < 2):
             raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two vertices")
+        for times in (self.start, self.end):
+            if times is not None and len(times) != len(self.hop) - count:
+                raise ScheduleError("routes by the clock need two instants for each of their links")
         if len(self.weight) != count or np.any(np.diff(self.send) < 0):
             raise ScheduleError("routes need a weight each, and come in the order of their sends")
         for name, column, most in (("route_send", self.send, sends), ("hop", self.hop, nodes)):
@@ -206,6 +208,26 @@ class Clock(NamedTuple):
     bandwidth: Fraction | None = None
     begin: int = 0  # ticks until the collective begins
 
+    def check(self, flow: Flow) -> None:
+        """Raise ScheduleError unless its numbers, and the times of the flow, are in range."""
+        if self.tick <= 0 or self.size <= 0 or flow.units < 1:
+            raise ScheduleError("timed sends need at least one unit, and a tick and a size above zero")
+        links = (len(flow.topology.src),)
+        for name in ("latency", "per_unit"):
+            column = getattr(self, name)
+            if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != links:
+                raise ScheduleError(f"column {name!r} of a clock must be an int64 array with a number for every link")
+            column.setflags(write=False)
+        if links[0] and (int(self.latency.min()) < 0 or int(self.per_unit.min()) < 1):
+            raise ScheduleError("a link needs a latency from 0 and at least one tick for a unit")
+        slowest = int(self.latency.max(initial=0)) + flow.units * int(self.per_unit.max(initial=0))
+        if max(slowest, int(flow.end.max(initial=0)), self.begin + 1) >= MAX_TICKS or self.begin < 0:
+            raise ScheduleError(f"times must be below {MAX_TICKS} ticks; use longer ones")
+        if "each" in flow.collective.ends and len(set(map(len, flow.collective.groups or ()))) > 1:
+            raise ScheduleError("timed sends in several groups are of groups with as many members each")
+        if len(flow.hi) and int(flow.hi.max()) > flow.units:
+            raise ScheduleError(f"pieces must satisfy hi <= {flow.units}")
+
 
 @dataclass(frozen=True, eq=False)
 class Flow(Moving):
@@ -250,6 +272,8 @@ class Flow(Moving):
     clock: Clock | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.collective, Collective):
+            raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
         for names in (PIECES, SENDS):
             shape = (np.size(getattr(self, names[0])),)
             for name in names:
@@ -275,6 +299,8 @@ class Flow(Moving):
             self.routes.check(nodes, len(self.piece))
         if self.circuits is not None:
             self.circuits.check(nodes, self.steps)
+        if self.clock is not None:
+            self.clock.check(self)
         if self.fold is not None:
             self._check_fold(self.fold)
 
@@ -300,7 +326,7 @@ class Flow(Moving):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Flow):
             return NotImplemented
-        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return all(equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
 
     def __hash__(self) -> int:
         return hash((self.collective, self.model, self.src.tobytes(), self.dst.tobytes()))
@@ -316,7 +342,7 @@ class Flow(Moving):
 
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or for these very links if it says which there are."""
-        if self.nodes != topology.nodes:
+        if self.nodes != topology.nodes or (self.clock is not None and len(self.topology.src) != len(topology.src)):
             return False
         return self.circuits is None or self.circuits.union(topology.nodes) == topology
 
@@ -325,11 +351,15 @@ class Flow(Moving):
         return {name: getattr(self, name) for name in (*PIECES, *SENDS)}
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of its sends, with what each carries: of steps the step in place of two instants."""
-        times = {"step": self.end} if self.model == "steps" else {"start": self.start, "end": self.end}
-        ends = {"src": self.src, "dst": self.dst}
-        what = {name: self.of_sends(getattr(self, name)) for name in PIECES}
-        return times | ends | what | ({"part": self.part} if self.model == "clock" else {})
+        """Return the columns of its sends, with what each carries.
+
+        Of steps the step in place of two instants; by the clock a row for every link that a send goes over.
+        """
+        one = self.over_links()
+        times = {"step": one.end} if one.model == "steps" else {"start": one.start, "end": one.end}
+        part = {"part": one.part} if one.model == "clock" else {}
+        what = {name: one.of_sends(getattr(one, name)) for name in PIECES}
+        return times | part | {"src": one.src, "dst": one.dst} | what
 
     @property
     def switching(self) -> Circuits:
@@ -423,9 +453,55 @@ class Flow(Moving):
             return Fraction(self.units)
         return Fraction(self.units * self.collective.shards(len(self.members)))
 
-    def some(self, chosen: NDArray[np.bool_]) -> Flow:
-        """Return the flow with some of its sends, by a mask; without routes."""
-        return replace(self, **{name: getattr(self, name)[chosen] for name in SENDS})
+    @property
+    def time(self) -> Fraction:
+        """By the clock: seconds until the last data have arrived."""
+        return int(self.end.max(initial=0)) * self.timing.tick
+
+    @property
+    def timing(self) -> Clock:
+        """What ticks mean; raises ScheduleError where sends have no times of their own."""
+        if self.clock is None:
+            raise ScheduleError(f"{self!r} has no times of its own")
+        return self.clock
+
+    def some(self, chosen: NDArray[Any]) -> Flow:
+        """Return some of its sends, by a mask or their numbers, without routes; each has a piece of its own."""
+        names = (*PIECES, "weight") if self.weight is not None else PIECES
+        columns = {name: self.of_sends(getattr(self, name))[chosen] for name in names}
+        columns |= {name: getattr(self, name)[chosen] for name in SENDS}
+        columns["piece"] = np.arange(len(columns["src"]), dtype=np.int32)
+        return replace(self, **columns, routes=None)
+
+    @cached_property
+    def uses(self) -> IntArray:
+        """A number for every hop, from 0 in their order; equal ones are one use of a link, which a switch then copies.
+
+        Those are hops of one piece over one link at one time, before the last switch of their routes.
+        """
+        send, src, dst = self.hops()
+        routes, number = self.routes, np.arange(len(send))
+        if routes is None or routes.start is None or routes.end is None or len(np.unique(self.piece)) == len(self):
+            return number
+        last = np.zeros(len(send), dtype=np.bool_)
+        last[np.cumsum(routes.lengths) - 1] = True
+        columns = self.piece[send], src, dst, routes.start, routes.end, np.where(last, number, -1)
+        _, first, same = np.unique(np.stack(columns), axis=1, return_index=True, return_inverse=True)
+        return np.unique(first[same.ravel()], return_inverse=True)[1].ravel()
+
+    def busy_until(self, link: IntArray) -> IntArray:
+        """Return when the link of every send is free again, by the clock, of sends over single links."""
+        return self.end - (self.timing.latency[link] if self.timing.overlap else 0)
+
+    def over_links(self) -> Flow:
+        """Return a flow by the clock with a send for every use of a link, as before ``flow_ops.join_links``."""
+        routes = self.routes
+        if routes is None or routes.start is None or routes.end is None:
+            return self
+        send, src, dst = self.hops()
+        row = np.unique(self.uses, return_index=True)[1]
+        found = self.some(send[row])
+        return replace(found, src=src[row], dst=dst[row], start=routes.start[row], end=routes.end[row])
 
     def hops(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the send and the two ends of every link that a send goes over, route by route."""
@@ -442,12 +518,74 @@ class Flow(Moving):
         return send, link
 
 
-def _equal(one: object, other: object) -> bool:
+@dataclass(frozen=True, eq=False)
+class Flows(Moving):
+    """Flows of several collectives by one clock, which share the links: none carries two messages at a time.
+
+    Each has a size and units of its own, and begins when its clock says.
+    """
+
+    each: tuple[Flow, ...]
+
+    kind: ClassVar = "together"
+
+    def __post_init__(self) -> None:
+        if not self.each:
+            raise ScheduleError("there must be at least one stream")
+        first = self.each[0].timing
+        for one in self.each[1:]:
+            alike = (one.nodes, one.timing.tick, one.timing.overlap) == (self.nodes, first.tick, first.overlap)
+            if not alike or not np.array_equal(one.timing.latency, first.latency):
+                raise ScheduleError("streams of one plan have the same nodes, ticks and latencies of links")
+
+    def __repr__(self) -> str:
+        return f"<Flows {self.collective}, {len(self)} sends, {format_time(self.time)}>"
+
+    def __len__(self) -> int:
+        return sum(len(one.over_links()) for one in self.each)
+
+    def __eq__(self, other: object) -> bool:
+        return self.each == other.each if isinstance(other, Flows) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.each)
+
+    @cached_property
+    def collective(self) -> Collective:
+        """All collectives as one value."""
+        return together(one.collective for one in self.each)
+
+    @property
+    def nodes(self) -> int:
+        """Number of vertices, switches included."""
+        return self.each[0].nodes
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds until the last data of all have arrived."""
+        return max(one.time for one in self.each)
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes and links."""
+        return self.each[0].fits(topology)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of pieces and sends by name, flow after flow."""
+        return {name: np.concatenate([getattr(one, name) for one in self.each]) for name in (*PIECES, *SENDS)}
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of its sends, and the stream of each."""
+        tables = [one.table() for one in self.each]
+        stream = np.repeat(np.arange(len(tables)), [len(table["start"]) for table in tables])
+        return {"stream": stream, **{name: np.concatenate([one[name] for one in tables]) for name in tables[0]}}
+
+
+def equal(one: object, other: object) -> bool:
     """Return whether two values are equal: arrays, tuples of them, or others."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))  # type: ignore[arg-type]
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
+        return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, Symmetry) and isinstance(other, Symmetry):
         return same_fold(one, other)
     return one == other
@@ -460,16 +598,11 @@ def same_fold(one: Symmetry | None, other: Symmetry | None) -> bool:
     return one.representatives == other.representatives and np.array_equal(one.generators, other.generators)
 
 
-def fastest_link(flow: Flow) -> Fraction:
-    """Return the bytes per second of capacity one that the fastest link has by the times of a clock."""
-    clock = flow.clock
-    if clock is None or not len(clock.per_unit):
-        return Fraction(0)
-    least = min(
-        ticks * ports for ticks, ports in zip(clock.per_unit.tolist(), flow.topology.capacity.tolist(), strict=True)
-    )
-    rate: Fraction = clock.size / (flow.whole_units * clock.tick * least)
-    return rate
+def fastest_link(flow: Flow) -> Fraction | None:
+    """Return the bytes per second of capacity one that the fastest link has by the clock; None without links."""
+    clock, ports = flow.timing, flow.topology.capacity.tolist()
+    least = min((ticks * many for ticks, many in zip(clock.per_unit.tolist(), ports, strict=True)), default=None)
+    return None if least is None else clock.size / (flow.whole_units * clock.tick * least)
 
 
 def _check_range(flow: Flow, name: str, count: int) -> None:

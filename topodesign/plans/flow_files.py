@@ -13,10 +13,17 @@ A flow is an object with these fields, and a column is ``NAME.npy``:
     Null, or an object of ``generators``, how many, and ``representatives``, a list of nodes.
 ``circuits``
     Null, or an object of ``ports``, ``delay`` ("p/q", seconds), ``moving``, ``duplex``, ``phases`` and ``circuits``.
+``clock``
+    Of ``clock`` alone: an object of ``tick`` ("p/q", seconds), ``size`` ("p/q", bytes), ``overlap``, ``bandwidth``
+    ("p/q", bytes per second, or null) and ``begin`` (ticks).
+
+Several flows, of collectives at the same time, are a list of such objects; of the second the columns are called
+``1_block`` and so on, of the third ``2_block``.
 
 Columns: of every piece ``block lo hi``, of every send ``piece src dst start end part``; of routes ``route_send
-route_weight hop_start hop``; of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst dst_port``;
-of a fold ``generators``, permutations of the nodes, one after another.
+route_weight hop_start hop``, by the clock with ``hop_from hop_to`` (ticks); of a clock ``latency per_unit`` (ticks of
+every link, and of a unit on it); of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst
+dst_port``; of a fold ``generators``, permutations of the nodes, one after another.
 :mod:`topodesign.plans.flow` says what they mean.
 """
 
@@ -42,12 +49,14 @@ from topodesign.plans.archive import (
     read_integer,
     read_integers,
 )
-from topodesign.plans.flow import MAX_PORTS, PIECES, SENDS, Circuits, Flow, Routes
+from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
 from topodesign.plans.movement import MAX_STEPS
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
 _FIELDS = ("model", "units", "steps", "pieces", "sends", "left_out", "routes", "circuits", "fold")
+_CLOCK = ("tick", "size", "overlap", "bandwidth", "begin")
+_TIMES = {"hop_from": "start", "hop_to": "end"}
 _ROUTES = {"route_send": "send", "route_weight": "weight", "hop_start": "hop_start", "hop": "hop"}
 _CIRCUITS = {
     "begin": "begin",
@@ -61,6 +70,7 @@ _HOW = {
     "routes": ("routes", "hops"),
     "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits"),
     "fold": ("generators", "representatives"),
+    "clock": _CLOCK,
 }
 _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
     "src": np.int32,
@@ -90,7 +100,15 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     }
     if routes is not None:
         header["routes"] = {"routes": len(routes.send), "hops": len(routes.hop)}
-        columns |= {name: getattr(routes, own) for name, own in _ROUTES.items()}
+        names = _ROUTES if routes.start is None else _ROUTES | _TIMES
+        columns |= {name: getattr(routes, own) for name, own in names.items()}
+    if flow.clock is not None:
+        clock = flow.clock
+        rate = None if clock.bandwidth is None else str(clock.bandwidth)
+        header["clock"] = dict(
+            zip(_CLOCK, (str(clock.tick), str(clock.size), clock.overlap, rate, clock.begin), strict=True)
+        )
+        columns |= {"latency": clock.latency, "per_unit": clock.per_unit}
     if circuits is not None:
         how = (
             circuits.ports,
@@ -108,56 +126,110 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, columns
 
 
-def column_names(header: Mapping[str, Any]) -> list[str]:
+def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, Any]], dict[str, NDArray[Any]]]:
+    """Return what the header says of a flow, or of each of several, and all columns by name."""
+    if isinstance(moved, Flow):
+        return write_flow(moved)
+    headers, columns = list[dict[str, Any]](), dict[str, NDArray[Any]]()
+    for number, flow in enumerate(moved.each):
+        header, own = write_flow(flow)
+        headers.append(header)
+        columns |= {_called(name, number): column for name, column in own.items()}
+    return headers, columns
+
+
+def read_flows(archive: ZipFile, header: Any, place: Topology | Fabric, collective: Collective) -> Flow | Flows:
+    """Return the flow, or the flows, of a file with the members that :func:`column_names` has named."""
+    if not isinstance(header, list):
+        return read_flow(archive, header, place, collective)
+    if len(header) != len(collective.several):
+        raise FileFormatError("'flow' in header.json must have an object for each collective")
+    pairs = enumerate(zip(header, collective.several, strict=True))
+    return Flows(tuple(read_flow(archive, one, place, own, number) for number, (one, own) in pairs))
+
+
+def _called(name: str, number: int) -> str:
+    """Return what a column of one of several flows is called."""
+    return f"{number}_{name}" if number else name
+
+
+def column_names(header: object) -> list[str]:
     """Return the names of the columns that a file with this header has."""
-    left_out = header.get("left_out")
-    if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
-        raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
-    names = [name for name in (*PIECES, *SENDS) if name not in left_out]
-    for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
-        names += more if header.get(name) is not None else ()
-    return names + (["generators"] if header.get("fold") is not None else [])
+    headers, found = header if isinstance(header, list) else [header], list[str]()
+    if not headers or not all(isinstance(one, dict) for one in headers):
+        raise FileFormatError("'flow' in header.json must be an object, or a list of objects")
+    for number, one in enumerate(headers):
+        left_out = one.get("left_out")
+        if not isinstance(left_out, list) or not all(name in ("piece", "end", "part") for name in left_out):
+            raise FileFormatError("'left_out' in header.json must be a list of some of piece, end and part")
+        names = [name for name in (*PIECES, *SENDS) if name not in left_out]
+        for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
+            names += more if one.get(name) is not None else ()
+        if one.get("clock") is not None:
+            names += ("latency", "per_unit", *(_TIMES if one.get("routes") is not None else ()))
+        names += ["generators"] if one.get("fold") is not None else []
+        found += [_called(name, number) for name in names]
+    return found
 
 
-def read_flow(archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective) -> Flow:
-    """Return the flow of a file; its form is checked."""
-    check_fields(header, _FIELDS, "'flow' in header.json")
-    if header.get("model") != "steps":
-        raise FileFormatError("'model' in header.json must be steps")
+def read_flow(
+    archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective, number: int = 0
+) -> Flow:
+    """Return the flow of a file, or one of several; its form is checked."""
+    model = header.get("model")
+    if model not in ("steps", "clock") or (model == "clock") != (header.get("clock") is not None):
+        raise FileFormatError("'model' in header.json must be steps, or clock with an object 'clock'")
+    check_fields(header, _FIELDS if model == "steps" else (*_FIELDS, "clock"), "'flow' in header.json")
+
+    def column(name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
+        """Return a column of this flow."""
+        return read_column(archive, _called(name, number), rows, kind)
+
     pieces, sends = (read_integer(header, name, 0, MAX_ROWS) for name in ("pieces", "sends"))
     rows = dict.fromkeys(PIECES, pieces) | dict.fromkeys(SENDS, sends)
-    own = [name for name in column_names(header) if name in rows]
     columns: dict[str, Any] = {
-        name: read_column(archive, name, rows[name], _NARROW.get(name, np.int64)) for name in own
+        name: column(name, count, _NARROW.get(name, np.int64))
+        for name, count in rows.items()
+        if name not in header["left_out"]
     }
     columns = _expected(sends, columns["start"]) | columns
     more: dict[str, Any] = {}
     if header.get("routes") is not None:
         asked = _object(header, "routes")
         routes, hops = (read_integer(asked, name, 0, MAX_ROWS) for name in _HOW["routes"])
-        lengths = {"hop_start": routes + 1, "hop": hops}
-        ways: dict[str, Any] = {
-            own: read_column(archive, name, lengths.get(name, routes), np.int64) for name, own in _ROUTES.items()
-        }
+        lengths = {"hop_start": routes + 1, "hop": hops} | dict.fromkeys(_TIMES, max(0, hops - routes))
+        names = _ROUTES if model == "steps" else _ROUTES | _TIMES
+        ways: dict[str, Any] = {own: column(name, lengths.get(name, routes), np.int64) for name, own in names.items()}
         more["routes"] = Routes(**ways)
     if header.get("circuits") is not None:
         asked = _object(header, "circuits")
         phases, count = (read_integer(asked, name, 0, MAX_ROWS) for name in ("phases", "circuits"))
         read: dict[str, Any] = {
-            own: read_column(archive, name, phases if name == "begin" else count, np.int64)
-            for name, own in _CIRCUITS.items()
+            own: column(name, phases if name == "begin" else count, np.int64) for name, own in _CIRCUITS.items()
         }
         delay = read_fraction(asked, "delay", positive=False)
         flags = read_flag(asked, "moving"), read_flag(asked, "duplex")
         more["circuits"] = Circuits(read_integer(asked, "ports", 1, MAX_PORTS), delay, *flags, **read)
+    if model == "clock":
+        asked, links = _object(header, "clock"), len((place.topology if isinstance(place, Fabric) else place).src)
+        rate = None if asked.get("bandwidth") is None else read_fraction(asked, "bandwidth")
+        more["clock"] = Clock(
+            read_fraction(asked, "tick"),
+            read_fraction(asked, "size"),
+            read_flag(asked, "overlap"),
+            column("latency", links, np.int64),
+            column("per_unit", links, np.int64),
+            rate,
+            read_integer(asked, "begin", 0, MAX_TICKS - 1),
+        )
     if header.get("fold") is not None:
         asked, nodes = _object(header, "fold"), place.topology.nodes if isinstance(place, Fabric) else place.nodes
         count = read_integer(asked, "generators", 0, MAX_ROWS // nodes)
-        generators = read_column(archive, "generators", count * nodes, np.int32).reshape(count, nodes)
+        generators = column("generators", count * nodes, np.int32).reshape(count, nodes)
         chosen = read_integers(asked.get("representatives"), "representatives")
         more["fold"] = Symmetry(nodes, chosen, partial(tuple, generators))
     units, steps = read_integer(header, "units", 1, MAX_INTEGER), read_integer(header, "steps", 0, MAX_STEPS)
-    return Flow(collective, place, "steps", units, **columns, steps=steps, **more)
+    return Flow(collective, place, model, units, **columns, steps=steps, **more)
 
 
 def _expected(sends: int, start: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Operations on flows: reverse in time and put one after another (in steps), rename; and rounds."""
+"""Operations on flows: reverse in time, put one after another, rename, join what switches pass on; and rounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.flow import PIECES, SENDS, Circuits, Flow, Routes, same_fold
+from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, same_fold
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, check_units, find_links, renamed
 from topodesign.topology.symmetry import Symmetry
@@ -89,7 +89,7 @@ def gather(flow: Flow) -> Rounds:
 
 
 def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
-    """Return a flow in steps backwards in time over reversed links: the dual collective, at the same cost.
+    """Return a flow in steps or by the clock backwards in time over reversed links: the dual collective, in its time.
 
     Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum that it
     does not have any more.
@@ -103,12 +103,15 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
     ----------
     Efficient Direct-Connect Topologies, Definition 8 and Theorem 1.
     """
-    if flow.model != "steps":
-        raise ScheduleError("only flows in steps are reversed")
-    last, block = flow.steps, flow.block
+    if flow.model == "chunks":
+        raise ScheduleError("only flows in steps and by the clock are reversed")
+    last, block, clock = _last(flow), flow.block, flow.clock
     if flow.collective.pairwise:  # what went from s to t now goes from t to s
         source, target = np.divmod(block, flow.nodes)
         block = (target * flow.nodes + source).astype(block.dtype)
+    if clock is not None:
+        turned = np.lexsort((flow.topology.src, flow.topology.dst))
+        clock = clock._replace(latency=clock.latency[turned], per_unit=clock.per_unit[turned])
     return replace(
         flow,
         collective=flow.collective.dual,
@@ -121,7 +124,13 @@ def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
         part=(len(flow.movements) - 1 - flow.part).astype(flow.part.dtype),
         routes=None if flow.routes is None else _reverse_routes(flow.routes, last),
         circuits=None if flow.circuits is None else _reverse_circuits(flow.circuits, flow.steps),
+        clock=clock,
     )
+
+
+def _last(flow: Flow) -> int:
+    """Return the instant at which a flow is over."""
+    return flow.steps if flow.model == "steps" else int(flow.end.max(initial=0))
 
 
 def _reverse_routes(routes: Routes, last: int) -> Routes:
@@ -130,8 +139,7 @@ def _reverse_routes(routes: Routes, last: int) -> Routes:
     if routes.start is None or routes.end is None:
         return found
     link = _backwards(routes.hop_start - np.arange(len(routes.hop_start)))
-    use = None if routes.use is None else routes.use[link]
-    return found._replace(start=last - routes.end[link], end=last - routes.start[link], use=use)
+    return found._replace(start=last - routes.end[link], end=last - routes.start[link])
 
 
 def _backwards(cut: IntArray) -> IntArray:
@@ -153,10 +161,16 @@ def _reverse_circuits(circuits: Circuits, steps: int) -> Circuits:
     )
 
 
-def concatenate(first: Flow, second: Flow) -> Flow:
+def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
     """Return the allreduce of a reduce-scatter and, when all of it is over, an allgather on the same place.
 
-    Units of blocks are as many as both count. Circuits are joined by whoever knows what stays in the middle.
+    In steps, units of blocks are as many as both count; by the clock both have the same units and clock. Circuits are
+    joined by whoever knows what stays in the middle.
+
+    Parameters
+    ----------
+    begin
+        Instant from which the second counts its own; None for when all of the first is over.
     """
     whole = replace(first.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels)
     if (first.collective, second.collective) != whole.parts:
@@ -164,30 +178,114 @@ def concatenate(first: Flow, second: Flow) -> Flow:
             "an allreduce is made of a reduce-scatter and an allgather, "
             f"not of {first.collective} and {second.collective}"
         )
-    alike = (first.topology, first.kind) == (second.topology, second.kind)
-    if not alike or first.circuits is not None or first.model != "steps":
-        raise ScheduleError("only flows in steps over the same links, which stay, are put after one another")
+    alike = (first.topology, first.kind) == (second.topology, second.kind) and first.circuits is None
+    if not alike or first.model == "chunks":
+        raise ScheduleError("only flows in steps, or by the clock, over the same links are put after one another")
+    if first.clock is not None and not (first.units == second.units and equal(first.clock, second.clock)):
+        raise ScheduleError("only plans for the same links, units and sizes are put after one another")
     if not same_fold(first.fold, second.fold):
         raise InfeasibleError("plans of different symmetries are not put after one another")
     units = math.lcm(first.units, second.units)
     check_units(units)
     pieces = {name: np.concatenate((getattr(first, name), getattr(second, name))) for name in PIECES}
     scale = np.repeat([units // first.units, units // second.units], [len(first.block), len(second.block)])
-    shift = {"piece": len(first.block), "start": first.steps, "end": first.steps, "part": 1, "src": 0, "dst": 0}
+    middle = _last(first) if begin is None else begin
+    shift = {"piece": len(first.block), "start": middle, "end": middle, "part": 1, "src": 0, "dst": 0}
     sends: dict[str, Any] = {
         name: np.concatenate((getattr(first, name), getattr(second, name) + shift[name])) for name in SENDS
     }
     routes = first.routes
     if routes is not None and second.routes is not None:
-        routes = Routes(
-            np.concatenate((routes.send, second.routes.send + len(first))),
-            np.concatenate((routes.weight, second.routes.weight)),
-            np.concatenate((routes.hop_start, second.routes.hop_start[1:] + len(routes.hop))),
-            np.concatenate((routes.hop, second.routes.hop)),
-        )
+        routes = _join_routes(routes, second.routes, len(first), middle)
     columns: dict[str, Any] = {"block": pieces["block"], "lo": pieces["lo"] * scale, "hi": pieces["hi"] * scale}
     steps = first.steps + second.steps
     return replace(first, collective=whole, units=units, steps=steps, routes=routes, **columns, **sends)
+
+
+def _join_routes(first: Routes, second: Routes, sends: int, middle: int) -> Routes:
+    """Return the routes of two flows, of which the second has its sends and instants after those of the first."""
+    joined = Routes(
+        np.concatenate((first.send, second.send + sends)),
+        np.concatenate((first.weight, second.weight)),
+        np.concatenate((first.hop_start, second.hop_start[1:] + len(first.hop))),
+        np.concatenate((first.hop, second.hop)),
+    )
+    if first.start is None or first.end is None or second.start is None or second.end is None:
+        return joined
+    return joined._replace(
+        start=np.concatenate((first.start, second.start + middle)),
+        end=np.concatenate((first.end, second.end + middle)),
+    )
+
+
+def join_links(flow: Flow) -> Flow:
+    """Return a flow by the clock whose sends from a node over switches to the next node are one, with a route.
+
+    A switch has no data of its own: it passes on what arrives, as it arrives. A send from a switch goes on with the
+    send to it that brought the same units, the earlier first. Where more sends leave than have arrived, as a switch
+    copies, all the remaining ones go on with the last; they share a piece. Sends that begin or end at a switch, since
+    nothing goes on with them, stay as they are; the verifier refuses them.
+    """
+    switches = flow.topology.switches
+    if not switches or flow.routes is not None:
+        return flow
+    before, rows = _find_sources(flow), np.arange(len(flow))
+    switch = np.zeros(flow.nodes, dtype=np.bool_)
+    switch[list(switches)] = True
+    last = np.flatnonzero(~switch[flow.dst])
+    chain, chains = last, [last]  # of every send to a node those before it, back to a node
+    for _ in range(len(switches)):  # no send meets a switch twice and leaves time to do so
+        if not (before[chain] >= 0).any():
+            break
+        chain = np.where(before[chain] >= 0, before[chain], chain)
+        chains.append(chain)
+    begins = ~switch[flow.src[chain]]
+    back = np.stack(chains, axis=1)[begins][:, ::-1]
+    new = np.diff(back, axis=1, prepend=-1) != 0
+    alone = np.setdiff1d(rows, back)
+    last, first = np.concatenate((last[begins], alone)), np.concatenate((chain[begins], alone))
+    length = np.concatenate((new.sum(axis=1), np.ones(len(alone), dtype=np.int64)))
+    use = np.concatenate((back[new], alone))
+    hop_start = np.concatenate(([0], np.cumsum(length + 1)))
+    inner = np.ones(len(use) + len(last), dtype=np.bool_)
+    inner[hop_start[1:] - 1] = False
+    hop = np.empty(len(inner), dtype=np.int64)
+    hop[inner], hop[~inner] = flow.src[use], flow.dst[last]
+    times = flow.start[use], flow.end[use]
+    routes = Routes(np.arange(len(last)), np.ones(len(last), dtype=np.int64), hop_start, hop, *times)
+    # Sends with a first link in common are of one piece, which a switch copies.
+    starts, piece = np.unique(first, return_inverse=True)
+    columns: dict[str, Any] = {name: flow.of_sends(getattr(flow, name))[starts] for name in PIECES}
+    columns |= {"piece": piece.ravel(), "src": flow.src[first], "dst": flow.dst[last], "part": flow.part[last]}
+    late = np.maximum(flow.end[last], flow.start[first] + 1)  # others are among the problems, as too early
+    return replace(flow, start=flow.start[first], end=late, routes=routes, **columns)
+
+
+def _find_sources(flow: Flow) -> IntArray:
+    """Return for each send over a link the one that it goes on with at a switch, -1 if there is none."""
+    switch = np.zeros(flow.nodes, dtype=np.bool_)
+    switch[list(flow.topology.switches)] = True
+    into, out = np.flatnonzero(switch[flow.dst]), np.flatnonzero(switch[flow.src])
+    what = [flow.part, *(flow.of_sends(getattr(flow, name)) for name in PIECES)]
+
+    def keys(rows: IntArray, at: Column) -> IntArray:
+        """Return what sends carry at a switch, and how many of the same come before each."""
+        same = np.stack((at[rows], *(column[rows] for column in what))).astype(np.int64)
+        order = np.lexsort((flow.start[rows], *same[::-1]))
+        new = np.append(True, np.any(np.diff(same[:, order], axis=1) != 0, axis=0))[: len(rows)]
+        turn = np.empty(len(rows), dtype=np.int64)
+        turn[order] = np.arange(len(rows)) - np.maximum.accumulate(np.where(new, np.arange(len(rows)), 0))
+        return np.vstack((same, turn))
+
+    arriving, leaving = keys(into, flow.dst), keys(out, flow.src)
+    _, number = np.unique(np.hstack((arriving, leaving))[:-1], axis=1, return_inverse=True)
+    came, went = np.split(number.ravel(), [len(into)])
+    many = np.bincount(came, minlength=int(number.max(initial=-1)) + 1)
+    place = into[np.lexsort((arriving[-1], came))]
+    before, found = np.full(len(flow), -1), many[went] > 0
+    at = (np.cumsum(many) - many)[went] + np.minimum(leaving[-1], many[went] - 1)
+    before[out[found]] = place[at[found]]
+    return before
 
 
 def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:

@@ -51,10 +51,7 @@ def integer(least: int, most: int) -> Field:
 
 FLAG = Field(read_flag)
 FRACTION = Field(read_fraction, str)
-FRACTION_OR_NONE = Field(
-    lambda header, name: None if header.get(name) is None else read_fraction(header, name),
-    lambda value: None if value is None else str(value),
-)
+FRACTION_OR_NONE = Field(lambda header, name: None if header.get(name) is None else read_fraction(header, name))
 INTEGERS_OR_NONE = Field(
     lambda header, name: None if header.get(name) is None else read_integers(header.get(name), name)
 )

@@ -1,4 +1,4 @@
-"""Readers of files with kinds of movement that are flows now: rounds, orbits, routed rounds and phases."""
+"""Readers of files with kinds of movement that are flows now: rounds, orbits, routes, phases and timed sends."""
 
 from __future__ import annotations
 
@@ -11,13 +11,26 @@ from zipfile import ZipFile
 import numpy as np
 
 from topodesign.base.arrays import ranges
-from topodesign.base.errors import ScheduleError
+from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.archive import read_fraction
-from topodesign.plans.flow import MAX_PORTS, Circuits, Flow, Routes
-from topodesign.plans.flow_ops import flow_of_rounds
-from topodesign.plans.movement import FLAG, Column, Field, Fields, Tables, check_cuts, integer, read_tables
+from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_integer
+from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
+from topodesign.plans.flow_files import check_fields
+from topodesign.plans.flow_ops import flow_of_rounds, join_links
+from topodesign.plans.movement import (
+    FLAG,
+    FRACTION,
+    FRACTION_OR_NONE,
+    LINKS,
+    Column,
+    Field,
+    Fields,
+    Tables,
+    check_cuts,
+    integer,
+    read_tables,
+)
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
@@ -31,6 +44,7 @@ class OldKind(NamedTuple):
     fields: Fields
     tables: Tables
     make: Make
+    stream_fields: Fields = MappingProxyType({})  # of a kind with several streams: what each has of its own
 
     def column_names(self) -> tuple[str, ...]:
         """Return the names of all columns."""
@@ -38,14 +52,35 @@ class OldKind(NamedTuple):
 
     def header_names(self) -> tuple[str, ...]:
         """Return the names that the header may have."""
-        return (*self.fields, *self.tables)
+        return (*self.fields, *(("streams",) if self.stream_fields else self.tables))
 
     def read(
         self, archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective
-    ) -> Flow:
-        """Return the flow of a file; its form is checked."""
+    ) -> Flow | Flows:
+        """Return the flow of a file, or the flows of its streams; the form is checked."""
         topology = place.topology if isinstance(place, Fabric) else place
-        return self.make(collective, place, read_tables(archive, header, topology, self.fields, self.tables))
+        if not self.stream_fields:
+            return self.make(collective, place, read_tables(archive, header, topology, self.fields, self.tables))
+        shared = {name: field.read(header, name) for name, field in self.fields.items()}
+        streams = header.get("streams")
+        if not isinstance(streams, list) or len(streams) != len(collective.several) or not streams:
+            raise FileFormatError("'streams' in header.json must be a list of one object for each collective")
+        if not all(isinstance(one, dict) for one in streams):
+            raise FileFormatError("'streams' in header.json must be a list of objects")
+        for one in streams:
+            check_fields(one, (*self.stream_fields, "rows"), "a stream in header.json")
+        links = [len(topology.src)] * len(streams)
+        counts = {"rows": [read_integer(one, "rows", 0, MAX_ROWS) for one in streams], LINKS: links}
+        columns = {
+            name: np.split(read_column(archive, name, sum(counts[table]), dtype), np.cumsum(counts[table])[:-1])
+            for table, own in self.tables.items()
+            for name, _, dtype, _ in own
+        }
+        flows = []
+        for number, (one, its) in enumerate(zip(streams, collective.several, strict=True)):
+            values = shared | {name: field.read(one, name) for name, field in self.stream_fields.items()}
+            flows.append(self.make(its, place, values | {name: some[number].copy() for name, some in columns.items()}))
+        return Flows(tuple(flows))
 
 
 def _rounds(collective: Collective, nodes: int, values: Mapping[str, Any]) -> Rounds:
@@ -94,6 +129,30 @@ def _orbits(collective: Collective, place: Topology | Fabric, values: Mapping[st
     return flow_of_rounds(place, _rounds(collective, nodes, values), fold=fold)
 
 
+def _timed(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return timed sends, of which each goes over one link."""
+    clock = Clock(*(values[name] for name in ("tick", "size", "overlap", "latency", "per_unit", "bandwidth")))
+    clock = clock._replace(begin=values.get("begin", 0))
+    columns: dict[str, Any] = {name: values[name] for name in (*PIECES, *SENDS) if name != "piece"}
+    columns["piece"] = np.arange(len(values["src"]), dtype=np.int32)
+    return join_links(Flow(collective, place, "clock", values["units"], **columns, clock=clock))
+
+
+_STREAM: Fields = {"units": integer(1, MAX_TICKS), "size": FRACTION, "bandwidth": FRACTION_OR_NONE}
+_SENDS: Tables = {
+    "rows": (
+        Column("start", "tick at which it starts"),
+        Column("end", "tick at which all of it is there"),
+        Column("part", "movement of the collective", np.int32),
+        Column("src", "node that sends", np.int32),
+        Column("dst", "node that receives", np.int32),
+        Column("block", "block of the data", np.int32),
+        Column("lo", "first unit of it"),
+        Column("hi", "the unit after the last"),
+    ),
+    LINKS: (Column("latency", "ticks of latency"), Column("per_unit", "ticks of a unit")),
+}
+
 OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
     {
         "rounds": OldKind(Rounds.FIELDS, Rounds.TABLES, _plain),
@@ -141,6 +200,10 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
                 ),
             },
             _phases,
+        ),
+        "timed": OldKind({**_STREAM, "tick": FRACTION, "overlap": FLAG}, _SENDS, _timed),
+        "together": OldKind(
+            {"tick": FRACTION, "overlap": FLAG}, _SENDS, _timed, {**_STREAM, "begin": integer(0, MAX_TICKS - 1)}
         ),
     }
 )

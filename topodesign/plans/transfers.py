@@ -17,10 +17,10 @@ import numpy as np
 from topodesign.base.arrays import earlier, sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import ALLGATHER, Collective
+from topodesign.plans.flow import Flow
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
 from topodesign.plans.stages import Part, Stages
-from topodesign.plans.timed import Timed, journeys
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
@@ -129,20 +129,22 @@ def transfers_of_rounds(rounds: Rounds, switches: Collection[int]) -> Transfers:
     return _among_ranks(rounds, switches, Fraction(1), (step - 1, step, part))
 
 
-def transfers_of_timed(timed: Timed, switches: Collection[int], share: Fraction) -> Transfers:
-    """Return what timed sends send, of so much of all data."""
-    whole = journeys(timed, switches).whole(timed)
-    return _among_ranks(whole, switches, share, (whole.start, whole.end, whole.part.astype(np.int64)))
+def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
+    """Return what a flow by the clock sends, of so much of all data."""
+    one = flow.some(np.arange(len(flow)))
+    start, end, part = (column.astype(np.int64) for column in (one.start, one.end, one.part))
+    return _among_ranks(one, flow.topology.switches, share, (start, end, part))
 
 
 def _among_ranks(
-    moved: Rounds | Timed, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
+    moved: Rounds | Flow, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
 ) -> Transfers:
     """Return sends with the numbers of ranks in place of those of nodes."""
     number, computes = numbers_without(moved.nodes, switches)
     count = int(computes.sum())
     if not np.all(computes[moved.src] & computes[moved.dst]):
         raise ScheduleError("a send begins or ends at a switch, which is no rank")
+    lo, hi = (column.astype(np.int64, copy=False) for column in (moved.lo, moved.hi))
     return Transfers(
         renamed(moved.collective, number.tolist()),
         count,
@@ -152,8 +154,8 @@ def _among_ranks(
         number[moved.src],
         number[moved.dst],
         blocks_named(moved.collective, moved.block, number, count),
-        moved.lo,
-        moved.hi,
+        lo,
+        hi,
     )
 
 

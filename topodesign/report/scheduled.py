@@ -12,6 +12,7 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
+from topodesign.plans.flow import Flow
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
@@ -224,8 +225,12 @@ class InTimedSends(Scheduled):
 class PlannedStream(Declared):
     """A collective among several."""
 
-    sends: Any
-    start: int
+    sends: Flow
+
+    @property
+    def begin(self) -> Fraction:
+        """Seconds until it begins."""
+        return self.sends.timing.begin * self.sends.timing.tick
 
     KEYS = (
         key("collective", "What is done.", kind=str, value=lambda one: one.sends.collective.name),
@@ -235,8 +240,8 @@ class PlannedStream(Declared):
             kind=list[list[int]] | None,
             value=lambda one: groups_of(one.sends.collective),
         ),
-        key("size_bytes", "Data that it is for, in bytes.", kind=Fraction, value=lambda one: one.sends.size),
-        key("begin", "Seconds until it begins.", kind=Fraction, value=lambda one: one.start * one.sends.tick),
+        key("size_bytes", "Data that it is for, in bytes.", kind=Fraction, value=lambda one: one.sends.timing.size),
+        "begin",
         key("time", "Seconds until all have all of it.", kind=Fraction, value=lambda one: one.sends.time),
     )
 
@@ -252,7 +257,7 @@ class Several(Scheduled):
             "streams",
             "The collectives.",
             kind=list[PlannedStream],
-            value=lambda one: list(map(PlannedStream, one.plan.movement.streams, one.plan.movement.begins)),
+            value=lambda one: list(map(PlannedStream, one.plan.movement.each)),
         ),
     )
 

@@ -31,10 +31,11 @@ from topodesign.base.latency import GAP
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, join_links, reverse
+from topodesign.plans.link_times import LinkTimes, flow_in_ticks
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import LinkTimes, in_turn, reverse_timed, timed_sends
 from topodesign.schedulers.box_ways import Boxes, Hop, Way, boxes_in, exchange_plan
 from topodesign.schedulers.in_order import Flights, Messages, run
 from topodesign.schedulers.method import Method, Request, spec_of
@@ -110,13 +111,13 @@ def _make(request: Request) -> list[Plan]:
     units = math.lcm(*(made.chunks * made.lift.units for made in found.values()))
     times = request.link_times(fabric, ALLGATHER, units, grain=_GRAIN)
     halves = [_sends(request, fabric, found[back], times, units, back=back) for back in backwards]
-    timed = halves[0] if len(halves) == 1 else in_turn(*halves)
+    timed = halves[0] if len(halves) == 1 else concatenate(*halves)
     made = found[backwards[-1]]
     words = (
         f"{counted(made.lift.steps, 'step')} from box to box, {counted(made.chunks, 'chunk')} that follow one another"
     )
     generator = {"method": "boxes", "chunks": made.chunks, "steps": made.lift.steps, "gap": str(GAP)}
-    return [Plan(fabric, timed, {"time": timed.time}, spec_of(request), generator, (words,))]
+    return [Plan(fabric, join_links(timed), {"time": timed.time}, spec_of(request), generator, (words,))]
 
 
 def _turned(fabric: Fabric) -> Fabric:
@@ -270,7 +271,7 @@ def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int
                 yield number
 
 
-def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Timed:
+def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Flow:
     """Return the sends of messages, with the units and ticks of these times."""
     topology = fabric.topology.transpose() if back else fabric.topology
     order = np.lexsort((fabric.topology.src, fabric.topology.dst)) if back else slice(None)
@@ -288,8 +289,8 @@ def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, unit
     lo, hi = ((chunk * each + column[row]) * scale for column in (base.lo, base.hi))
     columns = (start * int(ticks), end * int(ticks), topology.src[link], topology.dst[link], base.node[row], lo, hi)
     own = LinkTimes(times.tick, times.latency[order], times.per_unit[order])
-    timed = timed_sends(ALLGATHER, topology.nodes, (units, Fraction(request.size)), own, columns, overlap=True)
-    return reverse_timed(topology, timed) if back else timed
+    timed = flow_in_ticks(topology, ALLGATHER, (units, Fraction(request.size)), own, columns, overlap=True)
+    return reverse(timed, fabric.topology) if back else timed
 
 
 OPTIONS = frozenset({"chunks", "alpha", "only", "without"})

@@ -17,8 +17,9 @@ from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleEr
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.timed import Timed, journeys
-from topodesign.plans.timed_ops import LinkTimes, reverse_timed
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links, reverse
+from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.verify.plans import check_movement
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
@@ -192,7 +193,7 @@ class Setting:
         """Return when all is over: the last data have arrived, and nothing is too near to the end."""
         return max((one.end + self.shuts[one.link] for one in sends), default=0)
 
-    def plan(self, sends: list[Send]) -> Timed:
+    def plan(self, sends: list[Send]) -> Flow:
         """Return sends as the plan that was asked for, forwards."""
         rows = [(one.link, self.chunks[one.demand], one.end * self.grain) for one in sends]
         columns = Sends(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
@@ -200,10 +201,10 @@ class Setting:
         if not self.backwards:
             return found
         late = self.ending(sends) * self.grain - int(found.end.max(initial=0))
-        found = reverse_timed(self.network.wires, found)
+        found = reverse(found)
         return found.having(start=found.start + late, end=found.end + late) if late else found
 
-    def sends(self, timed: Timed) -> list[Send] | None:
+    def sends(self, timed: Flow) -> list[Send] | None:
         """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times.
 
         Such is a plan in which partial sums overtake each other in a switch, and one stops there for the other.
@@ -211,13 +212,14 @@ class Setting:
         if timed.units != self.units or np.any(timed.hi - timed.lo != 1):
             return None
         # Forwards, as the verifier joins them: backwards sums that overtake each other in a switch would be mixed up.
-        here = journeys(timed, self.topology.switches).whole(timed)
-        here = reverse_timed(self.place, here) if self.backwards else here
+        joined = join_links(timed)
+        here = joined.some(np.arange(len(joined)))
+        here = reverse(here) if self.backwards else here
         first: dict[int, int] = {}
         for number, one in enumerate(self.demands):
             first.setdefault(one.block, number)
         link = self.topology.link_index(here.src, here.dst)
-        unit = timed.tick / self.tick
+        unit = timed.timing.tick / self.tick
         starts, ends = ([time * unit for time in column.tolist()] for column in (here.start, here.end))
         if any(time.denominator > 1 for time in starts) or np.any(link < 0):
             return None
@@ -409,10 +411,10 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
     return way[::-1]
 
 
-def written(setting: Setting, sends: list[Send]) -> Timed:
+def written(setting: Setting, sends: list[Send]) -> Flow:
     """Return sends as a plan that the verifier accepts."""
     timed = setting.plan(sends)
-    report = check_movement(setting.place, timed)
+    report = check_movement(setting.place, join_links(timed))
     if not report.ok:
         raise ScheduleError(
             f"the solver's answer is no plan, which is its fault or ours:\n{report.said(timed.collective)}"

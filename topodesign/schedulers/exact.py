@@ -28,11 +28,11 @@ from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
 from topodesign.plans.verify.plans import check_movement
 from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers import tacos
@@ -216,20 +216,20 @@ def _timed(request: Request) -> list[Plan]:
     elif timed is not found.timed:
         why = f"TACOS-Greedy's plan, with sends of several chunks or stops in switches; {why}"
     claim = Claim(Of.TIME, timed.time, Among.WHOLE, Proof(proof), bound if timed.time >= bound else None, why)
-    return [Plan(where, timed, {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
+    return [Plan(where, join_links(timed), {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
 
 
-def _greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None]:
+def _greedy(request: Request, setting: Setting) -> tuple[list[Send], Flow | None]:
     """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster; and its plan.
 
     Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are. It is
     None if the verifier refuses it, as where partial sums overtake each other in a switch.
     """
     (plan,) = tacos.METHOD.make(request.but(time_limit=None))
-    quick = kind_of(plan).streams[0]
+    quick = plan.flow.over_links()
     found, other = lean(setting, complete(setting)), setting.sends(quick)
     found = found if other is None else min(found, lean(setting, other), key=setting.ending)
-    return found, quick if check_movement(setting.place, quick).ok else None
+    return found, quick if check_movement(setting.place, join_links(quick)).ok else None
 
 
 _LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
-from topodesign.plans.timed import Timed
+from topodesign.plans.flow import Flow
 from topodesign.schedulers.demands import FAR, Proof, Send, Setting, complete, cross_cuts, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
 
@@ -24,7 +24,7 @@ from topodesign.solve.discrete import MOST, Discrete
 class Fastest:
     """Sends, and what is known of all others."""
 
-    timed: Timed  # the fastest sends that were found
+    timed: Flow  # the fastest sends that were found
     bound: Fraction  # seconds that any others take at least (exact)
     proof: Proof  # why none are faster; ``none`` if the bound is below the time
 

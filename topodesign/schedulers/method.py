@@ -23,12 +23,12 @@ from topodesign.fabrics.part import chosen_nodes, listed, part_of
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.flow import Flow
+from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.measure import flow_claim, tree_figures
 from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import LinkTimes, link_times, timed_of
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
@@ -207,11 +207,11 @@ class Request:
             grain=grain,
         )
 
-    def timed(self, rounds: Rounds) -> Timed:
+    def timed(self, rounds: Rounds) -> Flow:
         """Return rounds on the plain topology as timed sends, at the times of its links."""
         rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
         given = {"size": self.size, "alpha": self.step_alpha, "bandwidth": rate, "overlap": bool(self.overlap)}
-        return timed_of(self.topology, rounds, links=self.links_there(self.topology), **given)
+        return time_rounds(self.topology, rounds, links=self.links_there(self.topology), **given)
 
     def links_there(self, where: Topology | Fabric) -> LinkTable | None:
         """Return the link table with the numbers that nodes have in what takes part."""

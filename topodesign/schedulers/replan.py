@@ -28,10 +28,10 @@ from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.files import save_plan
+from topodesign.plans.flow import Flows
 from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed, Together
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import verified
 from topodesign.schedulers.scheduling import schedule
@@ -116,7 +116,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     moved = plan.movement.unfold()
     if not gone:
         raise ParameterError("say what has failed with --fail")
-    if isinstance(moved, Together):
+    if isinstance(moved, Flows):
         raise ParameterError(
             "concurrent collectives are not repaired; make a new plan: topodesign schedule NETWORK --traffic ... "
             f"{' '.join(f'--fail {one}' for one in gone)}"
@@ -156,8 +156,8 @@ def bandwidth_of(plan: Plan) -> Fraction:
     """Return the algorithmic bandwidth of a plan, bytes per second: of timed sends with the latency that they have."""
     if "algorithmic_bandwidth" in plan.claim:
         return Fraction(plan.claim["algorithmic_bandwidth"])
-    if isinstance(plan.movement, Timed):
-        return plan.movement.size / Fraction(plan.claim["time"])
+    if "time" in plan.claim:
+        return plan.flow.timing.size / Fraction(plan.claim["time"])
     return plan.fabric.unit * plan.topology.degree / Fraction(plan.claim["bandwidth"])
 
 

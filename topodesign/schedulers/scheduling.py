@@ -15,7 +15,6 @@ from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.places import PlaceLike
-from topodesign.plans.adapters import state_bandwidth
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES, FILES
@@ -116,8 +115,7 @@ def schedule(
     if said["traffic"] is not None and method == "auto":
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
     sized = options.get("size") is not None
-    plan = make_plan(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
-    return state_bandwidth(plan)
+    return make_plan(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
 
 
 @takes(ScheduleOptions)

@@ -10,10 +10,10 @@ from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, join_links
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import rescale
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import in_turn
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
@@ -50,7 +50,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
-    if topology.switches and not check_movement(topology, made.timed).ok:
+    if topology.switches and not check_movement(topology, join_links(made.timed)).ok:
         made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
     ring = _ring(request, collective, units)
@@ -62,7 +62,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     return replace(plan, generator={**plan.generator, "unmerged": unmerged})
 
 
-def _ring(request: Request, collective: Collective, units: int) -> Timed | None:
+def _ring(request: Request, collective: Collective, units: int) -> Flow | None:
     """Return the sends of rings at their own times; None where none goes, or chunks of another size.
 
     With many chunks rings send them together, at one latency, where the greedy keeps each on a way of its own.
@@ -87,12 +87,12 @@ _RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "au
 """Options that may be given where rings are looked at, too."""
 
 
-def _keeping_turns(request: Request, quick: Timed) -> Timed:
+def _keeping_turns(request: Request, quick: Flow) -> Flow:
     """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
 
     In ``quick``, what was found, partial sums cannot be distinguished.
     """
-    parts: list[Timed] = []
+    parts: list[Flow] = []
     for part in request.collective.parts:
         # Whoever was late is there when the first part of an allreduce is over.
         asked = request.asking(part).but(ready=None if parts else request.ready)
@@ -101,7 +101,7 @@ def _keeping_turns(request: Request, quick: Timed) -> Timed:
         other = setting.sends(quick) if len(request.collective.parts) == 1 else None
         found = found if other is None else min(found, lean(setting, other), key=setting.ending)
         parts.append(written(setting, found))
-    return in_turn(*parts) if len(parts) > 1 else parts[0]
+    return concatenate(*parts) if len(parts) > 1 else parts[0]
 
 
 def _fastest(request: Request, place: Topology | Fabric) -> Plan:
@@ -145,7 +145,7 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         "overlap": request.overlap,
         "tick": None if request.tick is None else str(request.tick),
     }
-    return Plan(place, made.timed, {"time": made.timed.time}, spec_of(request), generator, tuple(notes))
+    return Plan(place, join_links(made.timed), {"time": made.timed.time}, spec_of(request), generator, tuple(notes))
 
 
 OPTIONS = _LINKS | _PARTS | SEARCH

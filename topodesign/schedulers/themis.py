@@ -22,9 +22,9 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, rescale, reverse
-from topodesign.plans.timed_ops import LinkTimes
 from topodesign.schedulers.baselines.rings import Order, gathered
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff

@@ -22,9 +22,10 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.traffic import Stream, as_streams
+from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.flow_ops import join_links
+from topodesign.plans.link_times import LinkTimes, common_ticks
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed, Together
-from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.schedulers.method import Request, spec_of
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.merging import SharedLinks
@@ -119,7 +120,7 @@ def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number:
     return synthesize(own, wires, tenant.collective, units)
 
 
-def _shared(tenants: list[_Tenant], streams: tuple[Timed, ...], seed: int) -> tuple[Timed, ...]:
+def _shared(tenants: list[_Tenant], streams: tuple[Flow, ...], seed: int) -> tuple[Flow, ...]:
     """Return the streams with the best times found that they can have together."""
     topology = tenants[0].wires.topology
     least = np.array([np.maximum(one.wires.opens, one.begin) for one in tenants])
@@ -142,13 +143,13 @@ def _shared(tenants: list[_Tenant], streams: tuple[Timed, ...], seed: int) -> tu
     return streams if best is None else best
 
 
-def _quality(streams: tuple[Timed, ...]) -> tuple[int, int]:
+def _quality(streams: tuple[Flow, ...]) -> tuple[int, int]:
     """Return what is better the smaller it is: when the last stream ends, and then when all do."""
     ends = [int(one.end.max(initial=0)) for one in streams]
     return max(ends), sum(ends)
 
 
-def _crowding(topology: Topology, streams: tuple[Timed, ...], own: int) -> NDArray[np.float64]:
+def _crowding(topology: Topology, streams: tuple[Flow, ...], own: int) -> NDArray[np.float64]:
     """Return how many times as long each link takes for a stream, since others have it for their share of the time."""
     busy = np.zeros(len(topology.src))
     for at, one in enumerate(streams):
@@ -198,24 +199,26 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
 
 
 def _told(
-    request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Timed, ...]]
+    request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Flow, ...]]
 ) -> Plan:
     """Return the plan with what there is to say of it: of what each stream is alone, and of all together."""
     alone, shared = made_of
-    moved = Together(shared, tuple(one.begin for one in tenants))
-    bound = bound_together(tenants, [made.bound for made in alone], shared[0].units) * moved.tick
+    begun = zip(shared, tenants, strict=True)
+    moved = Flows(tuple(join_links(one.having(clock=one.timing._replace(begin=own.begin))) for one, own in begun))
+    tick = shared[0].timing.tick
+    bound = bound_together(tenants, [made.bound for made in alone], shared[0].units) * tick
     notes = [f"no plan of these streams and chunks is faster than {format_time(bound)}"]
     if moved.time == bound:
         notes = ["no plan of these streams and chunks is faster"]
     elif bound:
         notes = [f"{float(moved.time / bound):.4f} times {format_time(bound)}, which no plan of these streams beats"]
     for number, (one, made, tenant) in enumerate(zip(shared, alone, tenants, strict=True)):
-        begin = f" from {format_time(tenant.begin * moved.tick)} on" if tenant.begin else ""
-        took = format_time(one.time - tenant.begin * moved.tick)
+        begin = f" from {format_time(tenant.begin * tick)} on" if tenant.begin else ""
+        took = format_time(one.time - tenant.begin * tick)
         notes.append(f"stream {number}: {one.collective}{begin} takes {took}, alone {format_time(made.timed.time)}")
     ends = Fraction(0)
     for tenant, made in sorted(zip(tenants, alone, strict=True), key=lambda pair: pair[0].begin):
-        ends = max(ends, tenant.begin * moved.tick) + made.timed.time
+        ends = max(ends, tenant.begin * tick) + made.timed.time
     notes.append(f"one after the other they would be done after {format_time(ends)}")
     notes += rounding(request, tenants[0].more)
     generator = {

@@ -20,7 +20,7 @@ from topodesign.compiler.frontends.messages import messages_of
 from topodesign.compiler.ir import Act, Messages
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.runtime.chakra.check import TraceReport
 from topodesign.runtime.chakra.traces import COLLECTIVE_NODE, parse_trace
 from topodesign.schedulers.scheduling import schedule
@@ -143,7 +143,7 @@ def test_timed_sends_bring_their_own_links() -> None:
 def test_timed_sends_are_no_later_than_planned(overlap: bool) -> None:
     for spec in ("torus(3,3)", "genkautz(3,10)"):
         rounds = schedule(spec, "allgather")
-        timed = timed_of(
+        timed = time_rounds(
             rounds.topology,
             rounds.rounds,
             size=Fraction(720_000),

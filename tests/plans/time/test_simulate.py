@@ -14,11 +14,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate, training_step
 from topodesign.plans.time.workload import Layer
-from topodesign.plans.timed import Timed
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff
 from topodesign.topology.library import build
@@ -137,7 +137,7 @@ def test_timed_sends_are_timed_again_with_latencies_of_links(seed: int) -> None:
     fabric = ring_of_two_kinds(seed)
     plan = schedule(fabric, "allgather", method="tacos", size=2**16, chunks=2)
     timed = plan.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     latency = fabric.link_latencies()
     free: dict[int, Fraction] = defaultdict(Fraction)
     there: dict[tuple[int, int, int], Fraction] = defaultdict(Fraction)
@@ -146,7 +146,7 @@ def test_timed_sends_are_timed_again_with_latencies_of_links(seed: int) -> None:
         link = int(fabric.topology.link_index(u, v))
         units = range(int(timed.lo[row]), int(timed.hi[row]))
         begin = max(free[link], *(there[u, block, unit] for unit in units))
-        sent = begin + int(timed.per_unit[link]) * timed.tick * len(units)
+        sent = begin + int(timed.timing.per_unit[link]) * timed.timing.tick * len(units)
         free[link] = sent + GAP
         there.update(dict.fromkeys(((v, block, unit) for unit in units), sent + latency[link]))
     run = simulate(plan, size=2**16, alpha="fabric")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,15 +14,13 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective
-from tests.samples.timed import timed_sample
+from tests.samples.timed import on_clock, timed_sample
 from tests.samples.verdicts import verify_timed
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.plans.adapters import flow_of_timed
+from topodesign.plans.flow import Flow
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.time.ticks import TimedSimulation, time_ticks
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.time.ticks import TimedSimulation, time_rounds, time_ticks
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
@@ -29,8 +28,8 @@ from topodesign.topology.topology import Topology
 seeds = st.integers(0, 2**32)
 
 
-def simulate_timed(topology: Topology, timed: Timed, **conditions: Any) -> TimedSimulation:
-    return time_ticks([flow_of_timed(topology, timed)], **conditions)
+def simulate_timed(topology: Topology, timed: Flow, **conditions: Any) -> TimedSimulation:
+    return time_ticks([replace(timed, place=topology)], **conditions)
 
 
 collectives = pytest.mark.parametrize("collective", COLLECTIVES)
@@ -42,10 +41,18 @@ collectives = pytest.mark.parametrize("collective", COLLECTIVES)
 def test_nothing_is_later_than_planned(collective: Collective, seed: int) -> None:
     topology, rounds, timed, links = timed_sample(np.random.default_rng(seed), collective)
     run = simulate_timed(topology, timed)
-    assert all(s * run.tick <= p * timed.tick for s, p in zip(run.start.tolist(), timed.start.tolist(), strict=True))
+    assert all(
+        s * run.tick <= p * timed.timing.tick for s, p in zip(run.start.tolist(), timed.start.tolist(), strict=True)
+    )
     assert run.time <= timed.time == run.planned
-    soon = timed_of(
-        topology, rounds, size=timed.size, alpha=Fraction(1), bandwidth=Fraction(64), links=links, overlap=timed.overlap
+    soon = time_rounds(
+        topology,
+        rounds,
+        size=timed.timing.size,
+        alpha=Fraction(1),
+        bandwidth=Fraction(64),
+        links=links,
+        overlap=timed.timing.overlap,
     )
     assert simulate_timed(topology, soon).time == soon.time
     chain = run.critical
@@ -53,7 +60,7 @@ def test_nothing_is_later_than_planned(collective: Collective, seed: int) -> Non
     assert chain[-1].end == run.time
     for one, after in itertools.pairwise(chain):
         assert one.start < after.start <= one.end
-        assert after.start == one.end or (timed.overlap and (one.src, one.dst) == (after.src, after.dst))
+        assert after.start == one.end or (timed.timing.overlap and (one.src, one.dst) == (after.src, after.dst))
     assert all(0 <= share <= 1 for share in run.utilisation.tolist())
     assert "critical path" in str(run)
 
@@ -69,12 +76,15 @@ def test_what_happens_with_delays_is_a_right_plan_too(collective: Collective, se
     run, least = runs[0], simulate_timed(topology, timed)
     assert least.time <= run.time <= least.time + jitter * len(timed)
     if not verify_timed(topology, timed).refilled:
-        happened = timed.having(
+        happened = on_clock(
+            timed.having(start=run.start, end=run.end),
             tick=run.tick,
-            start=run.start,
-            end=run.end,
-            latency=np.array([int(t * timed.tick / run.tick) for t in timed.latency.tolist()], dtype=np.int64),
-            per_unit=np.array([int(t * timed.tick / run.tick) for t in timed.per_unit.tolist()], dtype=np.int64),
+            latency=np.array(
+                [int(t * timed.timing.tick / run.tick) for t in timed.timing.latency.tolist()], dtype=np.int64
+            ),
+            per_unit=np.array(
+                [int(t * timed.timing.tick / run.tick) for t in timed.timing.per_unit.tolist()], dtype=np.int64
+            ),
         )
         assert verify_timed(topology, happened, run.time).ok
         reached("checked")
@@ -87,28 +97,33 @@ def test_what_happens_with_delays_is_a_right_plan_too(collective: Collective, se
 def test_other_sizes_and_links(collective: Collective, seed: int) -> None:
     topology, rounds, timed, links = timed_sample(np.random.default_rng(seed), collective)
 
-    def of_size(size: Fraction) -> Timed:
-        return timed_of(
-            topology, rounds, size=size, alpha=Fraction(1), bandwidth=Fraction(64), links=links, overlap=timed.overlap
+    def of_size(size: Fraction) -> Flow:
+        return time_rounds(
+            topology,
+            rounds,
+            size=size,
+            alpha=Fraction(1),
+            bandwidth=Fraction(64),
+            links=links,
+            overlap=timed.timing.overlap,
         )
 
-    plan = of_size(timed.size)
+    plan = of_size(timed.timing.size)
     slower = LinkTable(
         {pair: 2 * value for pair, value in links.alpha.items()},
         {pair: value / 2 for pair, value in links.bandwidth.items()},
     )
     assert simulate_timed(topology, plan, links=slower).time == 2 * plan.time
     if not verify_timed(topology, plan).redundant:
-        double = of_size(2 * timed.size)
-        assert simulate_timed(topology, plan, size=2 * timed.size).time == double.time
+        double = of_size(2 * timed.timing.size)
+        assert simulate_timed(topology, plan, size=2 * timed.timing.size).time == double.time
         reached("scaled")
 
 
-def losses_by_sets(timed: Timed, failed: set[tuple[int, int]]) -> tuple[set[int], set[tuple[int, int]]]:
+def losses_by_sets(timed: Flow, failed: set[tuple[int, int]]) -> tuple[set[int], set[tuple[int, int]]]:
     """Sends that do not happen and pairs that never complete, with sets of contributions for every unit."""
     everyone, units = range(timed.nodes), range(timed.units)
-    names = ("start", "end", "part", "src", "dst", "block", "lo", "hi")
-    rows = list(zip(*(getattr(timed, name).tolist() for name in names), strict=True))
+    rows = list(zip(*(column.tolist() for column in timed.table().values()), strict=True))
     partial = {(v, w, k): frozenset([v]) for v in everyone for w in everyone for k in units}
     held = {(w, w, k) for w in everyone for k in units}
     adding = [movement.adds for movement in timed.collective.movements]
@@ -154,7 +169,7 @@ def test_failed_links_against_sets(collective: Collective, seed: int) -> None:
     assert set(run.loss.rows.tolist()) == blocked
     assert {(w, v) for w, v in run.loss.pairs.tolist()} == pairs
     goes = np.setdiff1d(np.arange(len(timed)), list(blocked))
-    rest = simulate_timed(topology, timed.rows(goes))
+    rest = simulate_timed(topology, timed.some(goes))
     assert run.time == rest.time
     assert np.array_equal(run.end[goes], rest.end)
     assert not run.end[list(blocked)].any()
@@ -187,8 +202,8 @@ def test_numbers_of_any_size() -> None:
 def test_bad_arguments() -> None:
     topology, _, timed, _ = timed_sample(np.random.default_rng(1), "allgather")
     with pytest.raises(ScheduleError, match="no link"):
-        simulate_timed(Topology.from_links(topology.nodes, [(0, 1)]), timed)
+        simulate_timed(topology, timed.having(dst=timed.src))
     with pytest.raises(ParameterError):
         simulate_timed(topology, timed, jitter=Fraction(-1))
     with pytest.raises(ScheduleError, match="never gets"):
-        simulate_timed(topology, timed.rows(timed.start > 0))
+        simulate_timed(topology, timed.some(timed.start > 0))

@@ -14,9 +14,9 @@ from tests.samples.uneven import uneven
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.plans.files import save_plan
+from topodesign.plans.flow import Flow
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.time.timeline import timeline
-from topodesign.plans.timed import Timed
 from topodesign.schedulers.scheduling import schedule
 
 TOPOLOGY, TABLE = uneven(5, 1)
@@ -25,7 +25,7 @@ PLAN = schedule(TOPOLOGY, "allgather", method="tacos", link_table=TABLE)
 
 def test_both_formats_say_when_everything_happens() -> None:
     timed = PLAN.movement
-    assert isinstance(timed, Timed)
+    assert isinstance(timed, Flow)
     rows = list(csv.DictReader(io.StringIO(timeline(PLAN, "csv"))))
     spans = [event for event in json.loads(timeline(PLAN))["traceEvents"] if event["ph"] == "X"]
     assert len(rows) == len(spans) == len(timed)

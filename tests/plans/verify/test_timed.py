@@ -16,38 +16,39 @@ from hypothesis import strategies as st
 from tests.conftest import few
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, Random, make
-from tests.samples.timed import changed, joined, timed_sample
+from tests.samples.timed import changed, joined, on_clock, timed_sample
 from tests.samples.verdicts import verify_timed
 from topodesign import build_fabric, schedule, verify
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as ALL
-from topodesign.plans.timed import COLUMNS, Timed
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.flow import Flow
+from topodesign.plans.link_times import LinkTimes, flow_in_ticks
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
-Damage = Callable[[Random, Timed], Timed]
+Damage = Callable[[Random, Flow], Flow]
 
 
-def links_are_kept(topology: Topology, timed: Timed) -> bool:
+def links_are_kept(topology: Topology, timed: Flow) -> bool:
     """Whether every send has a link, long enough, and alone."""
     number = {(u, v): at for at, (u, v, _) in enumerate(topology.links()) if u != v}
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start, end, _, u, v, _, lo, hi in rows_of(timed):
         if (u, v) not in number:
             return False
-        latency, per_unit = int(timed.latency[number[u, v]]), int(timed.per_unit[number[u, v]])
+        latency, per_unit = int(timed.timing.latency[number[u, v]]), int(timed.timing.per_unit[number[u, v]])
         if end - start < latency + per_unit * (hi - lo):
             return False
-        taken[number[u, v]].append((start, end - latency if timed.overlap else end))
+        taken[number[u, v]].append((start, end - latency if timed.timing.overlap else end))
     return all(a[1] <= b[0] for spans in taken.values() for a, b in pairwise(sorted(spans)))
 
 
-def rows_of(timed: Timed) -> list[tuple[int, ...]]:
-    return list(zip(*(getattr(timed, name).tolist() for name in COLUMNS), strict=True))
+def rows_of(timed: Flow) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in timed.table().values()), strict=True))
 
 
-def data_arrive(timed: Timed) -> bool:
+def data_arrive(timed: Flow) -> bool:
     """Move multisets of contributions, or the data themselves, from event to event: arrivals before departures."""
     everyone, movements = range(timed.nodes), timed.collective.movements
     units = [(w, k) for w in everyone for k in range(timed.units)]
@@ -82,12 +83,12 @@ def data_arrive(timed: Timed) -> bool:
     return right
 
 
-def brute(topology: Topology, timed: Timed) -> bool:
+def brute(topology: Topology, timed: Flow) -> bool:
     return links_are_kept(topology, timed) and data_arrive(timed)
 
 
 def nudge(name: str, *, both: bool = False) -> Damage:
-    def apply(random: Random, timed: Timed) -> Timed:
+    def apply(random: Random, timed: Flow) -> Flow:
         row, by = int(random.integers(len(timed))), int(random.choice([-3, -2, -1, 1, 2, 3]))
         for one in ("start", "end") if both else (name,):
             timed = changed(timed, one, row, int(getattr(timed, one)[row]) + by)
@@ -97,28 +98,28 @@ def nudge(name: str, *, both: bool = False) -> Damage:
 
 
 def another(name: str) -> Damage:
-    def apply(random: Random, timed: Timed) -> Timed:
+    def apply(random: Random, timed: Flow) -> Flow:
         most = {"part": len(timed.collective.movements)}.get(name, timed.nodes)
         return changed(timed, name, int(random.integers(len(timed))), int(random.integers(most)))
 
     return apply
 
 
-def drop(random: Random, timed: Timed) -> Timed:
-    return timed.rows(np.delete(np.arange(len(timed)), random.integers(len(timed))))
+def drop(random: Random, timed: Flow) -> Flow:
+    return timed.some(np.delete(np.arange(len(timed)), random.integers(len(timed))))
 
 
-def twice(random: Random, timed: Timed) -> Timed:
-    return joined(timed, timed.rows(random.integers(len(timed), size=1)))
+def twice(random: Random, timed: Flow) -> Flow:
+    return joined(timed, timed.some(random.integers(len(timed), size=1)))
 
 
-def twice_later(random: Random, timed: Timed) -> Timed:
-    more, by = timed.rows(random.integers(len(timed), size=1)), int(random.integers(1, 9))
+def twice_later(random: Random, timed: Flow) -> Flow:
+    more, by = timed.some(random.integers(len(timed), size=1)), int(random.integers(1, 9))
     return joined(timed, more.having(start=more.start + by, end=more.end + by))
 
 
 def swap(*names: str) -> Damage:
-    def apply(random: Random, timed: Timed) -> Timed:
+    def apply(random: Random, timed: Flow) -> Flow:
         i, j = random.integers(len(timed), size=2).tolist()
         columns = {name: getattr(timed, name).copy() for name in names}
         for column in columns.values():
@@ -182,7 +183,7 @@ def test_damaged_plans_are_judged_as_unit_by_unit(collective: Collective, kind: 
             reached("accepted" if right else "refused")
 
 
-def three_in_a_row(slow: int) -> tuple[Topology, Timed, Timed]:
+def three_in_a_row(slow: int) -> tuple[Topology, Flow, Flow]:
     """0 -> 1 -> 2 -> 0 with the times of even links, and with a first link that is slower."""
     topology = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
     rows = [(1 + hop, (w + hop) % 3, (w + hop + 1) % 3, w, 0, 1) for w in range(3) for hop in range(2)]
@@ -190,7 +191,7 @@ def three_in_a_row(slow: int) -> tuple[Topology, Timed, Timed]:
     size, even = Fraction(3, 8), LinkTable({}, {})
     links = LinkTable({(0, 1): Fraction(slow)}, {})
     one, other = (
-        timed_of(topology, rounds, size=size, alpha=Fraction(1), bandwidth=Fraction(1), links=table)
+        time_rounds(topology, rounds, size=size, alpha=Fraction(1), bandwidth=Fraction(1), links=table)
         for table in (even, links)
     )
     return topology, one, other
@@ -202,11 +203,10 @@ def test_what_only_a_slow_link_breaks_is_found() -> None:
     assert verify_timed(topology, uneven).ok
     assert (even.time, uneven.time) == (Fraction(4), Fraction(6))
     # The times of even links on uneven ones: the send itself may say how long it takes, and then 1 -> 2 is too early.
-    report = verify_timed(topology, even.having(latency=uneven.latency.copy()))
+    report = verify_timed(topology, on_clock(even, latency=uneven.timing.latency))
     assert "its link takes at least 3 ticks" in str(report)
-    late = even.having(
-        latency=uneven.latency.copy(), end=np.where(even.start == 0, even.end + (even.src == 0), even.end)
-    )
+    late = on_clock(even, latency=uneven.timing.latency)
+    late = late.having(end=np.where(even.start == 0, even.end + (even.src == 0), even.end))
     late = late.having(end=np.where((late.start == 2) & (late.src == 0), 5, late.end))
     late = late.having(
         start=np.where((late.start == 2) & (late.src == 0), 3, late.start), end=late.end + (late.end == 5)
@@ -219,21 +219,21 @@ def test_what_only_a_slow_link_breaks_is_found() -> None:
 def test_problems_are_said_in_words() -> None:
     topology, timed, _ = three_in_a_row(slow=1)
 
-    def complaint(damaged: Timed) -> str:
+    def complaint(damaged: Flow) -> str:
         report = verify_timed(topology, damaged)
         assert not report.ok
         return str(report)
 
-    assert "node 2 never gets units [0,1) of shard 0" in complaint(timed.rows(timed.dst != 2))
+    assert "node 2 never gets units [0,1) of shard 0" in complaint(timed.some(timed.dst != 2))
     assert "there is no such link" in complaint(changed(timed, "dst", 0, int(timed.src[0])))
-    twice = timed.rows(np.array([0]))
+    twice = timed.some(np.array([0]))
     assert "its link is busy with send" in complaint(joined(timed, twice.having(end=twice.end + 1)))
     assert "its link takes at least" in complaint(joined(timed, twice))  # one message, of twice as much
     assert "the claimed time is 1s" in str(verify_timed(topology, timed, Fraction(1)))
     plan = schedule("uniring(1,3)", "all-to-all", method="tacos")
-    pairs = plan.moving(Timed)
+    pairs = plan.flow
     source, sink = divmod(int(pairs.block[0]), 3)
-    lost = str(verify_timed(plan.topology, pairs.rows(pairs.block != pairs.block[0])))
+    lost = str(verify_timed(plan.topology, pairs.some(pairs.block != pairs.block[0])))
     assert f"of the block from {source} to {sink}" in lost
     with pytest.raises(ScheduleError, match="another topology"):
         verify_timed(topology.transpose() and Topology.from_links(3, [(0, 1)]), timed)
@@ -254,21 +254,18 @@ def test_every_collective_is_checked_on_its_blocks(name: str) -> None:
     src, dst, block = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
     one = np.ones(len(rows), dtype=np.int64)
     links = np.ones(2, dtype=np.int64)
-    timed = Timed(
-        collective, 2, 1, Fraction(1), Fraction(1), False, 0 * one, 2 * one, 0 * src, src, dst, block, 0 * one, one,
-        links, links,
-    )  # fmt: skip
+    times = LinkTimes(Fraction(1), links, links)
+    columns = (0 * one, 2 * one, src, dst, block, 0 * one, one)
+    timed = flow_in_ticks(topology, collective, (1, Fraction(1)), times, columns, overlap=False)
     assert verify_timed(topology, timed).ok
     for row in range(len(rows)):
-        assert not verify_timed(topology, timed.rows(np.arange(len(rows)) != row)).ok
+        assert not verify_timed(topology, timed.some(np.arange(len(rows)) != row)).ok
     assert not verify_timed(topology, timed.having(src=dst.copy(), dst=src.copy())).ok
 
 
 def test_a_switch_that_sends_before_it_gets_is_found() -> None:
     plan = schedule(build_fabric("dgx_a100(1)"), "allgather", method="tacos")
-    assert isinstance(plan.movement, Timed)
-    assert plan.fabric is not None
-    timed, topology = plan.movement, plan.fabric.topology
+    timed, topology = plan.flow.over_links(), plan.topology
     switch = min(topology.switches)
     for row in np.flatnonzero(timed.dst == switch)[:3].tolist():
         start, end = timed.start.copy(), timed.end.copy()
@@ -278,14 +275,16 @@ def test_a_switch_that_sends_before_it_gets_is_found() -> None:
         )
 
 
-def through_a_switch(*times: tuple[int, int]) -> tuple[Topology, Timed]:
+def through_a_switch(*times: tuple[int, int]) -> tuple[Topology, Flow]:
     """A broadcast from 0 over switch 3, which sends what it gets to 1 and to 2."""
     topology = Topology.from_links(4, [(a, b) for v in range(3) for a, b in ((v, 3), (3, v))], switches=[3])
     start, end = np.array(times, dtype=np.int64).T
     src, dst, zero = (np.array(column, dtype=np.int32) for column in ([0, 3, 3], [3, 1, 2], [0, 0, 0]))
     one = np.ones(6, dtype=np.int64)
-    columns = start.copy(), end.copy(), zero, src, dst, zero, 0 * one[:3], one[:3]
-    return topology, Timed(ALL["broadcast"].at(0), 4, 1, Fraction(1), Fraction(1), False, *columns, one, one)
+    columns = start, end, src, dst, zero, 0 * one[:3], one[:3]
+    even = LinkTimes(Fraction(1), one, one)
+    flow = flow_in_ticks(topology, ALL["broadcast"].at(0), (1, Fraction(1)), even, columns, overlap=False)
+    return topology, flow
 
 
 def test_switches_that_copy_pass_on_as_soon_as_the_first_bit_is_there() -> None:
@@ -312,6 +311,6 @@ def test_switches_and_unknown_blocks() -> None:
     topology, timed, _ = three_in_a_row(slow=1)
     switched = replace(topology, switches=frozenset({2}), spec=None)
     assert "a switch takes no part" in str(verify_timed(switched, timed))
-    two = replace(timed, collective=timed.collective.among([0, 1]))
+    two = on_clock(replace(timed, collective=timed.collective.among([0, 1])), bandwidth=None)
     assert "the collective has no such block" in str(verify_timed(topology, two))
-    assert verify_timed(topology, two.rows(timed.block != 2)).ok
+    assert verify_timed(topology, two.some(timed.block != 2)).ok

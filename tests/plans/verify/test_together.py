@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from tests.samples.timed import on_clock
+from topodesign.plans.flow import Flows
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Together
 from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -18,40 +17,41 @@ def plan() -> Plan:
     return schedule("torus(3,3)", traffic=["*=allgather@1MiB", "*=all-to-all@64KiB+20us", "*=allreduce@1KiB"], tries=1)
 
 
-def moved(plan: Plan) -> Together:
-    assert isinstance(plan.movement, Together)
+def moved(plan: Plan) -> Flows:
+    assert isinstance(plan.movement, Flows)
     return plan.movement
 
 
 def test_it_is_right(plan: Plan) -> None:
     found = check_movement(plan.topology, moved(plan))
     assert found.ok
-    assert verify(plan).figures["time_1"] == moved(plan).streams[1].time
+    assert verify(plan).figures["time_1"] == moved(plan).each[1].time
     assert verify(plan).record()["streams"][1]["begin"] == "1/50000"
 
 
 @pytest.mark.parametrize("stream", range(3))
 @pytest.mark.parametrize("row", range(0, 60, 7))
 def test_a_send_less_or_at_the_same_time_is_found(plan: Plan, stream: int, row: int) -> None:
-    streams = moved(plan).streams
+    streams = moved(plan).each
     one = streams[stream]
-    less = one.rows(np.delete(np.arange(len(one)), row % len(one)))
-    changed = Together((*streams[:stream], less, *streams[stream + 1 :]), moved(plan).begins)
+    less = one.some(np.delete(np.arange(len(one)), row % len(one)))
+    changed = Flows((*streams[:stream], less, *streams[stream + 1 :]))
     assert any(problem.startswith(f"stream {stream}: ") for problem in check_movement(plan.topology, changed).problems)
     # A stream a tick earlier is right in itself, but not before it begins, nor beside those whose links it has.
     later = one.having(start=one.start + 1, end=one.end + 1)
-    found = check_movement(plan.topology, Together((*streams[:stream], later, *streams[stream + 1 :]), (0, 0, 0)))
+    several = (*streams[:stream], later, *streams[stream + 1 :])
+    found = check_movement(plan.topology, Flows(tuple(on_clock(one, begin=0) for one in several)))
     assert any("both have the link" in problem for problem in found.problems)
 
 
 def test_a_link_whose_latency_runs_on_is_free_for_another_stream(plan: Plan) -> None:
-    streams = tuple(replace(one, overlap=True) for one in moved(plan).streams)
-    assert not check_movement(plan.topology, Together(streams, moved(plan).begins)).problems
+    streams = tuple(on_clock(one, overlap=True) for one in moved(plan).each)
+    assert not check_movement(plan.topology, Flows(streams)).problems
 
 
 def test_who_begins_too_early_is_found(plan: Plan) -> None:
-    streams, begins = moved(plan).streams, moved(plan).begins
-    late = Together(streams, (*begins[:1], begins[1] + 10**6, begins[2]))
+    first, second, third = moved(plan).each
+    late = Flows((first, on_clock(second, begin=second.timing.begin + 10**6), third))
     assert any("its collective begins at tick" in problem for problem in check_movement(plan.topology, late).problems)
 
 

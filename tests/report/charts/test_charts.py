@@ -25,7 +25,7 @@ from topodesign import (
 )
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.links import picture_of
 
@@ -117,11 +117,11 @@ def test_the_timeline_ends_when_the_simulation_does() -> None:
 
 def test_timed_plans_have_their_own_times() -> None:
     rounds = schedule("circulant(6,1,2)", "allgather")
-    sends = timed_of(
+    sends = time_rounds(
         rounds.topology, rounds.rounds, size=Fraction(3000), alpha=Fraction(1, 1000), bandwidth=Fraction(10**6)
     )
     made = chart(Plan(rounds.topology, sends))
-    assert max(end for one in made.series for end in one.until) == int(sends.end.max()) * sends.tick
+    assert max(end for one in made.series for end in one.until) == int(sends.end.max()) * sends.timing.tick
     assert len(made.to_records()) == len(sends.start)
 
 

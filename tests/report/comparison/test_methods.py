@@ -19,8 +19,8 @@ from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.flow import Flow
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.timed import Timed
 from topodesign.plans.verify.plans import verify
 from topodesign.report.comparison.compare import compare
 from topodesign.report.comparison.methods import compare_methods
@@ -184,8 +184,10 @@ def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
     left = part_of(fabric, (), "vanish", ["box0/gpu1"])
     for where in (fabric, left):
         plan = schedule(where, "broadcast", method="tacos", root="box0/gpu0", alpha="fabric")
-        assert isinstance(plan.movement, Timed)
-        assert [ticks * plan.movement.tick for ticks in plan.movement.latency.tolist()] == list(where.link_latencies())
+        assert isinstance(plan.movement, Flow)
+        assert [ticks * plan.movement.timing.tick for ticks in plan.movement.timing.latency.tolist()] == list(
+            where.link_latencies()
+        )
         assert verify(plan).ok
         assert simulate(plan).time == simulate(plan, alpha="fabric").time == plan.claim["time"]
     with pytest.raises(ParameterError, match="says no latencies"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from topodesign import Plan, schedule
-from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.time.ticks import time_rounds
 from topodesign.report.charts.structure import structure_drawing
 from topodesign.report.page.player import player_of
 
@@ -85,7 +85,7 @@ def test_everything_arrives(place: str, collective: str, options: dict[str, Any]
 
 def test_rounds_as_timed_sends_are_played_alike() -> None:
     plan = schedule("circulant(6,1,2)", "allgather")
-    sends = timed_of(
+    sends = time_rounds(
         plan.topology, plan.rounds, size=Fraction(6000), alpha=Fraction(1, 1000), bandwidth=Fraction(10**6)
     )
     for one in (plan, Plan(plan.topology, sends)):

@@ -22,10 +22,10 @@ from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.compiler.frontends.permutations import check_right
 from topodesign.compiler.ir import Act, Message, Messages, Operation, Own, RankProgram
+from topodesign.plans.flow import Clock
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.plans.timed import Timed
 from topodesign.plans.transfers import Transfers, message_table, transfers_of_rounds
 
 MOST_MESSAGES = 2**21  # of all ranks; more take too long, and too much memory in the simulators
@@ -51,12 +51,12 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
         return replace(made, units=rounds.units // max(kind.amounts), amounts=kind.amounts)
     lean = is_lean(rounds)
     if kind.streams and not plan.topology.switches and lean:
-        return messages_of_transfers(kind.transfers()[0], kind.streams[0])
+        return messages_of_transfers(kind.transfers()[0], kind.streams[0].timing)
     return messages_of_transfers(transfers_of_rounds(rounds if lean else prune(rounds), ()))
 
 
-def messages_of_transfers(transfers: Transfers, timed: Timed | None = None) -> Messages:
-    """Return the messages of transfers, in which nothing moves in vain: in steps, or by the clock of timed sends."""
+def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> Messages:
+    """Return the messages of transfers, in which nothing moves in vain: in steps, or by the clock."""
     table = message_table([transfers])
     if len(table.src) > MOST_MESSAGES:
         raise InfeasibleError(
@@ -71,7 +71,7 @@ def messages_of_transfers(transfers: Transfers, timed: Timed | None = None) -> M
     adds = table.adds[order].tolist()
     # A send starts before it ends, so in the order of ends and starts all that it waits for is there already.
     events = sorted([(now, 0, at) for at, now in enumerate(end)] + [(now, 1, at) for at, now in enumerate(start)])
-    ranks = [_Rank(timed) for _ in range(transfers.ranks)]
+    ranks = [_Rank(clock) for _ in range(transfers.ranks)]
     for now, starts, number in events:
         one = messages[number]
         if starts:
@@ -80,15 +80,14 @@ def messages_of_transfers(transfers: Transfers, timed: Timed | None = None) -> M
             ranks[one.dst].receive(number, one, adds=bool(adds[number]))
     ends, own = None, None
     steps = distinct(np.array(end, dtype=np.int64))
-    if timed is None:
+    if clock is None:
         most = np.zeros(len(steps), dtype=np.int64)
         np.maximum.at(most, np.searchsorted(steps, end), [one.units for one in messages])
         ends = tuple(most.tolist())
     else:
-        unit = timed.size / (timed.units * timed.collective.shards(timed.nodes))
-        latency, rate = (getattr(timed, name).tolist() for name in ("latency", "per_unit"))
-        alphas = tuple(timed.tick * ticks for ticks in latency)
-        own = Own(timed.size, alphas, tuple(unit / (timed.tick * ticks) for ticks in rate))
+        unit = clock.size / (transfers.units * transfers.shards)
+        alphas = tuple(clock.tick * ticks for ticks in clock.latency.tolist())
+        own = Own(clock.size, alphas, tuple(unit / (clock.tick * ticks) for ticks in clock.per_unit.tolist()))
     return Messages(
         transfers.collective,
         inplace=False,
@@ -100,7 +99,7 @@ def messages_of_transfers(transfers: Transfers, timed: Timed | None = None) -> M
         messages=messages,
         operations=tuple(tuple(rank.operations) for rank in ranks),
         ends=ends,
-        adding=0 if timed else len({step for step, adding in zip(end, adds, strict=True) if adding}),
+        adding=0 if clock else len({step for step, adding in zip(end, adds, strict=True) if adding}),
         own=own,
     )
 
@@ -108,9 +107,9 @@ def messages_of_transfers(transfers: Transfers, timed: Timed | None = None) -> M
 class _Rank:
     """What a rank does, in order, and what its next sends wait for."""
 
-    def __init__(self, timed: Timed | None) -> None:
+    def __init__(self, clock: Clock | None) -> None:
         self.operations: list[Operation] = []
-        self._timed = timed
+        self._clock = clock
         self._there: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by block, with its place
         self._previous: dict[int, int] = {}  # by receiver
         # in steps: places of what has come, and of what was sent, since the step of the last sends; and before that
@@ -125,14 +124,14 @@ class _Rank:
             self.operations.append(Operation(Act.ADD, number, (len(self.operations) - 1,)))
         place = len(self.operations) - 1
         self._data.append(place)
-        if self._timed is not None:
+        if self._clock is not None:
             for block, lo, hi in message.data:
                 self._there[block].append((lo, hi, place))
 
     def send(self, number: int, message: Message, now: int) -> None:
         """Append that a message is sent, after what it waits for."""
         place = len(self.operations)
-        if self._timed is None:
+        if self._clock is None:
             if self._step != now:
                 self._before = tuple(self._data), tuple(self._control)
                 self._step, self._data, self._control = now, [], []
@@ -144,6 +143,6 @@ class _Rank:
         before, control = self._previous.get(message.dst), _Places()
         if before is not None:
             earlier = self.operations[before]
-            control = (*earlier.data, *earlier.control) if self._timed.overlap else (before,)
+            control = (*earlier.data, *earlier.control) if self._clock.overlap else (before,)
         self._previous[message.dst] = place
         self.operations.append(Operation(Act.SEND, number, data, tuple(one for one in control if one not in data)))

@@ -21,9 +21,9 @@ KINDS = {
     "orbittrees": "topodesign.plans.kinds.pipelines:OfOrbitTrees",
     "orbitrounds": "topodesign.plans.kinds.flows:OfFlow",
     "paths": "topodesign.plans.kinds.pipelines:OfPaths",
-    "timed": "topodesign.plans.kinds.times:OfTimed",
+    "timed": "topodesign.plans.kinds.flows:OfFlow",
     "routed": "topodesign.plans.kinds.flows:OfFlow",
-    "together": "topodesign.plans.kinds.times:OfTogether",
+    "together": "topodesign.plans.kinds.flows:OfFlows",
     "phases": "topodesign.plans.kinds.flows:OfFlow",
     "stages": "topodesign.plans.kinds.pipelines:OfStages",
 }

@@ -10,19 +10,22 @@ from typing import Literal
 
 import numpy as np
 
-from topodesign.plans.flow import Flow
+from topodesign.base.errors import InfeasibleError
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import concatenate, flow_of_rounds, relabel, rounds_of_flow
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.time.clock import list_steps
+from topodesign.plans.transfers import Transfers, transfers_of_flow
 from topodesign.topology.topology import IntArray, Topology
 
-_WORDS = MappingProxyType({"routed": "routed rounds", "orbitrounds": "orbits"})
+_WORDS = MappingProxyType({"routed": "routed rounds", "orbitrounds": "orbits", "timed": "timed sends"})
 
 
 class OfFlow(Kind[Flow]):
-    """A flow in steps."""
+    """A flow in steps or by the clock."""
 
     movement = Flow
 
@@ -34,12 +37,21 @@ class OfFlow(Kind[Flow]):
     @property
     def title(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the names of programs say of it."""
-        return () if self.moved.routes is None and self.moved.circuits is None else (self.moved.kind,)
+        return () if self.moved.kind in {"rounds", "orbitrounds"} else (self.moved.kind,)
 
-    pace: Literal["steps"] = "steps"  # type: ignore[misc]
+    @property
+    def pace(self) -> Literal["steps", "times"]:  # type: ignore[override]
+        """What its time is made of."""
+        return "times" if self.moved.model == "clock" else "steps"
+
+    @property
+    def streams(self) -> tuple[Flow, ...]:
+        return (self.moved,) if self.moved.model == "clock" else ()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return the rounds; of sends over routes on the graph whose links are their ends."""
+        """Return the rounds; of sends over routes in steps on the graph whose links are their ends."""
+        if self.moved.model == "clock":
+            return self.plan.topology, list_steps(self.moved)
         topology, rounds = self.plan.topology, rounds_of_flow(self.moved)
         if self.moved.routes is None:
             return topology, rounds
@@ -48,10 +60,16 @@ class OfFlow(Kind[Flow]):
         return Topology.from_arrays(topology.nodes, *pairs, switches=topology.switches), rounds
 
     def measures(self) -> Mapping[str, Fraction]:
-        return flow_claim(self.moved)
+        return {"time": self.moved.time} if self.moved.model == "clock" else flow_claim(self.moved)
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        self.check_parts(parts)
+        if self.moved.model == "clock":
+            return (transfers_of_flow(self.moved, Fraction(1)),)
+        return super().transfers(parts)
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        return {} if self.moved.routes is None else self.moved.routes.ways
+        return {} if self.moved.routes is None or self.moved.model == "clock" else self.moved.routes.ways
 
     @property
     def changes(self) -> tuple[int, ...]:
@@ -59,6 +77,8 @@ class OfFlow(Kind[Flow]):
         return () if circuits is None else tuple(circuits.begin[1:].tolist())
 
     def image(self, order: IntArray) -> Plan:
+        if self.moved.model == "clock":
+            return super().image(order)
         circuits = self.moved.circuits
         if circuits is None:
             return replace(self.plan, movement=relabel(self.moved, order, self.plan.place))
@@ -86,3 +106,26 @@ class OfFlow(Kind[Flow]):
 
     def then(self, other: Plan) -> Flow:
         return concatenate(self.moved, self.like(other))
+
+
+class OfFlows(Kind[Flows]):
+    """Flows of several collectives by one clock, on links that they share."""
+
+    movement, words, pace = Flows, "timed sends of several collectives", "times"
+
+    @property
+    def streams(self) -> tuple[Flow, ...]:
+        return self.moved.each
+
+    def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
+        """Refuse: rounds are of one collective."""
+        raise InfeasibleError("several collectives at the same time have no steps in common")
+
+    def measures(self) -> Mapping[str, Fraction]:
+        each = {f"time_{number}": one.time for number, one in enumerate(self.streams)}
+        return {"time": self.moved.time, **each}
+
+    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
+        self.check_parts(parts)
+        whole = self.size or Fraction(1)
+        return tuple(transfers_of_flow(one, one.timing.size / whole) for one in self.streams)

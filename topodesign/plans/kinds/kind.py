@@ -10,12 +10,12 @@ from typing import ClassVar, Generic, Literal, TypeVar, cast
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.plans.flow import Flow
 from topodesign.plans.group_ops import apart
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
 from topodesign.plans.transfers import Transfers, transfers_of_rounds
 from topodesign.plans.unroll import ranks_of
 from topodesign.topology.topology import IntArray, Topology
@@ -79,8 +79,8 @@ class Kind(ABC, Generic[Moved]):
             )
 
     @property
-    def streams(self) -> tuple[Timed, ...]:
-        """Its timed sends by collective; none where the pace is another."""
+    def streams(self) -> tuple[Flow, ...]:
+        """Its flows by the clock, by collective; none where the pace is another."""
         return ()
 
     @property
@@ -105,7 +105,7 @@ class Kind(ABC, Generic[Moved]):
     @property
     def size(self) -> Fraction | None:
         """Bytes of the data that its own times are for."""
-        return sum((one.size for one in self.streams), Fraction(0)) or None
+        return sum((one.timing.size for one in self.streams), Fraction(0)) or None
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
         """Return over which vertices what ``in_rounds`` sends from one node to another goes, where no link is meant."""

@@ -18,14 +18,16 @@ alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import distinct, ranges, stable_order
+from topodesign.base.arrays import distinct, ranges, sealed, stable_order
 from topodesign.base.compiled import LARGEST
-from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.plans.flow import Flow
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.clock_kernels import (
     ADDS,
     COPIES,
@@ -193,6 +195,58 @@ def _sort(instants: IntArray) -> IntArray:
     """Return the order that sorts numbers from 0, equal ones as they were."""
     few = int(instants.max(initial=0)).bit_length() <= 32
     return stable_order(instants) if few else np.argsort(instants, kind="stable")
+
+
+def find_twice(flow: Flow) -> int:
+    """Return a send of a partial sum that its node has sent before, -1 if there is none."""
+    cells = find_cells(flow)
+    adds = np.flatnonzero(cells.takes == ADDS)
+    row, at = ranges(0, cells.count[adds])
+    order = np.argsort(cells.sent[adds][row] + at, kind="stable")
+    sent = (cells.sent[adds][row] + at)[order]
+    again = np.flatnonzero(sent[1:] == sent[:-1])
+    return int(adds[row[order[again[0] + 1]]]) if len(again) else -1
+
+
+def list_steps(flow: Flow) -> Rounds:
+    """Return what a flow by the clock sends without its times, in steps.
+
+    A send is in the first step after those of the sends that bring its data to the sender, and after that of the send
+    before it on its link. So with the same links times are no later, for a collective of one movement. Of an allreduce,
+    which rounds do one movement after the other, what the two have at the same time is lost. What goes over switches
+    becomes one send from node to node, though there is no link between the two.
+    """
+    twice = find_twice(flow)
+    if twice >= 0:
+        raise InfeasibleError(f"node {flow.src[twice]} sends a partial sum twice, which has no order in steps")
+    consumer, producer = list_waits(flow)
+    late = np.flatnonzero(flow.end[producer] > flow.start[consumer])
+    if len(late):
+        row = int(consumer[late[0]])
+        raise ScheduleError(f"send {row}: node {flow.src[row]} does not have its data when it starts")
+    same = flow.part[consumer] == flow.part[producer]  # those of another movement are over
+    consumer, producer = consumer[same], producer[same]
+    pair = flow.src.astype(np.int64) * flow.nodes + flow.dst
+    link = np.unique(pair, return_inverse=True)[1]
+    waits = np.split(producer, np.searchsorted(consumer, np.arange(1, len(flow))))
+    rows = np.lexsort((flow.end, link, flow.start, flow.part))  # those of a message follow one another
+    what = np.stack((flow.part, flow.start, link, flow.end))[:, rows]
+    first = np.flatnonzero(np.append(True, np.any(np.diff(what, axis=1) != 0, axis=0))) if len(rows) else rows
+    step, busy, ends, done = np.zeros(len(flow), dtype=np.int32), np.zeros(len(flow), dtype=np.int32), [], 0
+    for part in range(len(flow.movements)):
+        busy[:] = done
+        for at in np.flatnonzero(what[0, first] == part).tolist():
+            own = rows[first[at] : first[at + 1] if at + 1 < len(first) else None]
+            on = link[own[0]]
+            step[own] = busy[on] = 1 + max([int(busy[on]), *(int(step[waits[row]].max(initial=0)) for row in own)])
+        done = int(step.max(initial=0))
+        ends.append(done)
+    order = np.lexsort((flow.start, flow.part))
+    flow = flow.some(order)
+    columns: list[Any] = [sealed(one.astype(np.int32)) for one in (step[order], flow.src, flow.dst, flow.block)]
+    columns += [sealed(one.astype(np.int64)) for one in (flow.lo, flow.hi)]
+    reduce_steps = ends[0] if flow.movements[0].adds else 0
+    return Rounds(flow.collective, flow.nodes, flow.units, done, reduce_steps, *columns)
 
 
 def list_waits(flow: Flow) -> tuple[IntArray, IntArray]:

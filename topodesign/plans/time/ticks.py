@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.declared import key
-from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
-from topodesign.plans.flow import Clock, Column, Flow
+from topodesign.plans.flow import MAX_TICKS, Column, Flow
+from topodesign.plans.flow_ops import flow_of_rounds
+from topodesign.plans.link_times import LinkTimes, common_ticks, flow_in_ticks, link_times
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.clock import find_cells, order_uses, run_clock
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import find_links, prune
+from topodesign.plans.time.clock import find_cells, find_twice, order_uses, run_clock
 from topodesign.plans.time.clock_kernels import Spans, Uses
 from topodesign.plans.time.conditions import SHOWN, USE_KEYS, Conditions, Run, links_of
 from topodesign.plans.time.losses import find_loss
-from topodesign.plans.timed import MAX_TICKS
-from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.topology.link_table import LinkTable
-from topodesign.topology.topology import IntArray
+from topodesign.topology.topology import IntArray, Topology
 
 GRAIN = 1024  # A random delay is a multiple of the longest one over this
 
@@ -91,7 +93,7 @@ def run_ticks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> TimedSimula
         raise ParameterError("timed sends say when they start; omit chunks and mode")
     if now.failed and len(flows) > 1:
         raise ParameterError("what failures do to several collectives at once is not simulated; take one at a time")
-    topology, tick, opens = plan.topology, _clock(flows[0]).tick, None
+    topology, tick, opens = plan.topology, flows[0].timing.tick, None
     if now.ready:
         if max(now.ready) >= MAX_TICKS * tick:
             raise ParameterError("a node is ready too late for the ticks of the plan")
@@ -105,6 +107,48 @@ def run_ticks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> TimedSimula
     gap = None if latency is None else latency.gap
     asked: dict[str, Any] = {"size": now.size, "links": links, "gap": gap, "opens": opens}
     return time_ticks(flows, **asked, jitter=now.jitter, seed=now.seed, failed=now.failed)
+
+
+def time_rounds(
+    topology: Topology,
+    rounds: Rounds,
+    *,
+    size: Fraction,
+    alpha: Fraction,
+    bandwidth: Fraction,
+    links: LinkTable | None = None,
+    overlap: bool = False,
+) -> Flow:
+    """Return rounds with the exact start and end of every send, as early as its data and its link allow.
+
+    A link keeps the order of the steps. With ``overlap`` it is free while the latency of what it has transmitted is
+    running. Where a partial sum would be sent twice by a node, sends are omitted by
+    :func:`~topodesign.plans.rounds_ops.prune`: what arrives early could otherwise go with the wrong one. Every row is
+    one send, with a latency of its own; sends of a step over one link follow one another as they come.
+    """
+    adding = rounds.rows(rounds.step <= rounds.reduce_steps)
+    rounds = prune(rounds) if find_twice(flow_of_rounds(topology, adding)) >= 0 else rounds
+    link = find_links(topology, rounds)
+    given: dict[str, Any] = {"size": size, "alpha": alpha, "bandwidth": bandwidth, "links": links}
+    times = link_times(topology, rounds.collective, rounds.units, **given)
+    order = np.lexsort((np.arange(len(rounds)), link, rounds.step))
+    rounds, link = rounds.rows(order), link[order]
+    # As ticks, steps with so much room that sends of one over one link start one after the other.
+    place = rounds.step * np.int64(len(topology.src)) + link
+    turn = np.arange(len(rounds)) - np.searchsorted(place, place)
+    room = int(turn.max(initial=0)) + 1
+    start, end = (rounds.step - 1) * np.int64(room) + turn, rounds.step * np.int64(room)
+    part = np.where(rounds.step <= rounds.reduce_steps, 0, len(rounds.collective.movements) - 1)
+    columns = (start, end, rounds.src, rounds.dst, rounds.block, rounds.lo, rounds.hi)
+    data = rounds.units, Fraction(size)
+    flow = flow_in_ticks(topology, rounds.collective, data, times, columns, part=part, overlap=overlap)
+    while True:  # until of several deliveries the first in the plan is the first indeed
+        run = time_ticks([flow])  # in the same ticks
+        if int(run.end.max(initial=0)) >= MAX_TICKS:
+            raise TooLargeError("the last send ends later than 64 bits of ticks can count; use rounder numbers")
+        if np.array_equal(run.end, flow.end):
+            return flow
+        flow = flow.having(start=run.start.astype(np.int64), end=run.end.astype(np.int64))
 
 
 class _Table(NamedTuple):
@@ -154,14 +198,14 @@ def time_ticks(
     failed
         Links that carry nothing, of one collective.
     """
-    topology, clock = flows[0].topology, _clock(flows[0])
+    topology, clock = flows[0].topology, flows[0].timing
     if jitter < 0 or (size is not None and size <= 0):
         raise ParameterError("a jitter must not be negative, and a size must be above zero")
-    whole = sum((_clock(one).size for one in flows), Fraction(0))
+    whole = sum((one.timing.size for one in flows), Fraction(0))
     loss, alive = find_loss(flows[0], failed) if failed else (None, None)
     table = _list_uses(flows, alive)
     uses, link, tick = table.uses, table.uses.link, clock.tick
-    late = opens is not None or any(_clock(one).begin for one in flows)  # some links or flows are not there at once
+    late = opens is not None or any(one.timing.begin for one in flows)  # some links or flows are not there at once
     scale = Fraction(1) if size is None else size / whole
     times, per_unit = _link_times(flows, scale, links, (jitter / GRAIN, gap or Fraction(0), *([tick] if late else [])))
     transmits = per_unit[link if len(flows) == 1 else table.flow * len(topology.src) + link] * table.width
@@ -170,7 +214,7 @@ def time_ticks(
         holds = holds + np.where(np.isin(topology.src, sorted(topology.switches)), 0, int(gap / times.tick))
     least = np.zeros(0, dtype=np.int64)
     if late:
-        begin = np.array([_clock(one).begin for one in flows], dtype=np.int64)
+        begin = np.array([one.timing.begin for one in flows], dtype=np.int64)
         least = begin[table.flow] if len(table.flow) else np.full(len(link), begin[0])
         least = least if opens is None else np.maximum(least, opens[link])
     order = order_uses(uses, table.start, table.end, table.alive, depth=table.depth)
@@ -200,7 +244,7 @@ def time_ticks(
     flights = []
     for row in reversed(path):
         one = flows[table.flow[row] if len(table.flow) else 0]
-        data = int(table.width[row]) * _clock(one).size * scale / one.whole_units
+        data = int(table.width[row]) * one.timing.size * scale / one.whole_units
         ends = int(found.start[row]) * times.tick, int(found.end[row]) * times.tick
         flights.append(Flight(row, int(table.src[row]), int(table.dst[row]), data, *ends))
     return TimedSimulation(
@@ -213,13 +257,6 @@ def time_ticks(
         found.end,
         tuple(flights),
     )
-
-
-def _clock(flow: Flow) -> Clock:
-    """Return what ticks mean."""
-    if flow.clock is None:
-        raise ScheduleError(f"{flow!r} has no times of its own")
-    return flow.clock
 
 
 def _list_uses(flows: Sequence[Flow], alive: NDArray[np.bool_] | None) -> _Table:
@@ -260,7 +297,7 @@ def _uses_of(flow: Flow, alive: NDArray[np.bool_] | None) -> _Table:
         start, end = flow.start.astype(np.int64, copy=False), flow.end.astype(np.int64, copy=False)
         return _Table(nothing, flow.src, flow.dst, width, start, end, nothing, alive, uses, cells.number)
     _, src, dst = flow.hops()
-    use = np.arange(len(link)) if routes.use is None else routes.use
+    use = flow.uses
     number = int(use.max(initial=-1)) + 1
     hops = np.diff(routes.hop_start) - 1
     last = np.cumsum(hops) - 1
@@ -302,7 +339,7 @@ def _link_times(
 
     Grains are multiples of their tick, too.
     """
-    topology, clock = flows[0].topology, _clock(flows[0])
+    topology, clock = flows[0].topology, flows[0].timing
     table = LinkTable({}, {}) if links is None else links.on(topology)
     own = {pair: int(topology.link_index(*pair)) for pair in {*table.alpha, *table.bandwidth}}
     values, at = np.unique(clock.latency, return_inverse=True)
@@ -312,10 +349,10 @@ def _link_times(
         latency.append(value)
     unit, of_unit = list[Fraction](), list[IntArray]()
     for flow in flows:
-        values, at = np.unique(_clock(flow).per_unit, return_inverse=True)
+        values, at = np.unique(flow.timing.per_unit, return_inverse=True)
         at = at + len(unit)
         unit += [value * clock.tick * scale for value in values.tolist()]
-        bits = 8 * _clock(flow).size * scale / flow.whole_units
+        bits = 8 * flow.timing.size * scale / flow.whole_units
         for pair, rate in table.bandwidth.items():
             at[own[pair]] = len(unit)
             unit.append(bits / rate)

@@ -51,7 +51,7 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     if not streams:
         raise ParameterError(f"{plan.kind} have no times; a timeline is of timed sends (--algorithm tacos)")
     columns = {name: column.tolist() for name, column in plan.movement.table().items()}
-    start, end, tick = columns["start"], columns["end"], streams[0].tick
+    start, end, tick = columns["start"], columns["end"], streams[0].timing.tick
     if run is not None and run.sends is not None:
         start, end, tick = run.sends
     names = plan.place.names if isinstance(plan.place, Fabric) else tuple(map(str, range(plan.topology.nodes)))

@@ -17,11 +17,10 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan, load_plan
-from topodesign.plans.flow import Clock, Flow, fastest_link
+from topodesign.plans.flow import Clock, Flow, Flows, fastest_link
 from topodesign.plans.kinds import KINDS
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Together
 from topodesign.plans.verify.data import replay_data
 from topodesign.plans.verify.links import (
     check_clock,
@@ -131,7 +130,7 @@ def verify(plan: Plan | str | Path) -> Report:
     flows = flows_of(plan)
     if isinstance(plan.place, Fabric) and flows[0].model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"the verifier of {plan.kind}")
-    found = check_flows(flows, plan.collective, together=isinstance(plan.movement, Together))
+    found = check_flows(flows, plan.collective, together=isinstance(plan.movement, Flows))
     problems = list(found.problems)
     if not problems:
         problems += [
@@ -155,7 +154,7 @@ def check_movement(
         able = whole.multicast | frozenset(multicast), whole.aggregation | frozenset(aggregation)
         whole = replace(whole, multicast=able[0], aggregation=able[1])
         flows = tuple(replace(flow, place=whole) for flow in flows)
-    return check_flows(flows, movement.collective, together=isinstance(movement, Together))
+    return check_flows(flows, movement.collective, together=isinstance(movement, Flows))
 
 
 def check_flows(flows: tuple[Flow, ...], collective: Collective, *, together: bool = False) -> Verdict:
@@ -256,11 +255,11 @@ def _check_clocks(flows: tuple[Flow, ...], *, together: bool) -> Verdict:
 def _unknown_bandwidth(flows: tuple[Flow, ...]) -> list[str]:
     """Say for which bandwidth times are right, if nothing says for which they are, as in files before 0.29."""
     flow = flows[0]
-    clock = cast("Clock", flow.clock)
-    if clock.bandwidth is not None or isinstance(flow.place, Fabric) or not len(clock.per_unit):
+    rate = fastest_link(flow)
+    if flow.timing.bandwidth is not None or isinstance(flow.place, Fabric) or rate is None:
         return []
-    rate = fastest_link(flow) * flow.topology.degree * 8
-    return [f"the plan does not say its bandwidth: times are right for {format_rate(rate / 8)} of a node or more"]
+    rate *= flow.topology.degree
+    return [f"the plan does not say its bandwidth: times are right for {format_rate(rate)} of a node or more"]
 
 
 def verified(plan: Plan, what: str = "the plan") -> Plan:

@@ -8,11 +8,11 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
-from topodesign.plans.timed import Timed
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.topology.topology import IntArray, Topology
 
@@ -52,7 +52,8 @@ def timeline_chart(
     )
 
 
-def _timed(plan: Plan, streams: tuple[Timed, ...]) -> tuple[Series, ...]:
+def _timed(plan: Plan, streams: tuple[Flow, ...]) -> tuple[Series, ...]:
+    streams = tuple(one.over_links() for one in streams)
     sends = sum(map(len, streams))
     if sends > MOST_SPANS:
         raise TooLargeError(f"{sends} sends are too many to draw; at most {MOST_SPANS}")
@@ -60,8 +61,8 @@ def _timed(plan: Plan, streams: tuple[Timed, ...]) -> tuple[Series, ...]:
     for number, one in enumerate(streams):
         name = f"{number}: {one.collective}" if plan.collective.several else "send"
         link = plan.topology.link_index(one.src, one.dst)
-        start, end = ([int(tick) * one.tick for tick in column] for column in (one.start, one.end))
-        texts = [f"block {block}" for block in one.block.tolist()]
+        start, end = ([int(tick) * one.timing.tick for tick in column] for column in (one.start, one.end))
+        texts = [f"block {block}" for block in one.of_sends(one.block).tolist()]
         series.append(Series(name, start, link.tolist(), "spans", until=end, texts=texts))
     return tuple(series)
 

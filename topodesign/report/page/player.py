@@ -13,9 +13,9 @@ from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives.collective import EVERYONE, Collective
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.timed import Timed
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
@@ -118,7 +118,7 @@ def _sends(plan: Plan) -> _Sends | None:
     if plan.collective.several:
         return None
     if kind.streams:
-        return _timed(kind.streams[0])
+        return _timed(kind.streams[0].over_links())
     note = "All sends of a step are at the same time."
     if kind.pace == "pipelines":
         note = (
@@ -149,7 +149,7 @@ def _sends(plan: Plan) -> _Sends | None:
     )
 
 
-def _timed(moved: Timed) -> _Sends:
+def _timed(moved: Flow) -> _Sends:
     instants = np.unique(np.concatenate((moved.start, moved.end)))
     adds = np.array([movement.adds for movement in moved.collective.movements])
     return _Sends(
@@ -158,13 +158,13 @@ def _timed(moved: Timed) -> _Sends:
             "to": np.searchsorted(instants, moved.end),
             "src": _wide(moved.src),
             "dst": _wide(moved.dst),
-            "block": _wide(moved.block),
-            "low": moved.lo,
-            "high": moved.hi,
+            "block": _wide(moved.of_sends(moved.block)),
+            "low": moved.of_sends(moved.lo),
+            "high": moved.of_sends(moved.hi),
             "add": _wide(adds[moved.part]),
         },
         tuple(
-            f"{format_time(int(start) * moved.tick)} to {format_time(int(end) * moved.tick)}"
+            f"{format_time(int(start) * moved.timing.tick)} to {format_time(int(end) * moved.timing.tick)}"
             for start, end in pairwise(instants.tolist())
         ),
         moved.units,

@@ -14,13 +14,13 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import check_memory
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.adapters import flow_of_timed
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, join_links, reverse
 from topodesign.plans.time.ticks import time_ticks
-from topodesign.plans.timed import COLUMNS, Timed
-from topodesign.plans.timed_ops import reverse_timed
 from topodesign.schedulers.method import Progress, Request
 from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
-from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Flow, Taste, copying
+from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Taste, copying
+from topodesign.schedulers.ten.copying_kernels import Flow as Copying
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward import forward_chunks, ways_of
 from topodesign.schedulers.ten.merging import SharedLinks, merged, repaired
@@ -67,16 +67,16 @@ class Part(NamedTuple):
         """Return what no schedule of chunks is faster than."""
         return bound_of(self.network.merging if self.merges else self.network, chunks)
 
-    def timed(self, sends: Sends, size: Fraction) -> Timed:
+    def timed(self, sends: Sends, size: Fraction) -> Flow:
         """Return sends of its chunks as those of the collective, forwards in time."""
         timed = timed_from(self.network, self.collective, self.units, size, sends)
-        return reverse_timed(self.network.wires, timed) if self.backwards else timed
+        return reverse(timed) if self.backwards else timed
 
 
 class Made(NamedTuple):
     """What was made."""
 
-    timed: Timed
+    timed: Flow  # a send for every use of a link
     bound: int  # ticks; proved
     tries: int
     before: Fraction | None = None  # the time of the plain greedy; None if nothing else was tried
@@ -152,9 +152,9 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
         turned = network.having(opens=np.zeros_like(network.opens)).turned
         made = _best(request, first._replace(collective=first.collective.dual, network=turned, backwards=True))
         if np.any(wires.opens):
-            flow = flow_of_timed(topology, made.timed)
+            flow = join_links(made.timed)
             run = time_ticks([flow], opens=wires.opens)  # none before the ends of its link are ready
-            made = made._replace(timed=made.timed.having(start=run.start, end=run.end))
+            made = made._replace(timed=flow.over_links().having(start=run.start, end=run.end))
     else:
         made = _best(request, first)
     for one in rest:
@@ -223,11 +223,7 @@ def _followed(request: Request, made: Made, part: Part, collective: Collective) 
     home = first.dst == chunks.at[number]
     np.maximum.at(since, number[home], first.end[home])
     second = _best(request, part._replace(network=network.open_after(free)), chunks._replace(since=since))
-    columns = {
-        name: np.concatenate((getattr(first, name), getattr(second.timed, name))) for name in COLUMNS if name != "part"
-    }
-    halves = np.repeat(np.array([0, 1], dtype=np.int32), [len(first), len(second.timed)])
-    timed = first.having(collective=collective, part=halves, **columns)
+    timed = concatenate(first, second.timed, begin=0)
     bound = max(made.bound, part.bound(part.chunks()))
     if collective == ALLREDUCE:
         bound = max(bound, bound_of_sums(part.network.merging if part.merges else part.network, chunks.number))
@@ -308,7 +304,7 @@ def copy_chunks(
     arrived, over, when = np.full(rows, -1, dtype=np.int32), np.full(rows, -1, dtype=np.int32), np.zeros(rows, np.int64)
     arrived[:held], over[:held], when[:held] = order, chunks.at[order], chunks.since[order]
     first, last, upto, made = (np.full(count, -1, dtype=np.int64) for count in (nodes, nodes, links, links))
-    flow = Flow(
+    flow = Copying(
         want,
         np.zeros((links, words), dtype=np.int64),
         np.bincount(chunk, minlength=chunks.number),

@@ -11,10 +11,10 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError
-from topodesign.plans.adapters import flow_of_timed
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.time.clock import list_waits
 from topodesign.plans.time.ticks import time_ticks
-from topodesign.plans.timed import Timed, journeys
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
@@ -25,7 +25,7 @@ MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is 
 _ROUNDS = 12
 
 
-def merged(topology: Topology, timed: Timed, opens: IntArray) -> Timed:
+def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
     """Return a plan that is no slower, with fewer sends or as many; links may be used from ``opens`` on.
 
     With switches nothing is merged, since what passes them is several sends.
@@ -39,7 +39,7 @@ def merged(topology: Topology, timed: Timed, opens: IntArray) -> Timed:
             fewer = _paired(topology, now, patient=patient)
             if len(fewer) == len(now):
                 break
-            run = time_ticks([flow_of_timed(topology, fewer)], opens=opens)  # whose tick is that of the plan
+            run = time_ticks([fewer], opens=opens)  # whose tick is that of the plan
             now = fewer.having(start=run.start, end=run.end)
             if (now.time, len(now)) < (best.time, len(best)):
                 best = now
@@ -48,7 +48,7 @@ def merged(topology: Topology, timed: Timed, opens: IntArray) -> Timed:
     return best
 
 
-def _paired(topology: Topology, timed: Timed, *, patient: bool) -> Timed:
+def _paired(topology: Topology, timed: Flow, *, patient: bool) -> Flow:
     """Return the same with two sends in one wherever they may be; if ``patient``, only where nobody is kept waiting.
 
     The times of what is merged are no right ones yet; the order of all sends is.
@@ -60,12 +60,12 @@ def _paired(topology: Topology, timed: Timed, *, patient: bool) -> Timed:
     for column in (timed.part, timed.block):
         alike &= column[first] == column[second]
     alike &= (timed.hi[first] == timed.lo[second]) | (timed.lo[first] == timed.hi[second])
-    consumer, producer = list_waits(flow_of_timed(topology, timed))
+    consumer, producer = list_waits(timed)
     ready = np.zeros(len(timed), dtype=np.int64)
     np.maximum.at(ready, consumer, timed.end[producer])
     start = np.maximum(timed.start[first], ready[second])
     units = timed.hi[first] - timed.lo[first] + timed.hi[second] - timed.lo[second]
-    end = start + timed.latency[link[first]] + timed.per_unit[link[first]] * units
+    end = start + timed.timing.latency[link[first]] + timed.timing.per_unit[link[first]] * units
     alike &= (start == timed.start[first]) & (end <= timed.end[second]) if patient else start < timed.end[first]
     # Of pairs that follow one another every second one.
     places = np.flatnonzero(alike)
@@ -91,7 +91,7 @@ def _paired(topology: Topology, timed: Timed, *, patient: bool) -> Timed:
     low[one], high[one] = np.minimum(low[one], low[other]), np.maximum(high[one], high[other])
     kept = np.ones(len(timed), dtype=np.bool_)
     kept[other] = False
-    return timed.having(lo=low, hi=high, start=begin, end=finish).rows(np.flatnonzero(kept))
+    return timed.having(lo=low, hi=high, start=begin, end=finish).some(kept)
 
 
 MOST_WISHES = 512  # nodes times chunks that they need, above which nothing is repaired
@@ -134,15 +134,17 @@ def repaired(
 class SharedLinks:
     """Streams of sends on one topology: right plans of the same ticks, each as if it were alone.
 
-    ``least`` are the ticks from when on each stream may use each link, shape ``(streams, links)``.
+    ``least`` are the ticks from when on each stream may use each link, shape ``(streams, links)``; ``streams`` are the
+    sends of each over links.
     """
 
-    def __init__(self, topology: Topology, streams: tuple[Timed, ...], least: IntArray) -> None:
-        self.streams = streams
+    def __init__(self, topology: Topology, flows: tuple[Flow, ...], least: IntArray) -> None:
+        joined = [join_links(one) for one in flows]
+        self.streams = streams = tuple(one.over_links() for one in joined)
         self._links = len(topology.src)
         parts, base = [], 0
-        for one, early in zip(streams, least, strict=True):
-            parts.append(_jobs_of(topology, one, early, base))
+        for one, whole, early in zip(streams, joined, least, strict=True):
+            parts.append(_jobs_of(topology, one, whole, early, base))
             base += len(one)
         starts = np.concatenate([[0], *(np.diff(part.after_start) for part in parts)]).cumsum()
         self._jobs = Jobs(*map(np.concatenate, zip(*parts, strict=True)))._replace(after_start=starts)
@@ -152,13 +154,13 @@ class SharedLinks:
         self.remains = np.concatenate([one.end.max(initial=0) - one.start for one in streams]).astype(np.int64)
         """What is left to do in each stream alone when each send starts."""
 
-    def timed(self, urgency: IntArray) -> tuple[Timed, ...]:
+    def timed(self, urgency: IntArray) -> tuple[Flow, ...]:
         """Return the streams with the times that they have together; of sends that wait the most urgent goes first."""
         jobs = self._jobs
         rows = len(jobs.link)
         zeros = [np.zeros(count, dtype=np.int64) for count in (self._links, rows, rows)]
         times = np.zeros((2, rows), dtype=np.int64)
-        overlap = self.streams[0].overlap
+        overlap = self.streams[0].timing.overlap
         free = np.zeros(self._links, dtype=np.int64)
         queue = queue_for(self._links + rows, self._links + rows)
         waits = jobs._replace(waits=jobs.waits.copy())
@@ -172,24 +174,31 @@ class SharedLinks:
         )
 
 
-def _jobs_of(topology: Topology, one: Timed, early: IntArray, base: int) -> Jobs:
-    """Return the sends of a stream, numbered from a base."""
-    link = topology.link_index(one.src, one.dst)
-    way = journeys(one, topology.switches)
-    if len(way.copied):
-        raise InfeasibleError("what switches copy is not put in another order; take a plan that sends to one at a time")
-    consumer, producer = list_waits(flow_of_timed(topology, way.whole(one)))
-    consumer, producer = way.first[consumer], way.last[producer]
+def _jobs_of(topology: Topology, one: Flow, joined: Flow, early: IntArray, base: int) -> Jobs:
+    """Return the sends of a stream over links, numbered from a base; ``joined`` is the same from node to node."""
+    link, clock, last = topology.link_index(one.src, one.dst), one.timing, np.arange(len(joined))
+    before, onward = np.full((2, len(one)), -1, dtype=np.int64)
+    first = last
+    if joined.routes is not None:
+        if len(one) < len(joined.routes.hop) - len(joined):
+            raise InfeasibleError(
+                "what switches copy is not put in another order; take a plan that sends to one at a time"
+            )
+        last = np.cumsum(joined.routes.lengths) - 1
+        first = last - joined.routes.lengths + 1
+        inner = np.ones(len(one), dtype=np.bool_)
+        inner[first] = False
+        after = np.flatnonzero(inner)
+        before[after], onward[after - 1] = after - 1 + base, after + base
+    consumer, producer = list_waits(joined)
+    consumer, producer = first[consumer], last[producer]
     order = np.argsort(producer, kind="stable")
-    onward = np.full(len(one), -1, dtype=np.int64)
-    on = np.flatnonzero(way.before >= 0)
-    onward[way.before[on]] = on + base
     return Jobs(
         link,
-        one.latency[link] + one.per_unit[link] * (one.hi - one.lo),
-        one.latency[link],
+        clock.latency[link] + clock.per_unit[link] * (one.hi - one.lo),
+        clock.latency[link],
         early[link],
-        np.where(way.before >= 0, way.before + base, -1),
+        before,
         onward,
         np.bincount(consumer, minlength=len(one)),
         np.searchsorted(producer[order], np.arange(len(one) + 1)),

@@ -15,8 +15,8 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.timed import MAX_TICKS, Timed
-from topodesign.plans.timed_ops import LinkTimes, common_ticks, timed_sends
+from topodesign.plans.flow import MAX_TICKS, Flow
+from topodesign.plans.link_times import LinkTimes, common_ticks, flow_in_ticks
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
 from topodesign.topology.topology import IntArray, Topology
@@ -329,7 +329,7 @@ def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
     return Chunks(number, np.repeat(source, units), since, np.repeat(goal, units), members, team)
 
 
-def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Timed:
+def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Flow:
     """Return the sends of the chunks of a collective of one movement as timed sends."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
@@ -346,17 +346,18 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
 
 def of_one_unit(
     network: Network, collective: Collective, data: tuple[int, Fraction], columns: tuple[NDArray[Any], ...]
-) -> Timed:
+) -> Flow:
     """Return sends of one unit: their starts, ends, sources, destinations, blocks and units, of so many and bytes."""
     times = LinkTimes(network.tick, network.latency, network.per_unit)
     columns = (*columns, columns[-1] + 1)
-    return timed_sends(collective, network.topology.nodes, data, times, columns, overlap=network.overlap)
+    return flow_in_ticks(network.wires, collective, data, times, columns, overlap=network.overlap)
 
 
-def in_chunks(timed: Timed, chunks: int, per_unit: IntArray) -> Timed:
+def in_chunks(timed: Flow, chunks: int, per_unit: IntArray) -> Flow:
     """Return sends of parts as those of their chunks, so many each, of which one takes so long on every link."""
     columns = {name: getattr(timed, name) * chunks for name in ("lo", "hi")}
-    return timed.having(units=timed.units * chunks, per_unit=per_unit.copy(), **columns)
+    clock = timed.timing._replace(per_unit=per_unit)
+    return timed.having(units=timed.units * chunks, clock=clock, **columns)
 
 
 def check_ticks(network: Network, sends: int) -> None:

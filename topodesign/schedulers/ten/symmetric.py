@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from topodesign.base.compiled import LARGEST
 from topodesign.base.memory import check_memory
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
-from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import in_turn, reverse_timed
+from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import concatenate, reverse
 from topodesign.schedulers.ten.bound import bound_of_sums, fewest_ticks
 from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
 from topodesign.schedulers.ten.forward import sent_along, ways_of
@@ -51,14 +51,14 @@ def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
 
 def symmetric(
     network: Network, collective: Collective, symmetry: Symmetry, *, units: int, size: Fraction, seed: int
-) -> Timed:
+) -> Flow:
     """Return the plan that a group copies from what is laid down for a few nodes; see :func:`symmetry_of`."""
     if len(collective.parts) > 1:
         halves = [symmetric(network, part, symmetry, units=units, size=size, seed=seed) for part in collective.parts]
-        return in_turn(halves[0], halves[1])
+        return concatenate(halves[0], halves[1])
     if collective.reduces:
         turned = symmetric(network.turned, collective.dual, symmetry, units=units, size=size, seed=seed)
-        return reverse_timed(network.turned.topology, turned)
+        return reverse(turned, network.topology)
     orbit = link_orbits(network, symmetry)
     ports = int(orbit.max()) + 1
     number = np.arange(len(orbit))
@@ -138,7 +138,7 @@ def _copied(
     data: tuple[int, Fraction],
     symmetry: Symmetry,
     made: tuple[Sends, IntArray, IntArray],
-) -> Timed:
+) -> Flow:
     """Return sends of the chunks of a few nodes with all their images."""
     (link, chunk, end), source, goal = made
     topology, nodes = network.topology, network.topology.nodes

@@ -15,7 +15,7 @@ import numpy as np
 
 from topodesign.base.arrays import ranges
 from topodesign.collectives import ALLREDUCE
-from topodesign.plans.timed import Timed
+from topodesign.plans.flow import Flow
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
 from topodesign.schedulers.ten.network import Network, check_ticks, first_state, of_one_unit
@@ -29,7 +29,7 @@ _PASSES = (1, 2, 4)  # how often trees are grown, each in view of all others
 _SPREAD = (0, 0.2, 0.35, 0.5, 0.65, 0.8)
 
 
-def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, tries: int, enough: int) -> list[Timed]:
+def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, tries: int, enough: int) -> list[Flow]:
     """Return the best allreduce of all nodes found along trees, of so many parts a block, or none where none is."""
     nodes, links = network.topology.nodes, len(network.takes)
     count = 2 * parts * nodes * (nodes - 1)
