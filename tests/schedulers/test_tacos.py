@@ -23,6 +23,7 @@ from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collec
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.link_times import link_times
 from topodesign.plans.plan import Plan
@@ -287,19 +288,19 @@ def test_switches_are_unwound(degree: str) -> None:
 
 def test_a_switch_that_does_what_it_cannot_is_found() -> None:
     plan = schedule("dgx_a100(1)", "allgather", method="tacos")
-    timed = plan.movement
-    assert isinstance(timed, Flow)
+    timed = plan.flow.over_links()
     out = np.flatnonzero(np.isin(timed.src, list(plan.topology.switches)))
     for rows, words in (
         (np.delete(np.arange(len(timed)), out[0]), "passes on what it gets, once"),
         (np.append(np.arange(len(timed)), out[-1]), "busy with|once"),
     ):
-        report = verify(Plan(plan.place, timed.some(rows)))
+        report = verify(Plan(plan.place, join_links(timed.some(rows))))
         assert not report.ok
         assert any(re.search(words, problem) for problem in report.problems)
     early = timed.start.copy()
     early[out[0]] -= 1
-    assert any("before it is there" in one for one in verify(Plan(plan.place, timed.having(start=early))).problems)
+    report = verify(Plan(plan.place, join_links(timed.having(start=early))))
+    assert any("before it is there" in one for one in report.problems)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +446,7 @@ def primes() -> tuple[Topology, LinkTable]:
 def test_bandwidths_without_a_common_multiple(collective: str) -> None:
     """They are rejected, or rounded up as much as specified, so that the plan is right for the links as they are."""
     topology, table = primes()
-    with pytest.raises(TooLargeError, match="--tick 1us"):
+    with pytest.raises(TooLargeError, match="tick=1us"):
         schedule(topology, collective, method="tacos", link_table=table)
     plan = checked(schedule(topology, collective, method="tacos", link_table=table, tick="1us", tries=2))
     assert any(f"up to {1000 / 1024:.4g}ns more" in note for note in plan.notes)  # a 1024th of a tick

@@ -272,6 +272,23 @@ class Flow(Moving):
     clock: Clock | None = None
 
     def __post_init__(self) -> None:
+        self._check_columns()
+        nodes = self.topology.nodes
+        if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
+            raise ScheduleError("chunks have weights, and ticks a clock")
+        if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
+            raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
+        if self.routes is not None:
+            self.routes.check(nodes, len(self.piece))
+        if self.circuits is not None:
+            self.circuits.check(nodes, self.steps)
+        if self.clock is not None:
+            self.clock.check(self)
+        if self.fold is not None:
+            self._check_fold(self.fold)
+
+    def _check_columns(self) -> None:
+        """Raise ScheduleError unless columns are of one length and in range."""
         if not isinstance(self.collective, Collective):
             raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
         for names in (PIECES, SENDS):
@@ -291,18 +308,6 @@ class Flow(Moving):
             raise ScheduleError("pieces must satisfy 0 <= lo < hi")
         if len(self.start) and (int(self.start.min()) < 0 or np.any(self.start >= self.end)):
             raise ScheduleError("sends must satisfy 0 <= start < end")
-        if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
-            raise ScheduleError("chunks have weights, and ticks a clock")
-        if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
-            raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
-        if self.routes is not None:
-            self.routes.check(nodes, len(self.piece))
-        if self.circuits is not None:
-            self.circuits.check(nodes, self.steps)
-        if self.clock is not None:
-            self.clock.check(self)
-        if self.fold is not None:
-            self._check_fold(self.fold)
 
     def _check_fold(self, fold: Symmetry) -> None:
         """Raise ScheduleError unless the group can take the blocks of the representatives to all others."""
