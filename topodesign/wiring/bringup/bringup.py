@@ -321,13 +321,9 @@ def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tup
         least = min(_V4 - needed, length)
         words = f"{lines} cables with a subnet of /{length} and {hosts} hosts do not fit into {network}"
         raise ParameterError(f"{words}: a /{least} is needed" + ("" if length >= 30 else ", or a smaller subnet"))
-    start, top = int(network.network_address), int(network.broadcast_address) + 1 - block
-    first = 0 if length == _V4 - 1 else 1
-    pairs = [
-        (f"{_v4(start + n * size + first)}/{length}", f"{_v4(start + n * size + first + 1)}/{length}")
-        for n in range(lines)
-    ]
-    return pairs, [f"{_v4(top + 1 + node)}/{_V4}" for node in range(hosts)]
+    top, first = network.num_addresses - block, 0 if length == _V4 - 1 else 1
+    ends = [[f"{network[n * size + first + end]}/{length}" for end in (0, 1)] for n in range(lines)]
+    return [(a, b) for a, b in ends], [f"{network[top + 1 + node]}/{_V4}" for node in range(hosts)]
 
 
 def _addresses6(base: str, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:
@@ -341,18 +337,8 @@ def _addresses6(base: str, lines: int, hosts: int) -> tuple[list[tuple[str, str]
         raise ParameterError(
             f"{lines} cables with a /64 each and the hosts do not fit into {network}: a /{least} is needed"
         )
-    start = int(network.network_address)
-    subnets = [start + (n + 1 << _V6_SUBNET) for n in range(lines)]
-    pairs = [(f"{_v6(one + 1)}/{_V6_SUBNET}", f"{_v6(one + 2)}/{_V6_SUBNET}") for one in subnets]
-    return pairs, [f"{_v6(start + 1 + node)}/{_V6}" for node in range(hosts)]
-
-
-def _v4(number: int) -> str:
-    return str(ipaddress.IPv4Address(number))
-
-
-def _v6(number: int) -> str:
-    return str(ipaddress.IPv6Address(number))
+    ends = [[f"{network[(n + 1 << _V6_SUBNET) + end]}/{_V6_SUBNET}" for end in (1, 2)] for n in range(lines)]
+    return [(a, b) for a, b in ends], [f"{network[1 + node]}/{_V6}" for node in range(hosts)]
 
 
 def _subnet(address: str) -> str:

@@ -44,17 +44,12 @@ def read_lldp(path: str | Path, plan: WiringPlan, names: KnownNames | None = Non
     return place_neighbours(path, read_neighbours(path), plan, names or known_names(plan))
 
 
-def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
-    """Read what power arrives at receivers, in dBm, as :func:`~topodesign.wiring.check.light.read_power` does.
+def light_with_notes(path: str | Path, names: KnownNames) -> tuple[dict[Lane, float], tuple[str, ...]]:
+    """Read what power arrives at receivers, in dBm, and say which files have none and which names are not known.
 
     The module of a port tells of all its lanes; where a port has one lane and its module several channels, the weakest
     counts.
     """
-    return light_with_notes(path, known_names(plan))[0]
-
-
-def light_with_notes(path: str | Path, names: KnownNames) -> tuple[dict[Lane, float], tuple[str, ...]]:
-    """Read it, and say what was passed over: files without power, and names that the inventory lacks."""
     told = read_power(as_path(path))
     light: dict[Lane, float] = {}
     unknown: dict[str, None] = {}
@@ -90,7 +85,7 @@ def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = No
 
     It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
     circuit switches as :func:`~topodesign.wiring.check.cables.read_switch` takes them, of all switches or none; and
-    ``light.csv`` as :func:`read_light` takes it, or ``*.ethtool`` and ``*.mlxlink``.
+    ``light.csv`` as :func:`~topodesign.wiring.check.light.read_power` takes it, or ``*.ethtool`` and ``*.mlxlink``.
     """
     path, names = as_path(path), names or known_names(plan)
     if not path.is_dir():
