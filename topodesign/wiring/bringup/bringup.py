@@ -129,11 +129,6 @@ class Bringup(Result):
         return f"{words}, {'with' if self.ring else 'without'} a ring of cables through all"
 
     @cached_property
-    def node(self) -> dict[str, int]:
-        """Nodes by the name of their host."""
-        return self.plan.node
-
-    @cached_property
     def ends(self) -> dict[str, list[tuple[Line, Point, Point]]]:
         """Lines of each host, each with its own end and the other one."""
         found: dict[str, list[tuple[Line, Point, Point]]] = {one.host: [] for one in self.hosts}
@@ -145,7 +140,7 @@ class Bringup(Result):
     @cached_property
     def neighbours(self) -> list[list[int]]:
         """Nodes that each node shares a cable with, ascending."""
-        return [sorted({self.node[there.host] for _, _, there in some}) for some in self.ends.values()]
+        return [sorted({self.plan.node[there.host] for _, _, there in some}) for some in self.ends.values()]
 
     @cached_property
     def routes(self) -> dict[str, list[Route]]:
@@ -155,13 +150,13 @@ class Bringup(Result):
         between: dict[tuple[int, int], list[tuple[Point, Point]]] = {}
         for host, some in self.ends.items():
             for _, here, there in some:
-                between.setdefault((self.node[host], self.node[there.host]), []).append((here, there))
+                between.setdefault((self.plan.node[host], self.plan.node[there.host]), []).append((here, there))
         goals: list[tuple[list[int], str, str]] = []
         if wanted != "none":
             goals += [([node], one.address, one.ipv6) for node, one in enumerate(self.hosts)]
         if wanted == "all":
             for line in self.lines:
-                ends = sorted({self.node[line.a.host], self.node[line.b.host]})
+                ends = sorted({self.plan.node[line.a.host], self.plan.node[line.b.host]})
                 goals.append((ends, _subnet(line.a.address), _subnet(line.a.ipv6) if line.a.ipv6 else ""))
         for number, (nodes, to, to6) in enumerate(goals):
             for node, following in enumerate(next_hosts(self.neighbours, nodes)):

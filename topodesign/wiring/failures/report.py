@@ -209,14 +209,7 @@ def failure_named(plan: WiringPlan, name: str) -> Failure:
     """Return the failure of a host, of ``HOST:PORT`` or ``PANEL:PORT``, or of a cable, by its name."""
     if name in plan.inventory.host:
         return Failure("host", name, "")
-    if any(
-        character == ":" and (name[:at] in plan.inventory.host or name[:at] in plan.inventory.panel)
-        for at, character in enumerate(name)
-    ):
-        failure = failure_of(plan, port=name)
-        if failure is not None:
-            return failure
-    return Failure("cable", "", name)
+    return _port_failure(plan, name) or Failure("cable", "", name)
 
 
 def failure_of(
@@ -230,15 +223,21 @@ def failure_of(
         return Failure("host", host, "")
     if cable is not None:
         return Failure("cable", "", cable)
-    if port is None:
-        return None
+    found = None if port is None else _port_failure(plan, port)
+    if port is not None and found is None:
+        raise ParameterError(f"port {port[:80]}: write HOST:PORT or PANEL:PORT, with names of the inventory")
+    return found
+
+
+def _port_failure(plan: WiringPlan, port: str) -> Failure | None:
+    """Return the failure of a port ``HOST:PORT`` or ``PANEL:PORT``; None if no device is called so."""
     for index, character in enumerate(port):  # names may have colons themselves
         device, name = port[:index], port[index + 1 :]
         if character == ":" and device in plan.inventory.host:
             return Failure("port", device, name)
         if character == ":" and device in plan.inventory.panel:
             return Failure("panel port", device, name)
-    raise ParameterError(f"port {port[:80]}: write HOST:PORT or PANEL:PORT, with names of the inventory")
+    return None
 
 
 def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed: int) -> Consequence:
