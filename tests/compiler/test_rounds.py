@@ -741,9 +741,9 @@ def test_bad_options() -> None:
 
 def test_schedule_and_topology_must_fit() -> None:
     schedule = schedule_on(ring(3), "allgather")
-    with pytest.raises(ScheduleError, match="topology of 4"):
+    with pytest.raises(ScheduleError, match="another topology"):
         program_of_rounds(ring(4), schedule)
-    with pytest.raises(ScheduleError, match="from node 0 to node 1"):
+    with pytest.raises(ScheduleError, match="there is no such link"):
         program_of_rounds(ring(3).transpose(), schedule)
     with pytest.raises(TopologyError, match="switch"):
         program_of_rounds(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]), schedule)

@@ -15,14 +15,14 @@ import numpy as np
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.doors import BACKENDS
-from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
-from topodesign.compiler.frontends import exchange, rounds
+from topodesign.compiler.frontends import rounds
 from topodesign.compiler.frontends.grain import Lowering, choices
 from topodesign.compiler.frontends.permutations import check_right, sent_of
 from topodesign.compiler.ir import Program, Threadblocks
@@ -35,12 +35,8 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.plans.verify.plans import check_movement
 from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
-from topodesign.topology.topology import Topology
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
 
@@ -56,25 +52,11 @@ class FrontEnd(NamedTuple):
     lower: Callable[[Kind[Any], Options, Limits], Lowering]
 
 
-def rounds_to_compile(kind: Kind[Any], parts: int = 1, *, uneven: bool = False) -> tuple[Topology, Rounds]:
-    """Return the rounds of a plan among ranks, right and without what moves in vain."""
-    if parts > 1:
-        raise ParameterError("parts are of trees; rounds have none")
-    topology, movement = kind.padded() if uneven else kind.on_ranks()
-    one_way = movement.collective.like(*exchange.COLLECTIVES)
-    if uneven:
-        check_right(kind.plan)
-    elif one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
-        report = check_movement(topology, movement)
-        if not report.ok:
-            raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-        movement = movement if one_way else prune(movement)
-    return topology, movement
-
-
 def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
     uneven = limits.uneven and kind.amounts is not None  # a call has the largest block for each, and parts of them move
-    topology, movement = rounds_to_compile(kind, options.parts, uneven=uneven)
+    if uneven:
+        check_right(kind.plan)
+    topology, movement = kind.padded() if uneven else kind.on_ranks()
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     made = rounds.lower_rounds(
         topology, movement, threadblocks=options.threadblocks, limits=limits, partly=uneven, **asked
@@ -336,6 +318,8 @@ def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], O
         said["name"] = _title(kind)
     settled = Options(place=plan.place, **said)
     backend.accept(plan, settled)
+    if settled.parts > 1 and kind.program == "rounds":
+        raise ParameterError("parts are of trees; rounds have none")
     if "threadblocks" not in backend.takes:
         settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
     return backend, kind, settled

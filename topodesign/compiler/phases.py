@@ -24,10 +24,10 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import ORDERS, Options
 from topodesign.compiler.columns import BITS, RECEIVES, SENDS
-from topodesign.compiler.compilation import CompilationError, Compiled, rounds_to_compile, settle
+from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
 from topodesign.compiler.frontends.packing import packed
-from topodesign.compiler.frontends.rounds import made_of_rounds
+from topodesign.compiler.frontends.rounds import made_of_rounds, right_rounds
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
@@ -132,7 +132,8 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     serves = settled.size and "min_size" in backend.takes
     if serves or settled.min_size or settled.max_size is not None:
         raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
-    topology, rounds = rounds_to_compile(kind, settled.parts)
+    topology, moved_on = kind.on_ranks()
+    rounds = right_rounds(topology, moved_on)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
     now = circuits.phase_of(rounds.step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import sub
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.compiled import Ints
-from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.base.wording import counted
 from topodesign.compiler.frontends.intervals import relaid
 from topodesign.plans.rounds import Rounds
@@ -88,11 +88,11 @@ class Layout(NamedTuple):
 
 
 def layout(schedule: Rounds) -> Layout:
-    """Lay the shards out in as few chunks as the schedule allows.
+    """Lay the shards of a right schedule, in which nothing moves in vain, out in as few chunks as it allows.
 
     Notes
     -----
-    What a receiver of an allgather already has is not sent. Where a node gets all of a shard in one step, from others
+    Where a node gets all of a shard in one step, from others
     that have all of it, any of its units may come from any of them; so each sends one interval, and which of them has
     the first and which the last is chosen such that most messages go on into the next shard
     (:mod:`topodesign.compiler.frontends.intervals`). Elsewhere a local search orders the pieces.
@@ -102,7 +102,6 @@ def layout(schedule: Rounds) -> Layout:
     if every:
         return _of_intervals(schedule)
     sizes, messages = _pieces(schedule)
-    messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
     shard = schedule.units // chunk
     check_size(schedule.nodes, schedule.nodes * shard)
@@ -157,11 +156,7 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
     for owner in range(schedule.nodes):
         total: dict[tuple[Message, ...], int] = defaultdict(int)
         for interval, size in carriers(schedule, by_owner[bounds[owner] : bounds[owner + 1]]):
-            together = tuple(sorted(set(interval)))
-            for message, times in Counter(interval).items() if len(together) < len(interval) else ():
-                if times > 1 and message[0] <= schedule.reduce_steps:
-                    raise _invalid(message[0], message[1], owner, "it has already given away")
-            total[together] += size
+            total[tuple(sorted(interval))] += size
         for piece, signature in enumerate(total):
             for key in signature:
                 messages[key].append((owner, piece))
@@ -179,60 +174,6 @@ def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message]
         for interval in carried[number[begin] : number[end]]:
             interval.append(message)
     return zip(carried, (end - begin for begin, end in itertools.pairwise(cuts)), strict=True)
-
-
-def _reduces(
-    schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
-) -> dict[Message, list[Piece]]:
-    """Return the messages of the reduce-scatter steps after checking that each contribution counts once."""
-    if not schedule.collective.reduces:
-        return {}
-    kept = {message: pieces for message, pieces in messages.items() if message[0] <= schedule.reduce_steps}
-    sent: dict[tuple[int, Piece], int] = {}
-    for (step, src, _), pieces in kept.items():
-        for piece in pieces:
-            if piece[0] == src or (src, piece) in sent:
-                raise _invalid(
-                    step, src, piece[0], "it has already given away" if piece[0] != src else "that are its own"
-                )
-            sent[src, piece] = step
-    for (step, _, dst), pieces in kept.items():
-        for piece in pieces:
-            if piece[0] != dst and sent.get((dst, piece), step) <= step:
-                raise ScheduleError(
-                    f"step {step}: node {dst} receives a part of shard {piece[0]} that it does not pass on; "
-                    "'topodesign verify' says more"
-                )
-    if len(sent) != (schedule.nodes - 1) * sum(map(len, sizes)):
-        raise ScheduleError("some node never sends its part of some shard; 'topodesign verify' says more")
-    return kept
-
-
-def _gathers(
-    schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
-) -> dict[Message, list[Piece]]:
-    """Return the messages of the allgather steps without what the receiver has, checking that the sender has it."""
-    if not schedule.collective.copies:
-        return {}
-    kept: dict[Message, list[Piece]] = {}
-    since = {(owner, (owner, piece)): 0 for owner, shard in enumerate(sizes) for piece in range(len(shard))}
-    for (step, src, dst), pieces in messages.items():
-        if step <= schedule.reduce_steps:
-            continue
-        for piece in pieces:
-            if since.get((src, piece), step) >= step:
-                raise _invalid(step, src, piece[0], "that it does not have")
-        new = list(dict.fromkeys(piece for piece in pieces if (dst, piece) not in since))
-        since.update(((dst, piece), step) for piece in new)
-        if new:
-            kept[step, src, dst] = new
-    if len(since) != schedule.nodes * sum(map(len, sizes)):
-        raise ScheduleError("some node never receives some part of some shard; 'topodesign verify' says more")
-    return kept
-
-
-def _invalid(step: int, src: int, owner: int, why: str) -> ScheduleError:
-    return ScheduleError(f"step {step}: node {src} sends units of shard {owner} {why}; 'topodesign verify' says more")
 
 
 def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> list[list[int]]:

@@ -23,7 +23,8 @@ from topodesign.compiler.frontends.writer import operations_of_layout
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import is_lean
+from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
@@ -45,7 +46,7 @@ def lower_rounds(
     limits: Limits = NO_LIMITS,
     partly: bool = False,
 ) -> Lowering:
-    """Turn a schedule into the program of every rank; ``partly``: only what is sent of a block must arrive.
+    """Turn a right schedule into the program of every rank; ``partly``: only what is sent of a block must arrive.
 
     What a link carries in a step is a send for each run of chunks that lies together at both ends: an allgather sends
     from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
@@ -108,7 +109,8 @@ def made_of_rounds(
 ) -> Made:
     """Lay rounds out, as :func:`lower_rounds` shares what ranks do out among threadblocks."""
     require_at_least("channels", channels, 1)
-    _check_links(topology, schedule)
+    if not partly:
+        schedule = right_rounds(topology, schedule)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
         way = exchange.journeys(schedule, partly=partly)
@@ -125,7 +127,7 @@ def made_of_rounds(
             return steps_cost(now.step, link, size, topology.capacity, now.chunks * nodes)
 
         return Made(exchanged, cost, way.chunks * nodes * channels, nodes * channels)
-    if schedule.steps > limits.instructions_per_block and is_lean(schedule):
+    if schedule.steps > limits.instructions_per_block:
         _check_steps(schedule.step, schedule.src, schedule.dst, limits)
     plan = layout(schedule)
     check_size(nodes, plan.total * channels)
@@ -143,15 +145,18 @@ def made_of_rounds(
     return Made(moved, cost_of, plan.total * channels, channels)
 
 
-def _check_links(topology: Topology, schedule: Rounds) -> None:
+def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
+    """Return rounds without what moves in vain, if they are right.
+
+    Raises ScheduleError if not, and TopologyError if there are switches.
+    """
     if topology.switches:
         raise TopologyError("a switch runs no program; compile for a topology without switches")
-    if topology.nodes != schedule.nodes:
-        raise ScheduleError(f"a schedule for {schedule.nodes} nodes does not fit a topology of {topology.nodes}")
-    lacking = (topology.link_index(schedule.src, schedule.dst) < 0) | (schedule.src == schedule.dst)
-    if lacking.any():
-        src, dst = min(zip(schedule.src[lacking].tolist(), schedule.dst[lacking].tolist(), strict=True))
-        raise ScheduleError(f"the schedule sends from node {src} to node {dst}, where the topology has no link")
+    report = check_movement(topology, schedule)
+    if not report.ok:
+        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+    one_way = schedule.collective.like(*exchange.COLLECTIVES)  # whose ways are followed one by one
+    return schedule if one_way or is_lean(schedule) else prune(schedule)
 
 
 def _check_steps(step: Integers, src: Integers, dst: Integers, limits: Limits) -> None:
