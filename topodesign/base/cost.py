@@ -167,7 +167,14 @@ class LeastSteps:
 def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
     """Return the minimum steps by the Moore bound and the theorems near it.
 
-    Parameters and errors are those of :func:`moore_bound`.
+    Errors are those of :func:`moore_bound`.
+
+    Parameters
+    ----------
+    nodes, degree
+        N >= 2 and d >= 1, the ports out of (and into) each node.
+    duplex
+        Whether every link has its reverse.
 
     References
     ----------
@@ -196,6 +203,13 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     Where N and d are odd a node of a duplex topology has a port that stays free, as a cable takes two: all that it
     gets comes over d-1 links, which takes d/(d-1) times as long.
 
+    Parameters
+    ----------
+    nodes, degree
+        N >= 2 and d >= 1, the ports out of (and into) each node.
+    duplex
+        Whether every link has its reverse.
+
     Notes
     -----
     Efficient Direct-Connect Topologies, Definition 11 and Theorem 4.
@@ -222,7 +236,14 @@ def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost
     has at most the whole part of d / (N - 1) links, and its shards come over these alone; unless that leaves nothing
     over, two steps at least are needed for the least y.
 
-    Parameters and errors are those of :func:`moore_bound`.
+    Errors are those of :func:`moore_bound`.
+
+    Parameters
+    ----------
+    nodes, degree
+        N >= 2 and d >= 1, the ports out of (and into) each node.
+    duplex
+        Whether every link has its reverse.
 
     Examples
     --------

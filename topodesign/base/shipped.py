@@ -72,6 +72,13 @@ def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Pat
 
     The directory is made if it is missing.
 
+    Parameters
+    ----------
+    names
+        One name or several, as :func:`examples` lists them.
+    directory
+        Directory to write to.
+
     Raises
     ------
     ParameterError

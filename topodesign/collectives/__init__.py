@@ -63,6 +63,11 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
 def as_collective(value: Collective | str) -> Collective:
     """Return the collective of a name; a collective as it is.
 
+    Parameters
+    ----------
+    value
+        A collective, or its name, such as ``"allreduce"``.
+
     Raises
     ------
     ParameterError

@@ -77,6 +77,13 @@ def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
 
     Nodes are numbered before switches.
 
+    Parameters
+    ----------
+    fabric
+        Fabric to write.
+    file_format
+        ``yaml``, ``json`` or ``graphml``.
+
     Examples
     --------
     >>> from topodesign import as_fabric, write_fabric

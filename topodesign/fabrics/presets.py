@@ -36,6 +36,11 @@ _DGX1 = "0-1:1 0-2:1 0-3:2 0-4:2 1-2:2 1-3:1 1-5:2 2-3:2 2-6:1 3-7:1 4-5:1 4-6:1
 def build_fabric(text: str) -> Fabric:
     """Build the fabric that a spec names.
 
+    Parameters
+    ----------
+    text
+        Spec of a preset, such as ``"dgx_a100(2)"`` or ``"boxes(dgx_h100,torus(4,4))"``.
+
     Raises
     ------
     SpecError

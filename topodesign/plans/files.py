@@ -135,6 +135,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
 def load_plan(path: str | Path) -> Plan:
     """Read a plan file, also those of earlier programs.
 
+    Parameters
+    ----------
+    path
+        File that :func:`save_plan` wrote, in this version or an earlier one.
+
     Returns
     -------
     Plan

@@ -20,6 +20,15 @@ def price(topology: TopologyLike, *, all_sources: bool = False, progress: Progre
 
     Parameters and errors are those of :func:`evaluate`, which tells both.
 
+    Parameters
+    ----------
+    topology
+        A topology, spec, file of links or graph.
+    all_sources
+        Whether to look at every node, even if symmetry makes it needless.
+    progress
+        Called now and then with the share of the work that is done.
+
     Examples
     --------
     >>> from topodesign import price

@@ -39,8 +39,12 @@ StepLike: TypeAlias = "StepMix | Mix | Model | Mapping[str, Any] | str | Path"
 def as_step(value: StepLike, changes: Mapping[str, Any] | None = None) -> StepMix:
     """Return the training step that a value is or describes.
 
-    * ``value``: a model, its fields, or a file: of a model, of a list of collectives, or of layers (.csv).
-    * ``changes``: fields of a model with other values.
+    Parameters
+    ----------
+    value
+        A model, its fields, or a file: of a model, of a list of collectives, or of layers (.csv).
+    changes
+        Fields of a model with other values.
 
     Examples
     --------

@@ -51,6 +51,11 @@ def as_inventory(value: InventoryLike) -> Inventory:
 def read_inventory(path: str | Path) -> Inventory:
     """Read an inventory from a YAML file, or from a port table in CSV.
 
+    Parameters
+    ----------
+    path
+        A YAML file with fields of an inventory, or a port table (.csv).
+
     Raises
     ------
     FileFormatError

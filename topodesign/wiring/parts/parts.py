@@ -179,6 +179,11 @@ def as_parts(value: PartsLike) -> PartsList:
 def read_parts(path: str | Path) -> PartsList:
     """Read a list of parts from a YAML file.
 
+    Parameters
+    ----------
+    path
+        A YAML file with fields of a parts list.
+
     Raises
     ------
     FileFormatError

@@ -56,6 +56,13 @@ WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
     """Write a plan file; the path has either the old file or the whole new one at any time.
 
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    path
+        File to write, ending in .json.
+
     Raises
     ------
     ParameterError
@@ -97,6 +104,11 @@ def plan_text(plan: WiringPlan) -> str:
 
 def load_wiring(path: str | Path) -> WiringPlan:
     """Read a plan file and check it, as :func:`topodesign.wiring.plan.proof.check_plan` does.
+
+    Parameters
+    ----------
+    path
+        File that :func:`save_wiring` wrote, in this version or an earlier one.
 
     Raises
     ------
