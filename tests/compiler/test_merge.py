@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.compiler.test_rounds import TOPOLOGIES, check_xml, execute, random_regular, schedule_on
 from tests.floors import reached
-from tests.samples.programs import program_of_rounds
+from tests.samples.programs import count_instructions, program_of_rounds
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.xml import to_xml
@@ -130,7 +130,7 @@ def test_as_small_as_a_program_by_hand(  # noqa: PLR0917
         least, most = threadblocks * (1 + (mode == "separate")), threadblocks * (2 - (mode == "merged"))
         assert all(least <= row["threadblocks"] <= most for row in rows)
         assert {row["scratch_chunks"] for row in rows} == {0}
-        assert made.program.count(Kind.COPY, Kind.REDUCE) == 0
+        assert count_instructions(made.program, Kind.COPY, Kind.REDUCE) == 0
         assert made.sharing.apart == 2 * threadblocks
         assert {row["instructions"] for row in rows} == {operations}
         carried: Counter[tuple[int, int | None]] = Counter()

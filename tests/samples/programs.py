@@ -7,7 +7,7 @@ from typing import Any
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.rounds import lower_rounds
 from topodesign.compiler.frontends.trees import lower_trees
-from topodesign.compiler.ir import Program
+from topodesign.compiler.ir import Kind, Program
 from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
@@ -26,3 +26,8 @@ def program_of_rounds(topology: Topology, rounds: Rounds, **options: Any) -> Pro
 
 def program_of_trees(trees: Trees, **options: Any) -> Program:
     return lower_trees(flow_of_trees(trees.topology, trees), **options).program(None)
+
+
+def count_instructions(program: Program, *kinds: Kind) -> int:
+    blocks = (block for rank in program.ranks for block in rank.threadblocks)
+    return sum(one.kind in kinds for block in blocks for one in block.instructions)

@@ -180,11 +180,6 @@ class Program:
             for rank, body in enumerate(self.ranks)
         ]
 
-    def count(self, *kinds: Kind) -> int:
-        """Return how many instructions of these kinds all ranks have together."""
-        blocks = (block for rank in self.ranks for block in rank.threadblocks)
-        return sum(one.kind in kinds for block in blocks for one in block.instructions)
-
 
 class Act(Enum):
     """What a rank does with a message."""

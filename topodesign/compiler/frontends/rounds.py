@@ -66,6 +66,8 @@ def lower_rounds(
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
+    if not partly:
+        schedule = right_rounds(topology, schedule)
     made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits, partly=partly)
     collective = schedule.collective
 
@@ -107,10 +109,8 @@ def made_of_rounds(
     limits: Limits = NO_LIMITS,
     partly: bool = False,
 ) -> Made:
-    """Lay rounds out, as :func:`lower_rounds` shares what ranks do out among threadblocks."""
+    """Lay right rounds out, as :func:`lower_rounds` shares what ranks do out among threadblocks."""
     require_at_least("channels", channels, 1)
-    if not partly:
-        schedule = right_rounds(topology, schedule)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
         way = exchange.journeys(schedule, partly=partly)
