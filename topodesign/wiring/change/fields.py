@@ -131,17 +131,13 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, most: int, *, seed: int, starts: int = 1) -> Found:
+    def improved(self, found: Found, most: int, *, seed: int, share: int = 1) -> Found:
         """Exchange hosts and fields together, and return what keeps most; ``most`` is what could be kept.
 
-        All walks are shared by some ``starts`` from nodes that are placed one by one.
+        Of all walks that are usual it makes one in ``share``.
         """
         proposals = self._proposals(_PROPOSALS)
-        walks = max(_WALKED // max(proposals, 1) // starts, 1)
-        tries = (self._walked(found, most, walks, seed + len(_WARMTHS) * start) for start in range(starts))
-        return max(tries, key=lambda one: one.kept)
-
-    def _walked(self, found: Found, most: int, walks: int, seed: int) -> Found:
+        walks = max(_WALKED // max(proposals, 1) // share, 1)
         best, place = found, self._spread(found, seed)
         if self._state(place, found.field).kept[0] < found.kept:
             place = found.place
@@ -149,13 +145,7 @@ class Problem:
             if best.kept == most:
                 break
             other = self._walk(
-                place,
-                best.field,
-                self._proposals(_PROPOSALS),
-                warmth=warmth,
-                seed=seed + attempt,
-                swaps=True,
-                enough=most,
+                place, best.field, proposals, warmth=warmth, seed=seed + attempt, swaps=True, enough=most
             )
             best = max(best, other, key=lambda one: one.kept)
             place = best.place

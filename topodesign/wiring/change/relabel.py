@@ -24,6 +24,7 @@ MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as f
 _MOST_NODES = 4096  # hosts squared are kept
 _STARTS = 4  # of walks, for as many nodes as this
 _LARGE = 512
+_APART = 10  # between their seeds
 _BRANCHES = 2**22
 _GROUP = 2**14
 
@@ -36,6 +37,7 @@ class Relabelling:
     kept: int  # links of the existing wiring that stay
     most: int  # links that no relabelling keeps more of
     searched: bool = False  # whether that is known since all have been gone through
+    others: tuple[tuple[int, ...], ...] = ()  # places that were found besides
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
@@ -68,9 +70,15 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
-        found = Found(best.place, np.zeros(len(problem.nodes), dtype=np.int64), best.kept // ways)
-        found = problem.improved(found, best.most // ways, seed=seed, starts=_STARTS if nodes <= _LARGE else 1)
-        best = replace(best, place=found.place, kept=ways * found.kept)
+        start = Found(best.place, np.zeros(len(problem.nodes), dtype=np.int64), best.kept // ways)
+        starts = _STARTS if nodes <= _LARGE else 1
+        tries = [
+            problem.improved(start, best.most // ways, seed=seed + _APART * number, share=starts)
+            for number in range(starts)
+        ]
+        found, *rest = sorted(tries, key=lambda one: -one.kept)
+        others = tuple(one.place[: wanted.nodes] for one in rest)
+        best = replace(best, place=found.place, kept=ways * found.kept, others=others)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
         best = _exhaust(existing, wanted, best)
     return replace(best, place=best.place[: wanted.nodes])
@@ -102,7 +110,7 @@ def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabel
     if match[0] >= 0:
         place = match if one is want else np.argsort(match)
         kept = int(np.minimum(want, have[np.ix_(place, place)]).sum())
-        best = Relabelling(tuple(place.tolist()), kept, best.most)
+        best = replace(best, place=tuple(place.tolist()), kept=kept)
     return best if branches < 0 else replace(best, most=best.kept, searched=True)
 
 
