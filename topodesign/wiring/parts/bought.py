@@ -16,9 +16,9 @@ from topodesign.base.tables import write_csv
 from topodesign.base.wording import counted
 from topodesign.wiring.inventory.fields import exact
 from topodesign.wiring.inventory.inventory import format_metres
-from topodesign.wiring.parts.laid import Ends, Hop, TrayUse, Unit
+from topodesign.wiring.parts.laid import Hop, TrayUse, Unit
 from topodesign.wiring.parts.parts import Piece, Sort
-from topodesign.wiring.parts.ways import Way
+from topodesign.wiring.parts.ways import Ends, Way
 from topodesign.wiring.plan.losses import LossBudget
 
 RUNS = (

@@ -31,9 +31,8 @@ from topodesign.wiring.parts.ways import (
     Span,
     Way,
     cheapest_cover,
+    lay_port,
     lone_drop,
-    lone_drops,
-    near_piece,
     rack_of,
     spans,
 )
@@ -181,61 +180,16 @@ class HostRack:
     def _alone(self, number: int, way: Way) -> Fraction | str:
         """Return what the ports of a group cost one way, bundles aside; or why it cannot be."""
         ports, total = self.groups[number], Fraction(0)
-        if way == "breakouts":
-            return self._by_breakouts(ports)
-        if ports[0].port.lanes > 1:
-            if self.shop.single == "optics":
-                return "optics of one fibre have ports of one lane"
-            if any(rack == self.rack for _, rack in ports[0].racks) and (self.odd or self.shop.circulator is not None):
-                return "legs that end in their own rack would be the only ones not exchanged, or behind no circulator"
         for run in ports:
-            piece = near_piece(self.shop, run)
-            if piece is None and run.port.lanes > 1:
-                return "no breakout is long enough within the rack"
-            total += Fraction(0) if piece is None else piece.price
+            pieces = lay_port(self.shop, run, way, odd=self.odd)
+            if isinstance(pieces, str):
+                return pieces
+            total += sum((one.piece.price for one in pieces), Fraction(0))
         for rack, lanes in lanes_by_rack([(ports, way)]).items():
             bundle = self._bundle(rack, lanes)
             if isinstance(bundle, str):
                 return bundle
         return total
-
-    def _by_breakouts(self, ports: Sequence[PortRun]) -> Fraction | str:
-        """Return what the cables of some ports cost that go to panels at once."""
-        if self.shop.circulator is not None:
-            return self._by_circulators(ports)
-        total = Fraction(0)
-        for run in ports:
-            piece = self.shop.direct(run, self.odd)
-            if piece is None:
-                return self._no_breakout(run)
-            total += piece.price
-        return total
-
-    def _by_circulators(self, ports: Sequence[PortRun]) -> Fraction | str:
-        """Return what ports cost whose lanes go by a circulator in their rack, and a cord of one fibre."""
-        total = Fraction(0)
-        for run in ports:
-            drops = lone_drops(self.shop, run)
-            fan = near_piece(self.shop, run, inside=True) if run.port.lanes > 1 else None
-            if drops is None or (run.port.lanes > 1 and fan is None):
-                return "no cord of one fibre is long enough, or no cord or breakout to circulators"
-            total += sum((drop.price for drop in drops), Fraction(0)) + (fan.price if fan is not None else 0)
-        return total
-
-    def _no_breakout(self, run: PortRun) -> str:
-        shop = self.shop
-        ends = [end for _, end in run.ends.values()]
-        far = max(shop.metres(run.place, end) for end in ends)
-        if shop.single is not None:
-            return "optics of one fibre have ports of one lane, and a simplex cord that is long enough"
-        if run.port.lanes == 1:
-            turn = "crossed" if self.odd else "straight"
-            return f"no {turn} duplex cord of {format_metres(far)} m is sold"
-        apart = max(shop.metres(one, other, slack=False) for one in ends for other in ends)
-        words = f"its lanes end up to {format_metres(apart)} m apart, {format_metres(far)} m away with slack"
-        if self.odd:
-            return "the legs of a breakout do not exchange fibres, as cords to other panel ports do: Tx would meet Tx"
-        return f"{words}; no {run.port.connector} breakout is sold with legs for that"
 
     def _bundle(self, rack: Rack, lanes: Sequence[Lane]) -> Bundle | str:
         """Return the cheapest bundle for some lanes to a rack; or why there is none."""

@@ -18,11 +18,12 @@ from typing import NamedTuple, TypeAlias
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import MissingLibraryError
 from topodesign.solve.discrete import MOST, Discrete
-from topodesign.wiring.exports.cables import far_fibre, fibres_at_host
+from topodesign.wiring.exports.cables import far_fibre
 from topodesign.wiring.inventory.inventory import Inventory, tray_way
 from topodesign.wiring.parts import ways
 from topodesign.wiring.parts.choice import Bundle, Lane, RackChoice, lanes_by_rack
 from topodesign.wiring.parts.parts import Piece
+from topodesign.wiring.parts.ways import LONE, Ends
 
 _LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "circulator": "C"}
 
@@ -34,17 +35,6 @@ class Unit(NamedTuple):
     piece: Piece
     a: ways.Rack
     b: ways.Rack
-
-
-class Ends(NamedTuple):
-    """Where a lane goes in or comes out: the plug, the fibre that the host sends on, the one that it receives on."""
-
-    plug: int
-    send: int
-    receive: int
-
-
-_LONE = Ends(1, 1, 1)  # one fibre, both ways
 
 
 class Hop(NamedTuple):
@@ -68,17 +58,17 @@ class Laid:
         self.units: list[Unit] = []
         self.hops: dict[_LaneKey, tuple[Hop, ...]] = {}
         self._shop, self._odd = shop, odd
-        self._near: dict[_LaneKey, tuple[Hop, ...]] = {}  # up to the bundle
         self._count: Counter[str] = Counter()
 
     def lay(self, choice: RackChoice) -> None:
         """Lay what a rack's hosts are cabled with."""
         for ports, way in choice.groups:
             for run in ports:
-                if way == "breakouts":
-                    self._direct(run)
-                else:
-                    self._to_cassettes(run)
+                pieces = ways.lay_port(self._shop, run, way, odd=self._odd)
+                for one in pieces if not isinstance(pieces, str) else ():
+                    unit = self._unit(one.piece, run.rack, one.far)
+                    for lane, through in one.lanes.items():
+                        self.hops[run.key(lane)] = (*self.hops.get(run.key(lane), ()), Hop(unit, *through))
         for rack, lanes in lanes_by_rack(choice.groups).items():
             self._bundle(choice.rack, rack, choice.bundles[rack], lanes)
 
@@ -88,59 +78,21 @@ class Laid:
         self.units.append(Unit(f"{letter}{self._count[letter]}", piece, a, b))
         return self.units[-1]
 
-    def _direct(self, run: ways.PortRun) -> None:
-        if self._shop.circulator is not None:
-            self._by_circulators(run)
-            return
-        piece = self._shop.direct(run, self._odd)
-        if piece is None:  # pragma: no cover  the choice has priced it
-            return
-        unit = self._unit(piece, run.rack, ways.rack_of(next(iter(run.ends.values()))[1]))
-        for lane in run.ends:
-            ends = _fan(run, lane) if run.port.lanes > 1 else _turned(crosses=self._odd)
-            self.hops[run.key(lane)] = (Hop(unit, *(ends if self._shop.single is None else (_LONE, _LONE))),)
-
-    def _by_circulators(self, run: ways.PortRun) -> None:
-        fan = ways.near_piece(self._shop, run, inside=True)
-        unit = None if fan is None else self._unit(fan, run.rack, run.rack)
-        for (lane, (_, end)), drop in zip(run.ends.items(), ways.lone_drops(self._shop, run) or (), strict=True):
-            hops = [] if unit is None else [Hop(unit, *_fan(run, lane))]
-            self._lone(drop, run.rack, hops)
-            hops.append(Hop(self._unit(drop.far, run.rack, ways.rack_of(end)), _LONE, _LONE))
-            self.hops[run.key(lane)] = tuple(hops)
-
-    def _lone(self, drop: ways.Drop, rack: ways.Rack, hops: list[Hop]) -> None:
-        """Lay the near cord of a lane, and the circulator that joins its fibres, if there is one."""
-        if drop.near is not None:
-            crosses = drop.near.part.polarity == "crossed"
-            ends = _turned(crosses=crosses) if drop.circulator is not None else (_LONE, _LONE)
-            hops.append(Hop(self._unit(drop.near, rack, rack), *ends))
-        if drop.circulator is not None:
-            hops.append(Hop(self._unit(drop.circulator, rack, rack), Ends(1, *hops[-1].leaves[1:]), _LONE))
-
-    def _to_cassettes(self, run: ways.PortRun) -> None:
-        piece = ways.near_piece(self._shop, run)
-        if piece is None:
-            return
-        unit = self._unit(piece, run.rack, run.rack)
-        for lane, (_, end) in run.ends.items():
-            there = self.hops if ways.rack_of(end) == run.rack else self._near
-            there[run.key(lane)] = (Hop(unit, *_fan(run, lane)),)
-
     def _bundle(self, here: ways.Rack, there: ways.Rack, bundle: Bundle, lanes: Sequence[Lane]) -> None:
         span = bundle.span
         trunks = self._plugs(bundle.trunks, here, there)
         rears = self._plugs(bundle.cassettes, here, here)
         fars = self._plugs(bundle.cassettes, there, there)
         for number, (lane, drop) in enumerate(zip(lanes, bundle.drops, strict=True)):
-            hops = list(self._near.get(lane.run.key(lane.number), ()))
+            hops = list(self.hops.pop(lane.run.key(lane.number), ()))
             width = 2 * span.slots if bundle.single else span.slots
             connector, slot = number // width, number % width + 1
             if bundle.single:
-                self._lone(drop, here, hops)
+                for piece, through in ways.lone_pieces(drop, hops[-1].leaves if hops else None):
+                    hops.append(Hop(self._unit(piece, here, here), *through))
                 slot, side = (slot + 1) // 2, (slot - 1) % 2 + 1
             elif drop.near is not None:
-                hops.append(Hop(self._unit(drop.near, here, here), *_turned(crosses=drop.near_crosses)))
+                hops.append(Hop(self._unit(drop.near, here, here), *ways.turned(crosses=drop.near_crosses)))
             send, receive = hops[-1].leaves[1:] if not bundle.single else (side, side)
             unit, rear = rears[connector]
             fibres = ways.fibres_of_slot(span.connector, span.pairing, slot)
@@ -155,7 +107,7 @@ class Laid:
             out = Ends(_front(span.slots, rear, slot), fibres.index(came.send) + 1, fibres.index(came.receive) + 1)
             hops.append(Hop(unit, Ends(rear, *came[1:]), out))
             ends = out[1:][::-1] if drop.far_crosses else out[1:]
-            both = (_LONE, _LONE) if bundle.single else (Ends(1, *out[1:]), Ends(1, *ends))
+            both = (LONE, LONE) if bundle.single else (Ends(1, *out[1:]), Ends(1, *ends))
             hops.append(Hop(self._unit(drop.far, there, there), *both))
             self.hops[lane.run.key(lane.number)] = tuple(hops)
 
@@ -167,16 +119,6 @@ class Laid:
 
 def _front(slots: int, rear: int, slot: int) -> int:
     return (rear - 1) * slots + slot
-
-
-def _fan(run: ways.PortRun, lane: int) -> tuple[Ends, Ends]:
-    """Return how a lane goes through a breakout: each leg has what is sent at side A."""
-    return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
-
-
-def _turned(*, crosses: bool) -> tuple[Ends, Ends]:
-    """Return how a lane goes through a duplex cord of its host."""
-    return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
 
 
 Thick: TypeAlias = tuple[int, Fraction | None]  # the place of a tray, and the diameter of a cable, None if unknown

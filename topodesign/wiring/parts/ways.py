@@ -24,9 +24,9 @@ from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.exports.cables import ROWS, far_fibre
+from topodesign.wiring.exports.cables import ROWS, far_fibre, fibres_at_host
 from topodesign.wiring.inventory.devices import Connector, Fixed, Place, Polarity, Port
-from topodesign.wiring.inventory.inventory import Inventory, run, tray_way, ways_from
+from topodesign.wiring.inventory.inventory import Inventory, format_metres, run, tray_way, ways_from
 from topodesign.wiring.parts.parts import ARRAYS, TURNS, Pairing, Part, PartsList, Piece, shortest
 from topodesign.wiring.plan.net import Net
 
@@ -222,13 +222,6 @@ def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None
     return Drop(near, far, near_crosses=False, far_crosses=False, circulator=shop.circulator)
 
 
-def lone_drops(shop: Shop, run: PortRun) -> list[Drop] | None:
-    """Return the cords of all lanes of a port from circulators at its rack's top to panels; None if some has none."""
-    drops = [lone_drop(shop, run, shop.top(run.rack), end) for _, end in run.ends.values()]
-    found = [drop for drop in drops if drop is not None]
-    return found if len(found) == len(drops) else None
-
-
 def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | None:
     """Return what leads from a port to cassettes of its rack; None for a cord of one lane, or if none.
 
@@ -239,6 +232,106 @@ def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | Non
         return None
     ends = {lane: end if not inside and rack_of(end) == run.rack else top for lane, (_, end) in run.ends.items()}
     return shop.breakout(run, ends)
+
+
+class Ends(NamedTuple):
+    """Where a lane goes in or comes out: the plug, the fibre that the host sends on, the one that it receives on."""
+
+    plug: int
+    send: int
+    receive: int
+
+
+LONE = Ends(1, 1, 1)  # one fibre, both ways
+
+
+def _fan(run: PortRun, lane: int) -> tuple[Ends, Ends]:
+    """Return how a lane goes through a breakout: each leg has what is sent at side A."""
+    return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
+
+
+def turned(*, crosses: bool) -> tuple[Ends, Ends]:
+    """Return how a lane goes through a duplex cord of its host."""
+    return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
+
+
+class PortPiece(NamedTuple):
+    """A piece that a port is cabled with: the rack of its far end, and the way of each lane through it, in and out."""
+
+    piece: Piece
+    far: Rack
+    lanes: Mapping[int, tuple[Ends, Ends]]
+
+
+def lay_port(shop: Shop, run: PortRun, way: Way, *, odd: bool) -> list[PortPiece] | str:
+    """Return the pieces that one port is cabled with, from its host on, bundles aside; or why it cannot be.
+
+    ``odd``: whether the fibres of every lane shall end up exchanged.
+    """
+    fans = {lane: _fan(run, lane) for lane in run.ends} if run.port.lanes > 1 else {}
+    if way == "trunks":
+        return _lay_to_cassettes(shop, run, fans, odd=odd)
+    if shop.circulator is not None:
+        return _lay_by_circulators(shop, run, fans)
+    piece = shop.direct(run, odd)
+    if piece is None:
+        return _why_no_cable(shop, run, odd=odd)
+    through = fans or dict.fromkeys(run.ends, turned(crosses=odd) if shop.single is None else (LONE, LONE))
+    return [PortPiece(piece, rack_of(next(iter(run.ends.values()))[1]), through)]
+
+
+def _lay_to_cassettes(
+    shop: Shop, run: PortRun, fans: Mapping[int, tuple[Ends, Ends]], *, odd: bool
+) -> list[PortPiece] | str:
+    if fans and shop.single == "optics":
+        return "optics of one fibre have ports of one lane"
+    if fans and any(rack == run.rack for _, rack in run.racks) and (odd or shop.circulator is not None):
+        return "legs that end in their own rack would be the only ones not exchanged, or behind no circulator"
+    piece = near_piece(shop, run)
+    if piece is None:
+        return "no breakout is long enough within the rack" if fans else []
+    return [PortPiece(piece, run.rack, fans)]
+
+
+def _lay_by_circulators(shop: Shop, run: PortRun, fans: Mapping[int, tuple[Ends, Ends]]) -> list[PortPiece] | str:
+    drops = [lone_drop(shop, run, shop.top(run.rack), end) for _, end in run.ends.values()]
+    fan = near_piece(shop, run, inside=True)
+    found = [] if fan is None else [PortPiece(fan, run.rack, fans)]
+    for (lane, (_, end)), drop in zip(run.ends.items(), drops, strict=True):
+        if drop is None or (fans and fan is None):
+            return "no cord of one fibre is long enough, or no cord or breakout to circulators"
+        before = fans[lane][1] if fans else None
+        found += [PortPiece(piece, run.rack, {lane: ends}) for piece, ends in lone_pieces(drop, before)]
+        found.append(PortPiece(drop.far, rack_of(end), {lane: (LONE, LONE)}))
+    return found
+
+
+def lone_pieces(drop: Drop, before: Ends | None) -> Iterator[tuple[Piece, tuple[Ends, Ends]]]:
+    """Yield the near cord of a lane and the circulator that joins its fibres, as far as there are such.
+
+    ``before`` is where the lane comes from: a leg of a breakout, if there is one.
+    """
+    if drop.near is not None:
+        crosses = drop.near.part.polarity == "crossed"
+        ends = turned(crosses=crosses) if drop.circulator is not None else (LONE, LONE)
+        yield drop.near, ends
+        before = ends[1]
+    if drop.circulator is not None and before is not None:
+        yield drop.circulator, (Ends(1, before.send, before.receive), LONE)
+
+
+def _why_no_cable(shop: Shop, run: PortRun, *, odd: bool) -> str:
+    ends = [end for _, end in run.ends.values()]
+    far = max(shop.metres(run.place, end) for end in ends)
+    if shop.single is not None:
+        return "optics of one fibre have ports of one lane, and a simplex cord that is long enough"
+    if run.port.lanes == 1:
+        return f"no {'crossed' if odd else 'straight'} duplex cord of {format_metres(far)} m is sold"
+    apart = max(shop.metres(one, other, slack=False) for one in ends for other in ends)
+    words = f"its lanes end up to {format_metres(apart)} m apart, {format_metres(far)} m away with slack"
+    if odd:
+        return "the legs of a breakout do not exchange fibres, as cords to other panel ports do: Tx would meet Tx"
+    return f"{words}; no {run.port.connector} breakout is sold with legs for that"
 
 
 class Cover(NamedTuple):
