@@ -21,70 +21,130 @@ from tests.samples.verdicts import verify_timed
 from topodesign import build_fabric, schedule, verify
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as ALL
+from topodesign.collectives.collective import EVERYONE
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import join_links
 from topodesign.plans.link_times import LinkTimes, flow_in_ticks
 from topodesign.plans.time.ticks import time_rounds
+from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 
 Damage = Callable[[Random, Flow], Flow]
 
 
-def links_are_kept(topology: Topology, timed: Flow) -> bool:
-    """Whether every send has a link, long enough, and alone."""
+def links_are_kept(flow: Flow) -> bool:
+    """Whether every use of a link has the time that it takes, and its link alone; what a switch copies is one use."""
+    clock, topology = flow.timing, flow.topology
     number = {(u, v): at for at, (u, v, _) in enumerate(topology.links()) if u != v}
+    uses: set[tuple[int, ...]] = set()
+    onward: dict[tuple[int, ...], set[tuple[int, ...]]] = defaultdict(set)
+    for send, way in enumerate(ways_of(flow)):
+        piece = int(flow.piece[send])
+        first, last = way[0], way[-1]
+        if (first[0], first[2], last[1]) != (int(flow.src[send]), int(flow.start[send]), int(flow.dst[send])):
+            return False
+        if last[3] != int(flow.end[send]) or not {hop[0] for hop in way[1:]} <= topology.switches:
+            return False
+        if any((u, v) not in number for u, v, *_ in way) or {first[0], last[1]} & topology.switches:
+            return False
+        for before, (u, v, start, end) in pairwise(way):
+            early, late = (int(clock.latency[number[pair]]) for pair in (before[:2], (u, v)))
+            if before[1] != u or start < before[2] + early or end < before[3] + late:
+                return False
+        own = [(piece, *hop, -1) for hop in way[:-1]] + [(piece, *last, send)]
+        uses |= set(own)
+        for one, after in pairwise(own):
+            onward[one].add(after)
+    messages: dict[tuple[int, int, int], int] = defaultdict(int)
+    for piece, u, v, start, end, _ in uses:
+        messages[number[u, v], start, end] += int(flow.hi[piece] - flow.lo[piece])
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for start, end, _, u, v, _, lo, hi in rows_of(timed):
-        if (u, v) not in number:
+    for (link, start, end), units in messages.items():
+        if start < clock.begin or end - start < int(clock.latency[link]) + int(clock.per_unit[link]) * units:
             return False
-        latency, per_unit = int(timed.timing.latency[number[u, v]]), int(timed.timing.per_unit[number[u, v]])
-        if end - start < latency + per_unit * (hi - lo):
-            return False
-        taken[number[u, v]].append((start, end - latency if timed.timing.overlap else end))
-    return all(a[1] <= b[0] for spans in taken.values() for a, b in pairwise(sorted(spans)))
+        taken[link].append((start, end - int(clock.latency[link]) if clock.overlap else end))
+    alone = all(a[1] <= b[0] for spans in taken.values() for a, b in pairwise(sorted(spans)))
+    copying = {one[2] for one, after in onward.items() if len(after) > 1}
+    unit = clock.size / flow.whole_units
+    rate = flow.place.unit if isinstance(flow.place, Fabric) else clock.bandwidth
+    ports = zip(clock.per_unit.tolist(), topology.capacity.tolist(), strict=True)
+    slow = rate is None or all(unit <= ticks * clock.tick * rate * many for ticks, many in ports)
+    return alone and slow and copying <= set(getattr(flow.place, "multicast", ()))
 
 
-def rows_of(timed: Flow) -> list[tuple[int, ...]]:
-    return list(zip(*(column.tolist() for column in timed.table().values()), strict=True))
+def ways_of(flow: Flow) -> list[list[tuple[int, int, int, int]]]:
+    """Return from, to, start and end of every link on the way of each send."""
+    routes = flow.routes
+    if routes is None or routes.start is None or routes.end is None:
+        columns = (flow.src, flow.dst, flow.start, flow.end)
+        return [[one] for one in zip(*(column.tolist() for column in columns), strict=True)]
+    cut, times = routes.hop_start.tolist(), list(zip(routes.start.tolist(), routes.end.tolist(), strict=True))
+    found: list[list[tuple[int, int, int, int]]] = []
+    for number, (begin, end) in enumerate(pairwise(cut)):
+        hops = pairwise(routes.hop[begin:end].tolist())
+        found.append([(*hop, *times[begin - number + at]) for at, hop in enumerate(hops)])
+    return found
 
 
-def data_arrive(timed: Flow) -> bool:
+Cell = tuple[int, int, int]  # node, block, unit
+
+
+def data_arrive(flow: Flow) -> bool:
     """Move multisets of contributions, or the data themselves, from event to event: arrivals before departures."""
-    everyone, movements = range(timed.nodes), timed.collective.movements
-    units = [(w, k) for w in everyone for k in range(timed.units)]
-    whole = Counter(everyone)
-    sums = {(v, *unit): Counter([v]) for v in everyone for unit in units}
-    held = {(w, w, k): True for w, k in units if not timed.collective.reduces}
-    events = [(end, 0, row) for row, (_, end, *_) in enumerate(rows_of(timed))]
-    events += [(start, 1, row) for row, (start, *_) in enumerate(rows_of(timed))]
-    rows, flying = rows_of(timed), {}
+    one, movements, nodes = flow.collective, flow.movements, flow.nodes
+    whole, everyone = Counter(flow.members.tolist()), flow.members.tolist()
+    blocks = flow.blocks.tolist()
+    if not set(flow.block.tolist()) <= set(blocks):
+        return False
+    places = [(m, *(place.tolist() for place in one.places(m, flow.blocks, nodes))) for m in movements]
+    begins = dict(zip(blocks, places[0][1], strict=True))
+    sums = {(v, w, k): Counter([v]) for v in everyone for w in blocks for k in range(flow.units)}
+    held = {(begins[w], w, k): True for w in blocks for k in range(flow.units) if not one.reduces}
+    rows = list(
+        zip(*(getattr(flow, name).tolist() for name in ("start", "end", "part", "src", "dst", "piece")), strict=True)
+    )
+    events = [(row[1], 0, at) for at, row in enumerate(rows)] + [(row[0], 1, at) for at, row in enumerate(rows)]
+    flying: dict[tuple[int, int], Counter[int]] = {}
     for _, departs, row in sorted(events):
-        _, _, part, u, v, w, lo, hi = rows[row]
-        adds = movements[part].adds
-        for k in range(lo, hi):
+        _, _, part, u, v, piece = rows[row]
+        w, adds = int(flow.block[piece]), movements[part].adds
+        home = places[0][2][blocks.index(w)]
+        for k in range(int(flow.lo[piece]), int(flow.hi[piece])):
             if departs and adds:
                 flying[row, k] = sums[u, w, k]
                 sums[u, w, k] = Counter()
                 if not flying[row, k]:
                     return False
             elif departs:
-                complete = timed.collective.reduces and u == w and sums[w, w, k] == whole
+                complete = one.reduces and u == home and sums[u, w, k] == whole
                 if not (held.get((u, w, k)) or complete):
                     return False
             elif adds:
                 sums[v, w, k] = sums[v, w, k] + flying[row, k]
             else:
                 held[v, w, k] = True
-    right = not timed.collective.reduces or all(
-        value == (whole if v == w else Counter()) for (v, w, _), value in sums.items()
-    )
-    if timed.collective.copies:
-        right = right and all(held.get((v, w, k)) or v == w for v in everyone for w, k in units)
-    return right
+    return all(ends_right(flow, part, sums, held) for part in range(len(movements)))
+
+
+def ends_right(flow: Flow, part: int, sums: dict[Cell, Counter[int]], held: dict[Cell, bool]) -> bool:
+    """Whether a movement has brought what it promises: sums at one place alone, copies at all that need them."""
+    one, everyone, whole = flow.collective, flow.members.tolist(), Counter(flow.members.tolist())
+    sources, goals = (place.tolist() for place in one.places(flow.movements[part], flow.blocks, flow.nodes))
+    for w, source, goal in zip(flow.blocks.tolist(), sources, goals, strict=True):
+        for k in range(flow.units):
+            if flow.movements[part].adds:
+                if any(sums[v, w, k] != (whole if v == goal else Counter()) for v in everyone):
+                    return False
+            elif not all(held.get((v, w, k)) or v == source for v in (everyone if goal == EVERYONE else [goal])):
+                return False
+    return True
 
 
 def brute(topology: Topology, timed: Flow) -> bool:
-    return links_are_kept(topology, timed) and data_arrive(timed)
+    assert timed.topology == topology
+    return links_are_kept(timed) and data_arrive(timed)
 
 
 def nudge(name: str, *, both: bool = False) -> Damage:
@@ -181,6 +241,57 @@ def test_damaged_plans_are_judged_as_unit_by_unit(collective: Collective, kind: 
             report = verify_timed(topology, damaged)
             assert report.ok == right, (name, damaged.columns(), str(report))
             reached("accepted" if right else "refused")
+
+
+def mutate(random: Random, flow: Flow) -> tuple[str, Flow]:
+    """Return a flow with one number of one column changed, or one of its clock, and the name of that."""
+    routes, clock = flow.routes, flow.timing
+    names = [*flow.columns(), "latency", "per_unit", "size", "tick", "begin", "overlap", "bandwidth"]
+    names += [f"route {name}" for name in ("hop", "start", "end")] if routes is not None else []
+    name = str(random.choice(names))
+    if name in {"size", "tick", "bandwidth"}:
+        value = (getattr(clock, name) or Fraction(1)) * Fraction(int(random.choice([1, 2])), 2 if name != "size" else 1)
+        return name, on_clock(flow, **{name: value})
+    if name in {"begin", "overlap"}:
+        return name, on_clock(flow, **{name: not clock.overlap if name == "overlap" else int(random.integers(4))})
+    own = name.removeprefix("route ")
+    holder = routes if name != own else clock if own in {"latency", "per_unit"} else flow
+    column = getattr(holder, own).copy()
+    at = int(random.integers(len(column)))
+    column[at] = int(random.choice([column[int(random.integers(len(column)))], column[at] + 1, column[at] - 1]))
+    if holder is flow:
+        return name, flow.having(**{own: column})
+    if holder is clock:
+        return name, on_clock(flow, **{own: column})
+    return name, replace(flow, routes=routes._replace(**{own: column}) if routes is not None else None)
+
+
+def sample_flows() -> list[Flow]:
+    """Small right flows by the clock: over links that differ, and over switches that copy or do not."""
+    random = np.random.default_rng(7)
+    found = [timed_sample(random, collective)[2] for collective in COLLECTIVES for _ in range(2)]
+    star = [(a, b) for v in range(4) for s in (4, 5) for a, b in ((v, s), (s, v))]
+    topology = Topology.from_links(6, star, switches=[4, 5])
+    found += [schedule(topology, name, method="tacos", size="1KiB").flow for name in ("allgather", "all-to-all")]
+    copying, timed = through_a_switch((0, 2), (1, 3), (1, 3))
+    fabric = replace(Fabric.from_topology(copying), multicast=frozenset({3}))
+    return [*found, replace(join_links(timed), place=fabric)]
+
+
+@pytest.mark.once
+@pytest.mark.floor(refused=5, accepted=3)
+@pytest.mark.parametrize("number", range(9))
+def test_any_changed_number_is_judged_as_by_definition(number: int) -> None:
+    flow, random = sample_flows()[number], np.random.default_rng(number)
+    assert brute(flow.topology, flow)
+    for _ in few(range(60)):
+        try:
+            name, changed_one = mutate(random, flow)
+        except ScheduleError:  # not even the form is right
+            continue
+        right = brute(flow.topology, changed_one)
+        assert check_movement(flow.place, changed_one).ok == right, (number, name)
+        reached("accepted" if right else "refused")
 
 
 def three_in_a_row(slow: int) -> tuple[Topology, Flow, Flow]:

@@ -563,6 +563,11 @@ def _switch_problems(flow: Flow, links: Links, words: Words) -> list[str]:
     bad = np.zeros(len(flow), dtype=np.bool_)
     bad[links.send[after[early]]] = True
     problems = words.sends(bad, "a switch passes it on before it is there", "sends too early")
+    first, last = np.flatnonzero(np.diff(links.send, prepend=-1)), np.flatnonzero(np.diff(links.send, append=-1))
+    bad = np.zeros(len(flow), dtype=np.bool_)
+    bad[links.send[first]] = starts[first] != flow.start[links.send[first]]
+    bad[links.send[last]] |= ends[last] != flow.end[links.send[last]]
+    problems += words.sends(bad, "its route begins or ends at another time", "sends at other times than their routes")
     # Hops of one piece that are the same are one; if several follow it, the switch between copies.
     send, src, dst = flow.hops()
     own = np.where(_ends_route(flow), send, -1)
