@@ -109,7 +109,7 @@ def test_units_bound_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(few.trees.weight) <= 4
     assert few.time > exact.time == few.bound
     monkeypatch.setattr("topodesign.optima.fluid.packing.MAX_WEIGHT", 3)
-    with pytest.raises(TooLargeError, match="--chunks"):
+    with pytest.raises(TooLargeError, match="--set chunks="):
         packing(build_fabric("dgx_a100(2)"), ALLGATHER)
 
 
