@@ -368,7 +368,7 @@ def test_the_figures_that_tacos_prints() -> None:
             ParameterError,
             "no node or switch is named 'x'",
         ),
-        ("torus(3,4)", {"method": "ring", "chunks": 2}, ParameterError, "--chunks is not for --algorithm ring"),
+        ("torus(3,4)", {"method": "ring", "chunks": 2}, ParameterError, "--set chunks= is not for --algorithm ring"),
         ("dgx_a100(1)", {"method": "bruck"}, ParameterError, "is a fabric"),
     ],
 )

@@ -315,7 +315,7 @@ def test_wrong_arguments() -> None:
         exchange(Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2]), ALL_TO_ALL)
     with pytest.raises(TooLargeError):
         exchange(build("uniring(1,1200)"), ALL_TO_ALL)
-    with pytest.raises(ParameterError, match="--steps is not for trees"):
+    with pytest.raises(ParameterError, match="--set steps= is not for trees"):
         schedule("torus(3,3)", "broadcast", root=1, steps=3)
 
 
