@@ -254,8 +254,8 @@ BY_THE_CLOCK = ("schedule with --list.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 OF_REPORTS = ("report_", "mark.", "simulate with --plot-kind page.")
 """Keys of reports, which those of ``pareto`` and ``evaluate`` in the area of topologies meet."""
-NOT_OF_THE_CATALOG = ("frontier.candidates",)
-"""Keys that ``pareto`` writes, and that the same answer has no need of where it is of the catalog alone."""
+NOT_OF_THE_CATALOG = ("frontier.candidates", "catalog show for")
+"""Keys that ``pareto`` writes and meets, and that the same answer has no need of where it is of the catalog alone."""
 FILES_MADE = {
     "five.yaml": FIVE_HOSTS,
     "crowded.yaml": "degree: 2\nbandwidth: 100Gbps\nroom: other.yaml\nrivals: []\ngrow: [5]\n"
