@@ -53,8 +53,6 @@ from topodesign.plans.files import load_plan as load_plan
 from topodesign.plans.files import save_plan as save_plan
 from topodesign.plans.flow import Flow as Flow
 from topodesign.plans.flow import Flows as Flows
-from topodesign.plans.orbit_trees import OrbitTrees as OrbitTrees
-from topodesign.plans.paths import Paths as Paths
 from topodesign.plans.plan import Plan as Plan
 from topodesign.plans.rounds import Rounds as Rounds
 from topodesign.plans.sets import read_plan_set as read_plan_set

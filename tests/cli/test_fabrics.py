@@ -25,8 +25,8 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
 from topodesign.optima.trees import TreeSolution, limit_trees, smallest_number_of_trees, trade_off_trees
-from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.time.chunks import simulate_chunks
+from topodesign.plans.trees import flow_of_trees
 
 GB = 10**9
 Call = Callable[..., tuple[int, str, str]]

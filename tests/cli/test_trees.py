@@ -18,7 +18,8 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.archive import write_archive
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.measure import tree_figures
+from topodesign.plans.measure import flow_claim
+from topodesign.plans.trees import flow_of_trees
 
 GB = 10**9
 
@@ -172,7 +173,7 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
     assert (read.names, read.topology, read.unit) == (fabric.names, fabric.topology, fabric.unit)
     assert (read.multicast, read.aggregation) == (fabric.multicast, fabric.aggregation)
     assert schedule == forest_schedule(fabric.topology, "allgather")
-    assert header.claim == tree_figures(fabric, schedule)
+    assert header.claim == flow_claim(flow_of_trees(fabric, schedule))
     assert header.spec == "dgx_h100(2)"
     again = tmp_path / "again.npz"
     generator = {"method": "forest", "fixed_k": None, "root": None}

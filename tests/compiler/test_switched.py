@@ -29,7 +29,6 @@ from topodesign.compiler.onesided.switched import through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.trees import Trees
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
 from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import parse_plan
@@ -222,8 +221,7 @@ def test_all_must_join_the_same() -> None:
 
 def test_the_layers_fit() -> None:
     plan = schedule("dgx_h100(1)", "allreduce", method="in-network")
-    assert isinstance(plan.movement, Trees)
-    program = program_through_switch(plan.movement, inplace=True, channels=2, protocol="Simple")
+    program = program_through_switch(plan.trees, inplace=True, channels=2, protocol="Simple")
     assert isinstance(program.switched, Switched)
     body = through_switch(program, program.switched)
     assert len(body.ranks) == 8
@@ -234,8 +232,7 @@ def test_the_layers_fit() -> None:
 
 
 def test_shards_that_are_said_to_be_equal_are() -> None:
-    plain = schedule("dgx_h100(1)", "allgather", method="in-network").movement
-    assert isinstance(plain, Trees)
+    plain = schedule("dgx_h100(1)", "allgather", method="in-network").trees
     made, said = (
         program_through_switch(one, inplace=False, channels=1, protocol="Simple")
         for one in (plain, replace(plain, shard=(2,) * 8))

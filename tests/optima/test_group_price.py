@@ -16,7 +16,6 @@ from topodesign.optima.fluid import packing
 from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.group_price import price_groups
-from topodesign.plans.paths import Paths
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 
@@ -80,11 +79,10 @@ def test_links_between_switches_are_shared_even_where_others_vanish(collective: 
 )
 def test_paths_of_groups_take_the_time_that_is_priced(spec: str, group: str, others: Others) -> None:
     plan = schedule(spec, "all-to-all", group=group, others=others)
-    assert isinstance(plan.movement, Paths)
     ports = plan.topology.out_ports[list(plan.fabric.compute)].max()
     shards = plan.collective.shards(len(plan.fabric.compute))
     price = price_groups(spec, "all-to-all", group, others=others).bandwidth
-    assert price == int(ports) * plan.movement.inverse_rate / shards
+    assert price == int(ports) * plan.claim["inv_x_star"] * plan.fabric.unit / shards
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from topodesign.optima.group_price import price_groups
 from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import upgrade
 from topodesign.optima.uneven import price_uneven
-from topodesign.plans.paths import Paths
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.groups import degree_of
 from topodesign.report.comparison.methods import compare_methods
@@ -167,8 +167,7 @@ def test_uneven_traffic(seed: int) -> None:
     plan = schedule(fabric, "all-to-all", method="fluid", shards=demand)
     assert verify(plan).ok
     assert "proven" in plan.notes[0]
-    assert isinstance(plan.movement, Paths)
-    loads = [Fraction(load, plan.movement.units) for load in plan.movement.loads.tolist()]
+    loads = [Fraction(load, plan.flow.units) for load in find_loads(plan.flow)[0].tolist()]
     assert max(sum(loads[link] for link in some) / room for some, room in rooms_of(fabric)) == found.flow.time
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples.paths import Paths
 from tests.solve.flows.test_program import by_pairs
-from topodesign import Paths, schedule
+from topodesign import schedule
 from topodesign.base.errors import ParameterError
 from topodesign.optima.uneven import price_uneven
 from topodesign.pricing.all_to_all import all_to_all
@@ -74,8 +75,7 @@ def test_a_file_is_the_matrix(tmp_path: Path) -> None:
 def test_regret_on_fabrics_is_that_of_the_plan_that_schedule_makes(spec: str) -> None:
     found = price_uneven(spec, "zipf:1", tokens=50, seed=7, piece=1)
     plan = schedule(spec, "all-to-all")
-    paths = plan.movement
-    assert isinstance(paths, Paths)
+    paths = Paths.of(plan.flow)
     pieces = found.demand.amounts.ravel()[paths.block]
     loads = np.zeros(len(paths.topology.src))
     for path, (start, end) in enumerate(pairwise(paths.hop_start.tolist())):

@@ -62,7 +62,7 @@ def sent_in(found: Transfers) -> Sent:
 
 def unfolded(plan: Plan) -> Plan:
     moved = plan.movement
-    return replace(plan, movement=unfold(moved) if isinstance(moved, Flow) else moved.unfold())
+    return replace(plan, movement=unfold(moved) if isinstance(moved, Flow) else moved)
 
 
 @pytest.mark.parametrize("name", [*PLANS, *MORE])

@@ -30,10 +30,11 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import KINDS, kind_named
-from topodesign.plans.measure import cost_claim, cost_of, flow_claim, path_claim, tree_figures
+from topodesign.plans.measure import cost_claim, cost_of, flow_claim
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
+from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.circuits.sequence import Sequence, exchange, sequence_plan, spreading
 from topodesign.schedulers.scheduling import schedule
@@ -53,7 +54,8 @@ def trees_plan(collective: str = "broadcast") -> Plan:
     fabric = build_fabric("dgx_h100(2)")
     root = 3 if COLLECTIVES[collective].rooted else None
     trees = forest_schedule(fabric.topology, collective, root=root)
-    return Plan(fabric, trees, tree_figures(fabric, trees).claim(), spec="dgx_h100(2)", generator={"method": "forest"})
+    flow = flow_of_trees(fabric, trees)
+    return Plan(fabric, flow, flow_claim(flow), spec="dgx_h100(2)", generator={"method": "forest"})
 
 
 def timed_plan(seed: int = 5, collective: str = "allreduce") -> Plan:
@@ -74,8 +76,7 @@ def orbit_trees_plan() -> Plan:
 
 def paths_plan(collective: str = "all-to-all") -> Plan:
     paths = some_paths(collective, 5, 2, random.Random(5))  # noqa: S311  a sample
-    plan = Plan(paths.topology, paths, generator={"method": "random"})
-    return replace(plan, claim=path_claim(plan.fabric, paths))
+    return Plan(paths.topology, paths.flow, flow_claim(paths.flow), generator={"method": "random"})
 
 
 def routed_plan() -> Plan:
@@ -162,9 +163,9 @@ def test_files_of_earlier_programs_are_read(tmp_path: Path) -> None:
     old = load_plan(path)
     assert (old.place, old.movement, old.claim) == (new.place, new.movement, {})
     trees = trees_plan("allgather")
-    save_trees(path, trees.movement, trees.fabric, spec=trees.spec)  # type: ignore[arg-type]
+    save_trees(path, trees.trees, trees.fabric, spec=trees.spec)
     read = load_plan(path)
-    assert (read.movement, read.claim, read.spec) == (trees.movement, trees.claim, trees.spec)
+    assert (read.trees, read.claim, read.spec) == (trees.trees, trees.claim, trees.spec)
     assert read.fabric == replace(trees.fabric, classes=read.fabric.classes, latency=())
 
 

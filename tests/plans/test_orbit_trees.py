@@ -21,13 +21,10 @@ from topodesign.base.memory import VARIABLE
 from topodesign.base.units import parse_size
 from topodesign.collectives import ALLGATHER, BROADCAST
 from topodesign.optima.forest import schedule as made
-from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.schedulers.scheduling import schedule
 
 SPECS = ("dgx_a100(2)", "dgx_a100(4)", "mi250(4)", "mi250(8)", "dgx_h100(3)")
@@ -42,9 +39,9 @@ def folded(spec: str, collective: str = "allreduce") -> Plan:
         return schedule(spec, collective, method="forest")
 
 
-def orbit_of(plan: Plan) -> OrbitTrees:
-    assert isinstance(plan.movement, OrbitTrees)
-    return plan.movement
+def orbit_of(plan: Plan) -> Trees:
+    assert plan.flow.fold is not None
+    return trees_of_flow(plan.flow)
 
 
 def routes(trees: Trees, image: list[int] | None = None) -> Counter[object]:
@@ -80,13 +77,12 @@ def group(generators: list[list[int]]) -> set[tuple[int, ...]]:
 def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
     plan, whole = folded(spec, collective), schedule(spec, collective, method="forest")
     orbit = orbit_of(plan)
-    assert orbit.unfold() == whole.movement
+    assert orbit.unfold() == whole.trees == plan.trees
     assert plan.claim == whole.claim
     assert dict(kind_of(plan).measures()) == dict(whole.claim)
-    assert orbit.sends == len(whole.movement) == orbit.images * len(orbit)
-    assert len(orbit) < orbit.sends
-    elements = group(orbit.generators.tolist())
-    images = sum((routes(orbit.own, list(one)) for one in elements), Counter[object]())
+    assert len(orbit) < orbit.sends == len(whole.trees)
+    elements = group(plan.flow.fold.generators.tolist())  # type: ignore[union-attr]
+    images = sum((routes(orbit, list(one)) for one in elements), Counter[object]())
     assert images == routes(orbit.unfold())
 
 
@@ -115,7 +111,7 @@ def test_latencies_of_links_are_asked_for_by_orbits() -> None:
     own[0] = Fraction(1, 10**3)
     both = [
         simulate_chunks(flow, latency=USUAL, size=Fraction(1000), unit=Fraction(10**9), own=OwnLinks.late(own))
-        for flow in (flow_of_trees(plan.place, orbit.own, orbit.symmetry), flow_of_trees(plan.place, orbit.unfold()))
+        for flow in (plan.flow, flow_of_trees(plan.place, orbit.unfold()))
     ]
     assert both[0].time == both[1].time
 
@@ -131,30 +127,25 @@ def test_files_reports_programs_and_repairs(tmp_path: Path) -> None:
     assert path.stat().st_size < save_plan(tmp_path / "whole.npz", whole).stat().st_size
     assert compile_plan(again).files == compile_plan(whole).files
     assert replan(again, "box0/gpu1").plan.claim == replan(whole, "box0/gpu1").plan.claim
-    assert again.moving(Trees) == whole.movement
+    assert again.trees == whole.trees
     assert kind_of(plan).image(np.arange(again.topology.nodes)) == whole
 
 
 def test_the_form_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = folded("dgx_a100(2)", "allgather")
-    orbit = orbit_of(plan)
-    assert "32 trees as 2" in repr(orbit)
-    assert orbit.fits(plan.topology)
-    assert not orbit.fits(as_fabric("dgx_a100(4)").topology)
-    rooted = replace(orbit.own, collective=BROADCAST.at(int(orbit.own.root[0])))
-    grouped = replace(orbit.own, collective=ALLGATHER.within([list(range(16))]))
-    relay = replace(orbit.own, src=np.full_like(orbit.own.src, min(plan.topology.switches)))
+    orbit, fold = orbit_of(plan), plan.flow.fold
+    assert fold is not None
+    assert not plan.flow.fits(as_fabric("dgx_a100(4)").topology)
     wrongs: tuple[dict[str, Any], ...] = (
-        {"generators": orbit.generators[:, 1:]},
-        {"representatives": (0, 1)},
-        {"representatives": (1,)},
-        *({"own": own} for own in (rooted, grouped, relay)),
+        {"collective": BROADCAST.at(int(orbit.root[0]))},
+        {"collective": ALLGATHER.within([list(range(16))])},
+        *({"fold": replace(fold, representatives=chosen)} for chosen in ((0, 1), (1,))),
     )
     for wrong in wrongs:
         with pytest.raises(ScheduleError):
-            replace(orbit, **wrong)
+            Plan(plan.place, replace(orbit, **wrong))
     with pytest.raises(InfeasibleError, match="no rounds"):
-        plan.moving(Rounds)
+        _ = plan.rounds
     monkeypatch.setenv(VARIABLE, "30kB")
     with pytest.raises(TooLargeError, match=f"one by one, which have 1440 rows.*set {VARIABLE}"):
         orbit.unfold()

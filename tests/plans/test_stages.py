@@ -27,7 +27,7 @@ def plan_of(place: str, size: str = "1KiB") -> Plan:
 
 
 def stages_of(plan: Plan) -> Stages:
-    return plan.movement if isinstance(plan.movement, Stages) else Stages.of([plan.movement])  # type: ignore[list-item]
+    return plan.movement if isinstance(plan.movement, Stages) else Stages.of([plan.trees])
 
 
 def counted(moved: Transfers) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

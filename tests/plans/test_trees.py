@@ -23,7 +23,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 

@@ -17,7 +17,7 @@ from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.unroll import unroll
 from topodesign.topology.topology import Topology
 
@@ -49,7 +49,7 @@ def routed(trees: Trees, rows: NDArray[np.int64]) -> Trees:
 
 def is_right(trees: Trees, chunks: int = 1) -> bool:
     """Whether the unrolled trees are right and send nothing in vain, which trees do not."""
-    report = verify_rounds(*unroll(trees, chunks))
+    report = verify_rounds(*unroll(flow_of_trees(trees.topology, trees), chunks))
     return report.ok and not report.redundant and not report.refilled
 
 
@@ -60,7 +60,7 @@ def test_unrolled_trees_are_right_and_measured_alike(
 ) -> None:
     rng = random.Random(seed)  # noqa: S311
     trees = tree_schedule(fabric(nodes, 2, rng), collective, rng, per_root=per_root)
-    topology, rounds = unroll(trees, chunks)
+    topology, rounds = unroll(flow_of_trees(trees.topology, trees), chunks)
     assert verify_rounds(topology, rounds).ok
     phases = sum(1 for weight in trees.phase_weights if weight)
     assert rounds.steps == trees.height + phases * (chunks - 1)
@@ -152,8 +152,8 @@ def test_what_rounds_cannot_say() -> None:
     rng = random.Random(1)  # noqa: S311
     where = fabric(4, 2, rng)
     with pytest.raises(InfeasibleError, match="unequal size"):
-        unroll(tree_schedule(where, "allgather", rng, shard=(1, 2, 1, 1)))
-    concurrent = tree_schedule(where, "allreduce", rng, concurrent=True)
+        unroll(flow_of_trees(where, tree_schedule(where, "allgather", rng, shard=(1, 2, 1, 1))))
+    concurrent = flow_of_trees(where, tree_schedule(where, "allreduce", rng, concurrent=True))
     assert verify_rounds(*unroll(concurrent)).ok
     with pytest.raises(InfeasibleError, match="at the same time"):
         unroll(concurrent, 2)

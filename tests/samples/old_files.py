@@ -15,9 +15,9 @@ from topodesign.base.version import __version__
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import LINK_COLUMNS, write_archive
 from topodesign.plans.files import load_plan
-from topodesign.plans.measure import TreeFigures, tree_figures
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.topology import Topology
 
 FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
@@ -71,7 +71,7 @@ def save_trees(
 ) -> None:
     """Version 2."""
     topology = fabric.topology
-    claim = tree_figures(fabric, schedule).claim()
+    claim = flow_claim(flow_of_trees(fabric, schedule))
     fields = {
         "format": "topodesign tree schedule",
         "version": 2,
@@ -101,10 +101,7 @@ def load_schedule(path: str | Path) -> tuple[Topology, Rounds, Header]:
 def load_trees(path: str | Path) -> tuple[Fabric, Trees, Any]:
     plan = load_plan(path)
     assert isinstance(plan.place, Fabric)
-    assert isinstance(plan.movement, Trees)
-    figures = {"k": "k", "height": "height", "inverse_rate": "inv_x_star", "bandwidth": "algorithmic_bandwidth"}
-    claim = TreeFigures(**{name: plan.claim[key] for name, key in figures.items()})  # type: ignore[arg-type]
-    return plan.place, plan.movement, SimpleNamespace(claim=claim, spec=plan.spec, generator=plan.generator)
+    return plan.place, plan.trees, SimpleNamespace(claim=plan.claim, spec=plan.spec, generator=plan.generator)
 
 
 def _links(topology: Topology) -> dict[str, Any]:

@@ -3,13 +3,70 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tests.samples.trees import fabric
-from topodesign.collectives import as_collective
-from topodesign.plans.paths import Paths
-from topodesign.topology.topology import Topology
+from topodesign.collectives import Collective, as_collective
+from topodesign.plans.chunk_ops import find_ways, flow_of_paths
+from topodesign.plans.flow import Flow
+from topodesign.topology.topology import IntArray, Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Paths as a table: path i takes ``weight[i]`` units of ``block[i]`` over vertices of ``hop``."""
+
+    collective: Collective
+    topology: Topology
+    units: int
+    block: IntArray
+    weight: IntArray
+    hop_start: IntArray
+    hop: IntArray
+    amounts: tuple[int, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    @classmethod
+    def of(cls, flow: Flow) -> Paths:
+        ways = find_ways(flow)
+        start = np.cumsum([0, *map(len, ways)])
+        hop = np.array([vertex for way in ways for vertex in way], dtype=np.int64)
+        columns = flow.block.astype(np.int64), (flow.hi - flow.lo).astype(np.int64)
+        return cls(flow.collective, flow.topology, flow.units, *columns, start, hop)
+
+    @property
+    def ways(self) -> list[list[int]]:
+        return [self.hop[a:b].tolist() for a, b in pairwise(self.hop_start.tolist())]
+
+    @property
+    def flow(self) -> Flow:
+        rows = list(zip(self.block.tolist(), self.weight.tolist(), self.ways, strict=True))
+        return flow_of_paths(self.topology, self.collective, self.units, rows, self.amounts)
+
+    @property
+    def height(self) -> int:
+        """Sends of the path that has the most of them."""
+        return max((sum(at not in self.topology.switches for at in way) for way in self.ways), default=1) - 1
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """1/x in units of one over the unit of capacity: of the fullest link, for blocks of size one."""
+        nodes, load = self.topology.nodes, defaultdict[tuple[int, int], int](int)
+        members = self.collective.members(nodes, self.topology.switches)
+        share = self.collective.shares(self.block, nodes, len(members))[0].tolist()
+        for way, weight, times in zip(self.ways, self.weight.tolist(), share, strict=True):
+            for link in pairwise(way):
+                load[link] += weight * times
+        return max(Fraction(load[u, v], capacity) for u, v, capacity in self.topology.links()) / self.units
+
 
 COLLECTIVES = ("all-to-all", "scatter", "gather")
 
@@ -51,10 +108,11 @@ def some_paths(collective: str, nodes: int, switches: int, rng: random.Random) -
     order = list(range(len(blocks)))
     rng.shuffle(order)
     starts = np.cumsum([0, *(len(hops[at]) for at in order)])
-    columns = (
+    columns: tuple[Any, ...] = (
         [blocks[at] for at in order],
         [weights[at] for at in order],
         starts,
         [v for at in order for v in hops[at]],
     )
-    return Paths(kind, topology, units, *(np.array(column, dtype=np.int64) for column in columns))
+    arrays: list[Any] = [np.array(column, dtype=np.int64) for column in columns]
+    return Paths(kind, topology, units, *arrays)

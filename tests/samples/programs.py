@@ -8,11 +8,10 @@ from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.rounds import lower_rounds
 from topodesign.compiler.frontends.trees import lower_trees
 from topodesign.compiler.ir import Kind, Program
-from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.topology import Topology
 
 

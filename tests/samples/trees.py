@@ -7,6 +7,7 @@ import random
 from collections import deque
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def tree_schedule(
         "hop_start": starts,
         "hop": [vertex for *_, way in routes for vertex in way or ()],
     }
-    arrays = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}
+    arrays: dict[str, Any] = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}
     kind = as_collective(collective)
     kind = kind.at(roots[0]) if kind.rooted else kind
     made = Trees(kind, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard, concurrent=concurrent)

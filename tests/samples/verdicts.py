@@ -6,13 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tests.samples.paths import Paths
 from topodesign.base.cost import Cost
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import join_links
 from topodesign.plans.movement import Movement
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.paths import Paths
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import check_movement
 from topodesign.plans.verify.verdict import Verdict
@@ -49,7 +48,7 @@ class PipelinesVerdict:
 
 
 def verify_trees(
-    trees: Trees | OrbitTrees,
+    trees: Trees,
     claim: Fraction | None = None,
     names: Sequence[str] | None = None,
     *,
@@ -65,7 +64,7 @@ def verify_trees(
         aggregation=aggregation,
     )
     rate = found.figures.get("algorithmic_bandwidth")
-    inverse = None if rate is None else trees.own.shards * place.unit / rate
+    inverse = None if rate is None else trees.shards * place.unit / rate
     problems = (*found.problems, *(["another 1/x is claimed"] if claim not in {None, inverse} else []))
     height = int(found.figures.get("height", 0))
     count = 0 if found.details is None else getattr(found.details, "trees", 0)
@@ -74,7 +73,7 @@ def verify_trees(
 
 def verify_paths(paths: Paths) -> PipelinesVerdict:
     """Return the verdict on paths."""
-    found = check_movement(paths.topology, paths)
+    found = check_movement(paths.topology, paths.flow)
     rate, unit = found.figures.get("inv_x_star"), Fabric.from_topology(paths.topology, NODE_BANDWIDTH).unit
     height = int(found.figures.get("height", 0))
     inverse = None if rate is None else rate * unit

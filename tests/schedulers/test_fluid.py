@@ -19,10 +19,10 @@ from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
 from topodesign.optima.optimum import optimum
+from topodesign.plans.chunk_ops import find_ways
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.paths import Paths
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.unroll import unroll_paths
+from topodesign.plans.unroll import unroll
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 
@@ -43,8 +43,7 @@ def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str,
     best = optimum(place, collective, root=root).to_records()[0]
     assert report.figures["algorithmic_bandwidth"] == best["algorithmic_bandwidth"]
     assert report.figures == plan.claim
-    assert isinstance(plan.movement, Paths)
-    replayed = verify_rounds(*unroll_paths(plan.movement))
+    replayed = verify_rounds(*unroll(plan.flow))
     assert replayed.ok, replayed.problems
     kept = load_plan(save_plan(tmp_path / "plan.npz", plan))
     assert (kept.movement, kept.claim, kept.place) == (plan.movement, plan.claim, plan.place)
@@ -120,11 +119,12 @@ def test_groups_at_once(place: str, group: list[str] | str, collective: str, oth
     report = verify(plan)
     assert report.ok, report.problems
     assert report.figures == plan.claim
-    assert isinstance(plan.movement, Paths)
-    replayed = verify_rounds(*unroll_paths(plan.movement, 2))
+    replayed = verify_rounds(*unroll(plan.flow, 2))
     assert replayed.ok, replayed.problems
     team = plan.collective.teams(plan.topology.nodes, plan.topology.switches)
-    block, hop = plan.movement.block[plan.movement.path_of], plan.movement.hop
+    ways = find_ways(plan.flow)
+    block = np.repeat(plan.flow.block, list(map(len, ways)))
+    hop = np.array([vertex for way in ways for vertex in way])
     own = team[plan.collective.owners(block, plan.topology.nodes)]
     inside = (team[hop] == own) | np.isin(hop, list(plan.topology.switches))
     assert inside.all() or others == "forward"
@@ -135,14 +135,12 @@ def test_groups_at_once(place: str, group: list[str] | str, collective: str, oth
 def test_fewer_units_lose_little_and_say_so(place: str) -> None:
     """With enough units nothing is lost; with one every block goes over one path."""
     best = schedule(place, "all-to-all", method="fluid")
-    assert isinstance(best.movement, Paths)
     times = []
-    for chunks in (1, 2, 5, 40, best.movement.units):
+    for chunks in (1, 2, 5, 40, best.flow.units):
         plan = schedule(place, "all-to-all", method="fluid", chunks=chunks)
         report = verify(plan)
         assert report.ok, report.problems
-        assert isinstance(plan.movement, Paths)
-        assert plan.movement.units <= chunks
+        assert plan.flow.units <= chunks
         times.append(plan.claim["inv_x_star"])
         assert (plan.notes == ()) == (times[-1] == best.claim["inv_x_star"])
         assert Fraction(plan.generator["lost"]) == times[-1] / best.claim["inv_x_star"] - 1

@@ -10,7 +10,6 @@ import pytest
 
 from topodesign import schedule, verify
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.trees import Trees
 
 
 def _two_groups(folder: Path, crossing: int) -> Path:
@@ -32,8 +31,7 @@ def test_shares_of_one_group_are_free_where_a_switch_adds_for_another(tmp_path: 
     plan = schedule(_two_groups(tmp_path, crossing), "allreduce", group=["a,b,c", "p,q"])
     assert verify(plan).ok
     assert plan.claim["algorithmic_bandwidth"] == Fraction(25 * 10**9)
-    trees = plan.movement
-    assert isinstance(trees, Trees)
+    trees = plan.trees
     for one in trees.alone():
         weights = dict.fromkeys(one.root.tolist(), 0)
         for root, weight in zip(one.root[: one.reduce_trees].tolist(), one.weight.tolist(), strict=False):

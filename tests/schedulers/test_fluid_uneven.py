@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.samples.paths import Paths
 from tests.solve.flows.test_program import by_pairs
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.compiler.ir import Messages
 from topodesign.fabrics.places import as_fabric
-from topodesign.plans.paths import Paths
+from topodesign.plans.chunk_ops import find_heights, flow_of_paths
+from topodesign.plans.kinds import kind_of
 from topodesign.pricing.traffic_matrix import as_demand
 
 PLACES = ("dgx_h100(1)", "fat_tree(2,2,2)", "torus(3,3)", "rail_optimised(2,2)", "genkautz(2,7)")
@@ -29,8 +31,7 @@ def test_thirty_matrices_arrive_as_fast_as_a_linear_program_says(seed: int) -> N
     nodes = list(fabric.compute)
     plan = schedule(fabric, "all-to-all", method="fluid", shards=matrix[np.ix_(nodes, nodes)])
     assert verify(plan).ok
-    paths = plan.movement
-    assert isinstance(paths, Paths)
+    paths = Paths.of(plan.flow)
     arrived, loads = np.zeros_like(matrix), np.zeros(len(paths.topology.src))
     for path, (start, end) in enumerate(pairwise(paths.hop_start.tolist())):
         way = paths.hop[start:end].tolist()
@@ -48,19 +49,15 @@ def test_thirty_matrices_arrive_as_fast_as_a_linear_program_says(seed: int) -> N
 
 def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
     plan = schedule("dgx_h100(1)", "all-to-all", shards="zipf:1")
-    paths = plan.movement
-    assert isinstance(paths, Paths)
-    assert paths.amounts is not None
+    sizes = plan.flow.sizes
+    assert sizes is not None
     path = save_plan(tmp_path / "p.npz", plan)
-    again = load_plan(path).movement
-    assert isinstance(again, Paths)
-    assert again.amounts == paths.amounts
-    less = (0, paths.amounts[1] + 1, *paths.amounts[2:])
-    wrong = verify(replace(plan, movement=replace(paths, amounts=less)))
+    assert load_plan(path).movement == plan.movement
+    wrong = verify(replace(plan, movement=replace(plan.flow, sizes=sizes + (np.arange(len(sizes)) == 1))))
     assert not wrong.ok
     assert "never gets units" in wrong.problems[0]
     with pytest.raises(ScheduleError, match="amounts are 64 numbers"):
-        replace(paths, amounts=(1, 2))
+        flow_of_paths(plan.place, plan.collective, 1, [], (1, 2))
     assert simulate(plan, size=2**30).time > Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
     with pytest.raises(InfeasibleError, match="with --target chakra, jax or mscclpp"):
         compile_plan(plan)
@@ -69,20 +66,21 @@ def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_unequal_blocks_are_traces_and_are_run(place: str) -> None:
     plan = schedule(place, "all-to-all", method="fluid", shards="zipf:1.2")
-    paths = plan.movement
-    assert isinstance(paths, Paths)
-    assert paths.amounts is not None
+    amounts = kind_of(plan).amounts
+    assert amounts is not None
     made = compile_plan(plan, "chakra", size="1MB").checked()
     assert isinstance(made.program, Messages)
     ranks = len(plan.fabric.compute)
-    pieces = np.array(paths.amounts).reshape(ranks, ranks)
+    pieces = np.array(amounts).reshape(ranks, ranks)
     piece = Fraction(10**6, ranks) * ranks * (ranks - 1) / int(pieces.sum())  # bytes; a block has the mean of pieces
     sent = dict.fromkeys(range(ranks), 0)
     for message in made.program.messages:
         sent[message.src] += message.units
-        assert made.program.bytes_of(message.units, Fraction(10**6)) == -int(-message.units * piece / paths.units // 1)
-    relayed = sum(sent.values()) - int(pieces.sum()) * paths.units  # by nodes on the way
-    assert relayed == sum(int(w) * (int(h) - 1) for w, h in zip(paths.weight, paths.heights, strict=True))
+        assert made.program.bytes_of(message.units, Fraction(10**6)) == -int(
+            -message.units * piece / plan.flow.units // 1
+        )
+    relayed = sum(sent.values()) - int(pieces.sum()) * plan.flow.units  # by nodes on the way
+    assert relayed == int((Paths.of(plan.flow).weight * (find_heights(plan.flow) - 1)).sum())
     assert run_plan(plan, size="256KiB", iterations=1, warmup=0).right
 
 

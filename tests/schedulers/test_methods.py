@@ -20,7 +20,6 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
-from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers import ROUNDS, SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import Method, Request, cost_in, planned
@@ -160,9 +159,7 @@ def test_auto_takes_a_method_that_can_leave_out_what_has_failed(collective: str,
     assert verify(plan).ok
     best = optimum(left, collective, root=None if root is None else str(root))
     rate = Fraction(best.record()["algorithmic_bandwidth"])  # of an allreduce one after the other, which may be slower
-    assert plan.claim["algorithmic_bandwidth"] == rate or (
-        isinstance(plan.movement, Trees) and plan.movement.concurrent
-    )
+    assert plan.claim["algorithmic_bandwidth"] == rate or (plan.flow.concurrent)
     assert plan.notes[-1] == f"by --algorithm {plan.generator['method']}, which can do without what has failed"
 
 

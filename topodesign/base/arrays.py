@@ -72,6 +72,8 @@ def ranges(
 
 def earlier(key: NDArray[np.integer], amount: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each row, the sum of earlier rows with the same key."""
+    if not len(key):
+        return amount
     order = np.argsort(key, kind="stable")
     total = np.cumsum(amount[order]) - amount[order]
     first = np.diff(key[order], prepend=-1) != 0

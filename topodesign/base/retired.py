@@ -58,6 +58,8 @@ NAMES: dict[str, str] = {
     "compile_set": "use compile_library(place, 'all'), or with a workload in place of all.",
     "known_topologies": "use show_catalog.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
+    "OrbitTrees": "use Flow, whose 'fold' says of which nodes it has the trees.",
+    "Paths": "use Flow, or flow_of_paths of topodesign.plans.chunk_ops.",
     "OrbitRounds": "use Flow, whose 'fold' says of which nodes it has the sends.",
     "Routes": "use the routing engines of the subnet manager; 'bringup' has routes of hosts.",
     "apply_wiring": "use write_change for the commands and check_wiring(ocs=...) for the answers.",

@@ -32,6 +32,7 @@ from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.adapters import flow_of
 from topodesign.plans.files import as_plan
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
@@ -76,7 +77,7 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
     if len(kind.relays) and limits.switches:
         from topodesign.compiler.frontends.switched import program_through_switch  # noqa: PLC0415  few have switches
 
-        return Lowering(lambda _: program_through_switch(kind.moved, **asked))
+        return Lowering(lambda _: program_through_switch(kind.plan.trees, **asked))
     if kind.adds_up:
         return _of_sums(kind, options, limits)
     if len(kind.relays):
@@ -87,7 +88,7 @@ def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
     from topodesign.compiler.frontends.trees import lower_trees  # noqa: PLC0415  rounds do without
 
     check_right(kind.plan)
-    flow = flow_of(kind.plan)
+    flow = unfold(flow_of(kind.plan))
     return lower_trees(flow, parts=options.parts, threadblocks=options.threadblocks, limits=limits, **asked)
 
 

@@ -10,6 +10,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.options import CompileOptions
+from topodesign.plans.adapters import flow_of
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import per_root
 from topodesign.plans.plan import Plan
@@ -68,7 +69,7 @@ def compile_fitting(
             if why is None or kind_of(plan).program != "trees":
                 return made
             turn = ", one phase after the other" if _concurrent(best) else ""
-            note = f"with {per_root(plan.fabric, kind_of(plan).moved)}{turn}, since of the best ones {why}"
+            note = f"with {per_root(flow_of(plan))}{turn}, since of the best ones {why}"
             return replace(made, notes=(note, *made.notes), fewer_trees=note)
 
 

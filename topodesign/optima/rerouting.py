@@ -18,14 +18,15 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
 from topodesign.optima.forest.repair import remaining
-from topodesign.plans.paths import MAX_WEIGHT, Paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways, flow_of_paths
+from topodesign.plans.flow import Flow
 from topodesign.topology.topology import IntArray
 
 _ROUNDS = 8
 _STEEP = 12  # how much dearer fuller links are
 
 
-def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Paths:
+def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Flow:
     """Return paths on what is left, of all blocks whose ends are there.
 
     ``order`` is the number there of each vertex, below 0 if it is gone, and ``slower`` the share of its bandwidth that
@@ -34,15 +35,15 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
     """
     topology, known = left.topology, np.array(order, dtype=np.int64)
     collective, named = remaining(paths.collective, known), _renamed(paths, known, topology.nodes)
-    scale = _ROUNDS if paths.units * _ROUNDS <= MAX_WEIGHT and int(paths.weight.max()) * _ROUNDS <= MAX_WEIGHT else 1
+    weights: list[int] = (paths.hi - paths.lo).tolist()
+    scale = _ROUNDS if max(paths.units, *weights) * _ROUNDS <= MAX_WEIGHT else 1
     links = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
     load, kept = _Loads(left), list[tuple[int, int, tuple[int, ...]]]()
     torn: dict[int, dict[tuple[int, int], int]] = defaultdict(lambda: defaultdict(int))  # by source: block, goal
-    hops, starts = known[paths.hop].tolist(), paths.hop_start.tolist()
-    for block, weight, (start, end) in zip(paths.block.tolist(), paths.weight.tolist(), pairwise(starts), strict=True):
+    for block, weight, before in zip(paths.block.tolist(), weights, find_ways(paths), strict=True):
         if named[block] < 0:
             continue
-        way = hops[start:end]
+        way = known[before].tolist()
         over = [links.get(pair, -1) for pair in pairwise(way)]
         share = Fraction(0) if min(over) < 0 else min(slower.get(pair, Fraction(1)) for pair in pairwise(way))
         stays = int(weight * scale * share)
@@ -62,10 +63,10 @@ def rerouted(paths: Paths, left: Fabric, order: Sequence[int], slower: Mapping[t
                     kept.append((block, part, way))
     if max(weight for _, weight, _ in kept) > MAX_WEIGHT:
         raise TooLargeError("the paths need more than 31 bits of weight")
-    return Paths.of(collective, topology, paths.units * scale, kept, _amounts(paths, known))
+    return flow_of_paths(left, collective, paths.units * scale, kept, _amounts(paths, known))
 
 
-def _renamed(paths: Paths, known: IntArray, count: int) -> IntArray:
+def _renamed(paths: Flow, known: IntArray, count: int) -> IntArray:
     """Return the number of every block among so many vertices, below 0 if one of its ends is gone."""
     collective, before = paths.collective, paths.topology.nodes
     if not collective.pairwise:
@@ -75,13 +76,13 @@ def _renamed(paths: Paths, known: IntArray, count: int) -> IntArray:
     return named
 
 
-def _amounts(paths: Paths, known: IntArray) -> tuple[int, ...] | None:
+def _amounts(paths: Flow, known: IntArray) -> tuple[int, ...] | None:
     """Return the pieces of every block that is left, where they differ."""
-    if paths.amounts is None:
+    if paths.sizes is None:
         return None
     own = [vertex for vertex in range(len(known)) if vertex not in paths.topology.switches]
     there = known[own] >= 0
-    amounts: list[int] = np.array(paths.amounts).reshape(len(own), -1)[np.ix_(there, there)].ravel().tolist()
+    amounts: list[int] = paths.sizes.reshape(paths.nodes, -1)[np.ix_(own, own)][np.ix_(there, there)].ravel().tolist()
     return tuple(amounts)
 
 
@@ -127,14 +128,14 @@ def _way(left: Fabric, above: IntArray, source: int, goal: int) -> tuple[int, ..
     return tuple(way[::-1])
 
 
-def node_bound(paths: Paths) -> Fraction:
+def node_bound(paths: Flow) -> Fraction:
     """Return the time of a unit of data that none undercuts: what each node sends and receives, over its links."""
     collective, topology = paths.collective, paths.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     source, goal = collective.places(collective.movements[0], blocks, topology.nodes)
     shares, _ = collective.shares(blocks, topology.nodes, len(members))
-    pieces = shares if paths.amounts is None else np.array(paths.amounts)
+    pieces = shares if paths.sizes is None else paths.sizes[blocks]
     moves = source != goal
     least = Fraction(0)
     for end, link in ((source, topology.src), (goal, topology.dst)):
@@ -142,4 +143,4 @@ def node_bound(paths: Paths) -> Fraction:
         room = np.bincount(link, topology.capacity, topology.nodes)
         for node in np.flatnonzero(wanted).tolist():
             least = max(least, Fraction(int(wanted[node]), int(room[node])) if room[node] else least)
-    return least * paths.units / paths.block_units
+    return least * paths.units * collective.shards(len(members)) / paths.whole_units

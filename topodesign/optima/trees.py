@@ -24,10 +24,9 @@ from topodesign.optima.forest.schedule import tree_schedule
 from topodesign.optima.forest.tree_counts import smallest_trees
 from topodesign.optima.question import Pass, Question
 from topodesign.optima.solution import Solution, Upgrade, Useful, describe_side
-from topodesign.plans.adapters import flow_of_trees
-from topodesign.plans.measure import tree_figures
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.time.chunks import OwnLinks, simulate_chunks
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.solve.maxflow import worst_ratio
 
 MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides the best
@@ -346,10 +345,10 @@ def _with_trees(question: Question, k: int) -> Trees:
 
 
 def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> TreeChoice:
-    reached = tree_figures(fabric, schedule)
     own = OwnLinks.late(fabric.link_latencies()) if latency.alpha is None else None
     flow = flow_of_trees(fabric, schedule)
+    reached = flow_claim(flow)
     times = tuple(
         simulate_chunks(flow, latency=latency, size=size, unit=8 * fabric.unit, own=own).time for size in sizes
     )
-    return TreeChoice(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
+    return TreeChoice(k, reached["algorithmic_bandwidth"], reached["inv_x_star"], int(reached["height"]), times)

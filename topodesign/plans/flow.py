@@ -274,6 +274,8 @@ class Flow(Moving):
     def __post_init__(self) -> None:
         self._check_columns()
         nodes = self.topology.nodes
+        if self.model == "chunks":
+            self._check_chunks()
         if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
             raise ScheduleError("chunks have weights, and ticks a clock")
         if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
@@ -309,6 +311,17 @@ class Flow(Moving):
         if len(self.start) and (int(self.start.min()) < 0 or np.any(self.start >= self.end)):
             raise ScheduleError("sends must satisfy 0 <= start < end")
 
+    def _check_chunks(self) -> None:
+        """Raise ScheduleError unless pieces have weights, sends routes, and blocks sizes where they differ."""
+        if self.weight is None or self.weight.shape != self.block.shape or np.any(self.weight < 1):
+            raise ScheduleError("pieces of chunks have a weight from 1 each")
+        if self.rate is not None and self.rate <= 0:
+            raise ScheduleError(f"the rate of chunks must be positive, not {self.rate}")
+        sizes, blocks = self.sizes, self.collective.block_count(self.nodes)
+        if sizes is not None and (sizes.shape != (blocks,) or np.any(sizes < 0) or not np.any(sizes)):
+            raise ScheduleError(f"sizes must be {blocks} numbers, not negative and not all zero")
+        self.weight.setflags(write=False)
+
     def _check_fold(self, fold: Symmetry) -> None:
         """Raise ScheduleError unless the group can take the blocks of the representatives to all others."""
         one = self.collective
@@ -343,7 +356,9 @@ class Flow(Moving):
             if self.circuits is not None:
                 return "phases"
             return "routed" if self.routes is not None else "rounds" if self.fold is None else "orbitrounds"
-        return "timed" if self.model == "clock" else "trees"
+        if self.model == "clock":
+            return "timed"
+        return "paths" if self.rate is None else "trees" if self.fold is None else "orbittrees"
 
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or for these very links if it says which there are."""

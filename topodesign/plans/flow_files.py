@@ -16,6 +16,9 @@ A flow is an object with these fields, and a column is ``NAME.npy``:
 ``clock``
     Of ``clock`` alone: an object of ``tick`` ("p/q", seconds), ``size`` ("p/q", bytes), ``overlap``, ``bandwidth``
     ("p/q", bytes per second, or null) and ``begin`` (ticks).
+``chunks``
+    Of ``chunks`` alone: an object of ``rate`` ("p/q", or null), ``concurrent``, ``one_shot``, ``free``, and ``sizes``,
+    whether there is a column of them.
 
 Several flows, of collectives at the same time, are a list of such objects; of the second the columns are called
 ``1_block`` and so on, of the third ``2_block``.
@@ -24,6 +27,7 @@ Columns: of every piece ``block lo hi``, of every send ``piece src dst start end
 route_weight hop_start hop``, by the clock with ``hop_from hop_to`` (ticks); of a clock ``latency per_unit`` (ticks of
 every link, and of a unit on it); of circuits ``begin`` (instants) and ``phase circuit_src src_port circuit_dst
 dst_port``; of a fold ``generators``, permutations of the nodes, one after another.
+Chunks have ``weight`` of every piece, and may have ``sizes`` of blocks, by number.
 :mod:`topodesign.plans.flow` says what they mean.
 """
 
@@ -71,6 +75,7 @@ _HOW = {
     "circuits": ("ports", "delay", "moving", "duplex", "phases", "circuits"),
     "fold": ("generators", "representatives"),
     "clock": _CLOCK,
+    "chunks": ("rate", "concurrent", "one_shot", "free", "sizes"),
 }
 _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
     "src": np.int32,
@@ -85,7 +90,7 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what the header says of a flow, and its columns by name."""
     expected = _expected(len(flow), flow.start)
     left_out = [name for name, column in expected.items() if np.array_equal(getattr(flow, name), column)]
-    columns = {name: getattr(flow, name) for name in (*PIECES, *SENDS) if name not in left_out}
+    columns: dict[str, Any] = {name: getattr(flow, name) for name in (*PIECES, *SENDS) if name not in left_out}
     routes, circuits = flow.routes, flow.circuits
     header: dict[str, Any] = {
         "model": flow.model,
@@ -102,6 +107,11 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header["routes"] = {"routes": len(routes.send), "hops": len(routes.hop)}
         names = _ROUTES if routes.start is None else _ROUTES | _TIMES
         columns |= {name: getattr(routes, own) for name, own in names.items()}
+    if flow.weight is not None:
+        rate = None if flow.rate is None else str(flow.rate)
+        shares = rate, flow.concurrent, flow.one_shot, flow.free, flow.sizes is not None
+        header["chunks"] = dict(zip(_HOW["chunks"], shares, strict=True))
+        columns |= {"weight": flow.weight} | ({} if flow.sizes is None else {"sizes": flow.sizes})
     if flow.clock is not None:
         clock = flow.clock
         rate = None if clock.bandwidth is None else str(clock.bandwidth)
@@ -165,6 +175,8 @@ def column_names(header: object) -> list[str]:
         names = [name for name in (*PIECES, *SENDS) if name not in left_out]
         for name, more in (("routes", _ROUTES), ("circuits", _CIRCUITS)):
             names += more if one.get(name) is not None else ()
+        if isinstance(chunks := one.get("chunks"), dict):
+            names += ["weight", "sizes"] if chunks.get("sizes") is True else ["weight"]
         if one.get("clock") is not None:
             names += ("latency", "per_unit", *(_TIMES if one.get("routes") is not None else ()))
         names += ["generators"] if one.get("fold") is not None else []
@@ -177,9 +189,9 @@ def read_flow(
 ) -> Flow:
     """Return the flow of a file, or one of several; its form is checked."""
     model = header.get("model")
-    if model not in ("steps", "clock") or (model == "clock") != (header.get("clock") is not None):
-        raise FileFormatError("'model' in header.json must be steps, or clock with an object 'clock'")
-    check_fields(header, _FIELDS if model == "steps" else (*_FIELDS, "clock"), "'flow' in header.json")
+    if model not in ("steps", "chunks", "clock") or (model != "steps" and header.get(model) is None):
+        raise FileFormatError("'model' in header.json must be steps, or chunks or clock with an object of that name")
+    check_fields(header, _FIELDS if model == "steps" else (*_FIELDS, model), "'flow' in header.json")
 
     def column(name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
         """Return a column of this flow."""
@@ -198,7 +210,7 @@ def read_flow(
         asked = _object(header, "routes")
         routes, hops = (read_integer(asked, name, 0, MAX_ROWS) for name in _HOW["routes"])
         lengths = {"hop_start": routes + 1, "hop": hops} | dict.fromkeys(_TIMES, max(0, hops - routes))
-        names = _ROUTES if model == "steps" else _ROUTES | _TIMES
+        names = _ROUTES | _TIMES if model == "clock" else _ROUTES
         ways: dict[str, Any] = {own: column(name, lengths.get(name, routes), np.int64) for name, own in names.items()}
         more["routes"] = Routes(**ways)
     if header.get("circuits") is not None:
@@ -210,6 +222,13 @@ def read_flow(
         delay = read_fraction(asked, "delay", positive=False)
         flags = read_flag(asked, "moving"), read_flag(asked, "duplex")
         more["circuits"] = Circuits(read_integer(asked, "ports", 1, MAX_PORTS), delay, *flags, **read)
+    if model == "chunks":
+        asked, nodes = _object(header, "chunks"), place.topology.nodes if isinstance(place, Fabric) else place.nodes
+        more |= {name: read_flag(asked, name) for name in ("concurrent", "one_shot", "free")}
+        more["rate"] = None if asked.get("rate") is None else read_fraction(asked, "rate")
+        more["weight"] = column("weight", pieces, np.int64)
+        if read_flag(asked, "sizes"):
+            more["sizes"] = column("sizes", collective.block_count(nodes), np.int64)
     if model == "clock":
         asked, links = _object(header, "clock"), len((place.topology if isinstance(place, Fabric) else place).src)
         rate = None if asked.get("bandwidth") is None else read_fraction(asked, "bandwidth")

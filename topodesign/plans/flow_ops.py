@@ -12,6 +12,7 @@ from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, same_fold
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import blocks_named, canonical, check_rows, check_units, find_links, renamed
@@ -46,7 +47,9 @@ def _own_rounds(flow: Flow) -> Rounds:
 
 
 def unfold(flow: Flow) -> Flow:
-    """Return what a flow in steps stands for, in canonical form: all images of its rows."""
+    """Return what a flow stands for: all images of its rows, those of steps in canonical form."""
+    if flow.model == "chunks":
+        return unfold_pieces(flow)
     return flow if flow.fold is None else flow_of_rounds(flow.place, rounds_of_flow(flow))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -11,14 +10,12 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.chunk_ops import count_images, find_height, find_pace, find_parts
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import gather, rounds_of_flow
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
-from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 
@@ -102,7 +99,9 @@ def step_costs(flow: Flow) -> StepCosts:
 
 
 def flow_claim(flow: Flow) -> dict[str, Fraction]:
-    """Return the claim of a flow in steps; of a folded one without its images, where the symmetry is free."""
+    """Return the claim of a flow in steps or chunks; of folded steps without images, if the symmetry is free."""
+    if flow.model == "chunks":
+        return chunk_claim(flow)
     if flow.routes is not None or flow.circuits is not None:
         return step_costs(flow).claim(flow)
     free = flow.fold is not None and flow.fold.is_free
@@ -114,65 +113,32 @@ def cost_claim(cost: Cost) -> dict[str, Fraction]:
     return {"steps": Fraction(cost.steps), "bandwidth": cost.bandwidth}
 
 
-@dataclass(frozen=True)
-class TreeFigures:
-    """What trees reach on their fabric."""
+def chunk_claim(flow: Flow) -> dict[str, Fraction]:
+    """Return the claim of a flow in chunks: height, 1/x* in seconds per byte of a shard, algorithmic bandwidth.
 
-    # trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
-    # phase with more of them
-    k: Fraction
-    height: int  # tree edges on the longest way between a root and a node, as :attr:`Trees.height`
-    # 1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
-    # reduce)
-    inverse_rate: Fraction
-    bandwidth: Fraction  # algorithmic bandwidth: bytes of the whole data per second
-
-    def claim(self) -> dict[str, Fraction]:
-        """Return the claim of trees that reach this."""
-        return {
-            "k": self.k,
-            "height": Fraction(self.height),
-            "inv_x_star": self.inverse_rate,
-            "algorithmic_bandwidth": self.bandwidth,
-        }
-
-
-def tree_figures(fabric: Fabric, schedule: Trees | OrbitTrees) -> TreeFigures:
-    """Return what valid trees reach."""
-    own, times = schedule.own, schedule.images
-    if not len(own):
-        raise ScheduleError("the schedule has no trees")
-    owners, shards = own.collective.shards(len(own.compute_nodes)), own.shards
-    bandwidth = shards * fabric.unit * times / own.inverse_rate
-    return TreeFigures(times * max(own.phase_weights) / shards, own.height, owners / bandwidth, bandwidth)
-
-
-def per_root(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
-    """Return how many trees every root has, in words."""
-    k = tree_figures(fabric, schedule).k
-    unit = "" if schedule.own.shard is None else " and unit of shard size"
-    return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
-
-
-def path_time(fabric: Fabric, paths: Paths) -> Fraction:
-    """Return 1/x of paths in units of one over the fabric's: of its fullest link, or limit that links share.
-
-    As :attr:`topodesign.plans.paths.Paths.inverse_rate`, which knows of links alone.
+    Of trees also ``k``, trees per root: per unit of shard size if these differ, of an allreduce in the phase with more.
     """
-    loads: list[int] = paths.loads.tolist()
-    shared = (
-        sum(loads[link] for link in links) * fabric.unit / limit.bandwidth / paths.block_units
-        for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)
-    )
-    return max([paths.inverse_rate, *shared])
+    if not len(flow.block):
+        raise ScheduleError("the schedule has no trees")
+    members, pace = len(flow.members), find_pace(flow)
+    unit = (flow.place if isinstance(flow.place, Fabric) else Fabric.from_topology(flow.place, NODE_BANDWIDTH)).unit
+    shards = Fraction(flow.collective.shards(members))
+    time, trees = pace / flow.whole_units, dict[str, Fraction]()  # of a byte, at one byte per second and capacity
+    if flow.rate is not None:
+        groups = max(1, sum(len(one) > 1 for one in flow.collective.groups or ()))
+        weight = np.zeros(len(flow.movements), dtype=np.int64)
+        np.add.at(weight, find_parts(flow), np.asarray(flow.weight))
+        weights = [many * count_images(flow) / groups for many in weight.tolist() if many]
+        times = members // groups if flow.one_shot else 1
+        time = sum((pace * times / many for many in weights[: 1 if flow.concurrent else None]), Fraction(0))
+        own = shards if flow.sizes is None or flow.free else flow.whole_units / flow.units
+        trees = {"k": max(weights) / own}
+    height = Fraction(find_height(flow))
+    return trees | {"height": height, "inv_x_star": shards * time / unit, "algorithmic_bandwidth": unit / time}
 
 
-def path_claim(fabric: Fabric, paths: Paths) -> dict[str, Fraction]:
-    """Return the claim of paths on their fabric: height, 1/x* in seconds per byte of a shard, algorithmic bandwidth."""
-    members = paths.collective.members(fabric.topology.nodes, fabric.topology.switches)
-    inverse = path_time(fabric, paths) / fabric.unit
-    return {
-        "height": Fraction(paths.height),
-        "inv_x_star": inverse,
-        "algorithmic_bandwidth": paths.collective.shards(len(members)) / inverse,
-    }
+def per_root(flow: Flow) -> str:
+    """Return how many trees every root has, in words."""
+    k = chunk_claim(flow)["k"]
+    unit = "" if flow.sizes is None or flow.free else " and unit of shard size"
+    return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"

@@ -1,9 +1,10 @@
-"""Readers of files with kinds of movement that are flows now: rounds, orbits, routes, phases and timed sends."""
+"""Readers of files with kinds of movement that are flows now: those in steps, trees, paths and timed sends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -15,6 +16,7 @@ from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_integer
+from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
 from topodesign.plans.flow import MAX_PORTS, MAX_TICKS, PIECES, SENDS, Circuits, Clock, Flow, Flows, Routes
 from topodesign.plans.flow_files import check_fields
 from topodesign.plans.flow_ops import flow_of_rounds, join_links
@@ -22,6 +24,7 @@ from topodesign.plans.movement import (
     FLAG,
     FRACTION,
     FRACTION_OR_NONE,
+    INTEGERS_OR_NONE,
     LINKS,
     Column,
     Field,
@@ -32,6 +35,7 @@ from topodesign.plans.movement import (
     read_tables,
 )
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -153,6 +157,26 @@ _SENDS: Tables = {
     LINKS: (Column("latency", "ticks of latency"), Column("per_unit", "ticks of a unit")),
 }
 
+
+def _trees(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return trees, of which a symmetry may fold some."""
+    topology, named = place.topology if isinstance(place, Fabric) else place, dict(values)
+    fold = None
+    if "generators" in named:
+        generators, chosen = named.pop("generators").reshape(-1, topology.nodes), named.pop("representatives")
+        fold = Symmetry(topology.nodes, tuple(chosen.tolist()), partial(tuple, generators))
+    return flow_of_trees(place, Trees(collective, topology, **named, fold=fold))
+
+
+def _paths(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
+    """Return paths."""
+    start, hop = values["hop_start"], values["hop"].tolist()
+    check_cuts(start, values["hop"], len(values["block"]), "paths")
+    ways = [hop[first:end] for first, end in pairwise(start.tolist())]
+    rows = list(zip(values["block"].tolist(), values["weight"].tolist(), ways, strict=True))
+    return flow_of_paths(place, collective, values["units"], rows, values["amounts"])
+
+
 OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
     {
         "rounds": OldKind(Rounds.FIELDS, Rounds.TABLES, _plain),
@@ -204,6 +228,25 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
         "timed": OldKind({**_STREAM, "tick": FRACTION, "overlap": FLAG}, _SENDS, _timed),
         "together": OldKind(
             {"tick": FRACTION, "overlap": FLAG}, _SENDS, _timed, {**_STREAM, "begin": integer(0, MAX_TICKS - 1)}
+        ),
+        "trees": OldKind(Trees.FIELDS, Trees.TABLES, _trees),
+        "orbittrees": OldKind(
+            Trees.FIELDS,
+            {
+                **Trees.TABLES,
+                "generators": (Column("generators", "images of the nodes, generator after generator", np.int32, True),),
+                "representatives": (Column("representatives", "a root of every orbit"),),
+            },
+            _trees,
+        ),
+        "paths": OldKind(
+            {"units": integer(1, MAX_WEIGHT), "amounts": INTEGERS_OR_NONE},
+            {
+                "paths": (Column("block", "block of the data"), Column("weight", "units of it that take this path")),
+                "hop_start": (Column("hop_start", "where the vertices of a path begin, and the end of the last"),),
+                "hops": (Column("hop", "vertices of paths"),),
+            },
+            _paths,
         ),
     }
 )

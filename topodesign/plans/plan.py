@@ -13,9 +13,10 @@ from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.flow import Flow
-from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow
+from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow, unfold
 from topodesign.plans.movement import Movement
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.topology.topology import Topology
 
 Moved = TypeVar("Moved", bound=Movement)
@@ -29,7 +30,7 @@ class Plan(Result):
     """
 
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
-    # what moves when: a flow, pipelined trees, timed sends or another kind. Rounds are taken for the flow that they say
+    # what moves when: a flow, timed sends or another kind. Rounds and trees are taken for the flow that they say
     movement: Movement
     # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
@@ -41,6 +42,8 @@ class Plan(Result):
 
     def __post_init__(self) -> None:
         """Check that what moves fits the place, and take its spec over if no other is given."""
+        if isinstance(self.movement, Trees) and self.movement.fits(self.topology):
+            object.__setattr__(self, "movement", flow_of_trees(self.place, self.movement))
         if isinstance(self.movement, Rounds) and self.movement.fits(self.topology):
             object.__setattr__(self, "movement", flow_of_rounds(self.place, self.movement))
         if not self.movement.fits(self.topology):
@@ -88,6 +91,11 @@ class Plan(Result):
     def rounds(self) -> Rounds:
         """A table of what it sends in steps, unfolded; raises InfeasibleError for what has no steps."""
         return rounds_of_flow(self.flow)
+
+    @property
+    def trees(self) -> Trees:
+        """A table of its trees, those that a symmetry stands for too; raises InfeasibleError for what has none."""
+        return trees_of_flow(unfold(self.flow))
 
     def moving(self, kind: type[Moved]) -> Moved:
         """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""

@@ -7,31 +7,33 @@ small chunks, so that the time for large sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import ranges
-from topodesign.base.errors import ScheduleError
-from topodesign.base.memory import VARIABLE, memory_limit
-from topodesign.base.units import rounded_size
+from topodesign.base.arrays import earlier, ranges
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_parts, routes_of, sort_sends, unfold_pieces
+from topodesign.plans.flow import Flow, Routes
 from topodesign.plans.movement import FLAG, FRACTION, INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.plans.rounds import reduce_steps_fit
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 TREE_COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
 """Those that spanning trees can do: everything goes from one node to all, or from all to one; an allreduce in turn."""
-MAX_WEIGHT = 2**31 - 1
-_PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified, measured
+_LARGEST = 2**62  # units; twice as many still fit into 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +103,9 @@ class Trees(Movement):
     # whether the phases of an allreduce run at the same time: a root sends every chunk out as soon as it is complete
     # there, and links are shared among the trees of both phases, whose weights add up to the same
     concurrent: bool = False
+    # a symmetry, if only the trees of its representatives have rows: those of node v are those of its representative
+    # with every node x called p(x), where p takes the representative to v
+    fold: Symmetry | None = None
 
     def __post_init__(self) -> None:
         self.take_over()
@@ -154,14 +159,18 @@ class Trees(Movement):
         return f"<Trees {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
 
     @property
-    def own(self) -> Trees:
-        """The trees that are written out: all, unless a symmetry folds them."""
-        return self
+    def sends(self) -> int:
+        """Number of trees, those too that a symmetry stands for."""
+        if self.fold is None:
+            return len(self)
+        known = self.fold.represented_by
+        return sum(np.bincount(self.root, minlength=self.topology.nodes)[known[known >= 0]].tolist())
 
-    @property
-    def images(self) -> Fraction:
-        """How many trees each of these stands for."""
-        return Fraction(1)
+    def unfold(self) -> Trees:
+        """Return all trees: in-trees, from the last root to the first, and then out-trees from the first on."""
+        if self.fold is None:
+            return self
+        return trees_of_flow(unfold_pieces(flow_of_trees(self.topology, self)))
 
     @property
     def one_shot(self) -> bool:
@@ -231,8 +240,9 @@ class Trees(Movement):
 
     @property
     def phase_weights(self) -> tuple[int, int]:
-        """Weight of all in-trees and of all out-trees of a group, or of all nodes."""
-        inward, outward = (int(half.sum()) // self.groups for half in np.split(self.weight, [self.reduce_trees]))
+        """Weight of all in-trees and of all out-trees of a group, or of all nodes, with their images."""
+        halves = np.split(self.weight, [self.reduce_trees])
+        inward, outward = (int(half.sum()) * self.sends // max(1, len(self)) // self.groups for half in halves)
         return inward, outward
 
     @property
@@ -340,14 +350,126 @@ class Trees(Movement):
         return [node for node in range(self.topology.nodes) if node not in self.topology.switches]
 
 
-def too_many_rows(rows: int) -> str | None:
-    """Return why no plan has trees of so many rows one by one; None if one may."""
-    if rows > MAX_ROWS:
-        return f"a plan has at most {MAX_ROWS}"
-    needed, limit = rows * _PER_ROW, memory_limit()
-    if needed <= limit:
-        return None
-    return f"need about {rounded_size(needed)}; set {VARIABLE} to raise the limit of {rounded_size(limit)}"
+def flow_of_trees(place: Topology | Fabric, trees: Trees) -> Flow:
+    """Return trees as a flow in chunks: every tree is a piece, and its edges are the sends of it.
+
+    The units of a block are given to the trees of its root in their order, in proportion to their weights: a unit of
+    weight stands for as many units as there are in the data of all over the weight of all trees of its phase. So the
+    trees of a root with more than its share go beyond its block.
+    """
+    collective, topology = trees.collective, trees.topology
+    phase = (np.arange(len(trees)) >= trees.reduce_trees).astype(np.int64)
+    sizes = _sizes_of(trees)
+    team = trees.team
+    times = np.ones(len(trees), dtype=np.int64)
+    if trees.fold is not None:
+        known = trees.fold.represented_by
+        times = np.bincount(known[known >= 0], minlength=topology.nodes)[trees.root]
+    groups = collective.single
+    weights = np.zeros((2, len(groups)), dtype=np.int64)
+    np.add.at(weights, (phase, team), trees.weight * times)
+    whole = np.ones(len(groups), dtype=np.int64)  # units of size one that the data of every group are
+    if not collective.rooted:
+        owner = collective.teams(topology.nodes, topology.switches)
+        owner[trees.root] = team
+        own = np.ones(topology.nodes, dtype=np.int64) if sizes is None else sizes
+        member = owner >= 0
+        if sizes is None:
+            member[list(topology.switches)] = False
+        np.add.at(whole, owner[member], own[member])
+        whole -= 1
+    wholes: list[int] = whole.tolist()
+    cuts = {
+        weight // math.gcd(weight, parts)
+        for row in weights.tolist()
+        for weight, parts in zip(row, wholes, strict=True)
+        if weight and parts
+    }
+    units = math.lcm(*cuts)
+    if units * max(wholes) * 2 >= _LARGEST:
+        raise TooLargeError("the weights of trees have so few divisors in common that units do not fit into 64 bits")
+    scale = np.zeros_like(weights)
+    for at, each in enumerate(weights.tolist()):
+        pairs = zip(each, wholes, strict=True)
+        scale[at] = [units * parts // weight if weight else 0 for weight, parts in pairs]
+    width = np.maximum(trees.weight * scale[phase, team], 1)
+    lo = earlier(trees.root + phase * topology.nodes, width)
+    first = np.searchsorted(trees.tree, np.arange(len(trees) + 1))
+    turn = np.arange(len(trees.tree)) - first[trees.tree]
+    out = phase[trees.tree]
+    late = (int(turn.max(initial=0)) + 1) * (0 if trees.one_shot else 1)
+    start = turn + out * late
+    return Flow(
+        collective,
+        place,
+        "chunks",
+        units,
+        trees.root,
+        lo,
+        lo + width,
+        trees.tree,
+        trees.src,
+        trees.dst,
+        start,
+        start + 1,
+        out * (0 if trees.one_shot else len(collective.movements) - 1),
+        weight=trees.weight,
+        rate=trees.rate,
+        concurrent=trees.concurrent,
+        one_shot=trees.one_shot,
+        sizes=sizes,
+        free=sizes is not None and trees.shard is None,
+        routes=Routes(trees.route_edge, trees.route_weight, trees.hop_start, trees.hop),
+        fold=trees.fold,
+    )
+
+
+def _sizes_of(trees: Trees) -> IntArray | None:
+    """Return the sizes of blocks where they differ, or where switches own some; None where all are alike."""
+    sizes = np.zeros(trees.topology.nodes, dtype=np.int64)
+    if trees.shard is not None:
+        if len(set(trees.shard)) == 1 and trees.collective.group is None:
+            return None
+        sizes[trees.owners] = trees.shard
+        if trees.collective.group is not None:
+            sizes[np.setdiff1d(np.arange(len(sizes)), trees.compute_nodes)] = 0
+        return sizes
+    if trees.concurrent and len(trees.relays):  # a share is then what the trees of a root carry
+        inward = slice(trees.reduce_trees)
+        np.add.at(sizes, trees.root[inward], trees.weight[inward])
+        return sizes
+    return None
+
+
+def fold_of(generators: NDArray[np.int32]) -> Symmetry:
+    """Return the symmetry that permutations of all nodes make, represented by the first node of every orbit."""
+    nodes = generators.shape[1]
+    chosen = np.unique(Symmetry(nodes, (), partial(tuple, generators)).orbit_of)
+    return Symmetry(nodes, tuple(chosen.tolist()), partial(tuple, generators))
+
+
+def trees_of_flow(flow: Flow) -> Trees:
+    """Return the trees of a flow in chunks, in-trees first; raises InfeasibleError if it has none."""
+    rate = flow.rate
+    if flow.model != "chunks" or rate is None:
+        raise InfeasibleError(f"a plan in {flow.kind} has no trees")
+    flow = sort_sends(flow)
+    routes, computes = routes_of(flow), np.ones(flow.nodes, dtype=np.bool_)
+    computes[list(flow.topology.switches)] = False
+    adds = np.array([one.adds for one in flow.movements])[find_parts(flow)]
+    columns = {"root": flow.block, "weight": flow.weight, "tree": flow.piece, "src": flow.src, "dst": flow.dst}
+    ways = {"route_edge": routes.send, "route_weight": routes.weight, "hop_start": routes.hop_start, "hop": routes.hop}
+    wide: dict[str, Any] = {name: np.array(column, dtype=np.int64) for name, column in (columns | ways).items()}
+    return Trees(
+        flow.collective,
+        flow.topology,
+        rate,
+        **wide,
+        reduce_trees=int(np.count_nonzero(adds)),
+        shard=None if flow.sizes is None or flow.free else tuple(flow.sizes[computes].tolist()),
+        concurrent=flow.concurrent,
+        fold=flow.fold,
+    )
 
 
 def passing(topology: Topology, members: Collection[int]) -> Topology:

@@ -1,4 +1,4 @@
-"""Trees and paths unrolled into rounds: what goes from node to node, on the graph of these sends.
+"""Flows in chunks unrolled into rounds: what goes from node to node, on the graph of these sends.
 
 So they can be replayed as any schedule is, which is a second check: the verifiers share nothing. Switches and the
 routes through them are omitted, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
@@ -18,110 +18,63 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import earlier, ranges, sealed
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
-from topodesign.plans.group_ops import alongside, empty, without_gaps
-from topodesign.plans.paths import Paths
+from topodesign.plans.chunk_ops import find_parts, find_teams, sort_sends, unfold_pieces
+from topodesign.plans.flow import Flow
+from topodesign.plans.group_ops import without_gaps
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, blocks_named, canonical, check_rows, check_units, renamed
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
 
-def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
-    """Return what trees send, in steps.
+def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
+    """Return what a flow in chunks sends from node to node, in steps; what passes a switch goes on at once.
 
-    Every tree takes the part of its root's shard that its weight stands for, and cuts it into chunks. In an out-tree
-    the first chunk goes over an edge at depth e (1 at the root) in step e, in an in-tree of height h in step h + 1 - e;
-    every other chunk follows a step behind the one before it. So the steps of a phase are the height of its highest
-    tree and the chunks less one, and a link carries for every unit of weight the same units in all.
+    Every piece is cut into chunks. What is copied goes over a send at depth e (1 at its first node) in step e, what is
+    added in a tree of height h in step h + 1 - e; every other chunk follows a step behind the one before it. So the
+    steps of a movement are the height of its highest piece and the chunks less one, and a link carries for every unit
+    of weight the same units in all. Blocks that differ in size are the first units of blocks as large as the largest.
     """
     require_at_least("chunks", chunks, 1)
-    if trees.collective.group is not None:
-        each = [
-            unroll(one, chunks)[1].having(collective=of) if len(one) else empty(of, trees.topology.nodes)
-            for one, of in zip(trees.alone(), trees.collective.single, strict=True)
-        ]
-        return graph_of(trees.topology, trees.src, trees.dst), alongside(each, trees.collective)
-    if trees.shard is not None and len(set(trees.shard)) > 1:
-        raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
-    if trees.concurrent and chunks > 1:
+    flow = sort_sends(unfold_pieces(flow))
+    if not len(flow.block):
+        raise InfeasibleError(f"without {flow.kind} there is nothing to unroll")
+    if flow.concurrent and chunks > 1:
         raise InfeasibleError("rounds add first and copy then; this allreduce does both at the same time")
-    weights = [weight for weight in trees.phase_weights if weight]
-    if not weights:
-        raise InfeasibleError("without trees there is nothing to unroll")
-    owners = trees.collective.shards(len(trees.compute_nodes))
-    units = chunks * math.lcm(*(weight // math.gcd(weight, owners) for weight in weights))
-    check_units(units * owners)
-    check_rows(len(trees.tree) * chunks)
-    inward = trees.tree < trees.reduce_trees
-    depth = _depths(trees)
-    height = np.zeros(len(trees), dtype=np.int64)
-    np.maximum.at(height, trees.tree, depth)
-    middle = _steps(height[: trees.reduce_trees], chunks)
-    first = np.where(inward, height[trees.tree] + 1 - depth, middle + depth)
-    phase = (np.arange(len(trees)) >= trees.reduce_trees).astype(np.int64)
-    scale = np.array([units * owners // max(1, weight) for weight in trees.phase_weights], dtype=np.int64)
-    parts = trees.weight * scale[phase]
-    lo = earlier(trees.root + phase * trees.topology.nodes, parts)[trees.tree]
-    chunk = np.arange(chunks)[:, None]
-    width = parts[trees.tree] // chunks
-    # Of a root with more weight than its share, what lies beyond its shard is omitted: another root lacks it.
-    low = np.minimum(lo + chunk * width, units).ravel()
-    high = np.minimum(lo + (chunk + 1) * width, units).ravel()
-    kept = low < high
-    src, dst, root = (
-        np.tile(column, chunks)[kept].astype(np.int32) for column in (trees.src, trees.dst, trees.root[trees.tree])
-    )
-    rounds = Rounds(
-        trees.collective,
-        trees.topology.nodes,
-        units,
-        middle + _steps(height[trees.reduce_trees :], chunks),
-        middle,
-        sealed((first + chunk).ravel()[kept].astype(np.int32)),
-        *map(sealed, (src, dst, root, low[kept], high[kept])),
-    )
-    return graph_of(trees.topology, trees.src, trees.dst), rounds
-
-
-def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
-    """Return what paths send from node to node, in steps; what passes a switch goes on at once.
-
-    What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
-    meets in the step after it has arrived there, and every other chunk follows a step behind the one before it. Blocks
-    that differ in size are the first units of blocks as large as the largest.
-    """
-    require_at_least("chunks", chunks, 1)
-    if not len(paths):
-        raise InfeasibleError("without paths there is nothing to unroll")
-    most = max(paths.amounts or (1,))
-    topology, units = paths.topology, paths.units * most * chunks
-    check_units(units)
-    lo = earlier(paths.block, paths.weight)
-    if np.any(lo + paths.weight > paths.units * most):
+    most = 1
+    if flow.sizes is not None:
+        if flow.rate is not None and not flow.free and len(np.unique(flow.sizes[flow.members])) > 1:
+            raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
+        most = int(flow.sizes.max())
+    units = flow.units * most * chunks
+    check_units(units * (1 if flow.rate is None else flow.collective.shards(len(flow.members))))
+    check_rows(len(flow) * chunks)
+    if flow.rate is None and np.any(flow.hi > flow.units * most):
         raise InfeasibleError("the paths of a block carry more than there is of it")
-    at_nodes = np.flatnonzero(numbers_without(topology.nodes, topology.switches)[1][paths.hop])
-    path, node = paths.path_of[at_nodes], paths.hop[at_nodes]
-    sends = np.flatnonzero(path[1:] == path[:-1])
-    check_rows(len(sends) * chunks)
-    src, dst, path = node[sends], node[sends + 1], path[sends]
-    new = np.diff(path, prepend=-1) != 0
-    step = np.arange(len(path)) - np.repeat(np.flatnonzero(new), np.diff(np.append(np.flatnonzero(new), len(path)))) + 1
+    adds, piece = np.array([one.adds for one in flow.movements])[flow.part], flow.piece
+    depth = _depths(flow, adds)
+    height = np.zeros(len(flow.block), dtype=np.int64)
+    np.maximum.at(height, piece, depth)
+    inward = np.array([one.adds for one in flow.movements])[find_parts(flow)]
+    middle = _steps(height[inward], chunks)
+    highest = np.zeros(len(flow.collective.single), dtype=np.int64)
+    teams = find_teams(flow) if len(highest) > 1 else np.zeros(len(flow.block), dtype=np.int64)
+    np.maximum.at(highest, teams[inward], height[inward])
+    ends = height + highest.max() - highest[teams]  # what groups add ends together
+    first = np.where(adds, ends[piece] + 1 - depth, middle + depth)
     chunk = np.arange(chunks)[:, None]
-    low = lo[path] * chunks + chunk * paths.weight[path]
-    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, paths.block[path]))
-    rounds = Rounds(
-        paths.collective,
-        topology.nodes,
-        units,
-        int(step.max()) + chunks - 1,
-        0,
-        sealed((step + chunk).ravel().astype(np.int32)),
-        *map(sealed, (*narrow, low.ravel(), (low + paths.weight[path]).ravel())),
-    )
-    return graph_of(topology, src, dst), rounds
+    lo, width = flow.lo[piece] * chunks, (flow.hi - flow.lo)[piece]
+    # Of a root with more weight than its share, what is beyond its shard is omitted: another root lacks it.
+    low, high = (np.minimum(lo + at * width, units).ravel() for at in (chunk, chunk + 1))
+    kept = low < high
+    narrow = (np.tile(column, chunks)[kept].astype(np.int32) for column in (flow.src, flow.dst, flow.block[piece]))
+    step = sealed((first + chunk).ravel()[kept].astype(np.int32))
+    head = flow.collective, flow.nodes, units, middle + _steps(height[~inward], chunks), middle
+    rounds = Rounds(*head, step, *map(sealed, (*narrow, low[kept], high[kept])))
+    return graph_of(flow.topology, flow.src, flow.dst), rounds
 
 
-def graph_of(topology: Topology, src: IntArray, dst: IntArray) -> Topology:
+def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> Topology:
     """Return what goes from one vertex to another as links of capacity one."""
     return Topology.from_arrays(
         topology.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64), switches=topology.switches
@@ -154,20 +107,19 @@ def _steps(heights: IntArray, chunks: int) -> int:
     return highest + chunks - 1 if highest else 0
 
 
-def _depths(trees: Trees) -> IntArray:
-    """Return how many edges it is from the root to the far end of every edge, as far as the order of edges goes.
+def _depths(flow: Flow, adds: NDArray[np.bool_]) -> IntArray:
+    """Return how many sends it is from the first or last node of a piece to the far end of every send of it.
 
-    An edge that comes before its near end has joined the tree, which is wrong, has depth 1.
+    A send that comes before its near end has joined the tree, which is wrong, has depth 1.
     """
-    depth = np.ones(len(trees.tree), dtype=np.int64)
+    depth = np.ones(len(flow), dtype=np.int64)
     joined: dict[tuple[int, int], int] = {}
-    rows = list(zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True))
-    inward = int((trees.tree < trees.reduce_trees).sum())
-    for row in (*range(inward, len(rows)), *reversed(range(inward))):
-        tree, near, far = rows[row] if row >= inward else (rows[row][0], *rows[row][:0:-1])
-        depth[row] = joined.get((tree, near), 0) + 1
-        if far != trees.root[tree]:
-            joined[tree, far] = int(depth[row])
+    near, far = np.where(adds, flow.dst, flow.src).tolist(), np.where(adds, flow.src, flow.dst).tolist()
+    pieces, roots = flow.piece.tolist(), flow.block[flow.piece].tolist()
+    for row in (*np.flatnonzero(~adds).tolist(), *np.flatnonzero(adds)[::-1].tolist()):
+        depth[row] = joined.get((pieces[row], near[row]), 0) + 1
+        if far[row] != roots[row] or flow.rate is None:
+            joined[pieces[row], far[row]] = int(depth[row])
     return depth
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from topodesign.base.cost import Cost
 from topodesign.base.declared import Declared, Key, key, keys_of
@@ -12,11 +12,10 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
+from topodesign.plans.adapters import flow_of
 from topodesign.plans.flow import Flow
-from topodesign.plans.orbit_trees import OrbitTrees
 from topodesign.plans.plan import Plan
 from topodesign.plans.stages import Stages
-from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import Report
 from topodesign.schedulers.method import cost_in
 
@@ -148,12 +147,12 @@ class OverTrees(Scheduled):
     @property
     def trees(self) -> TreeFacts:
         """The trees."""
-        return TreeFacts(self.plan.fabric, cast("Trees | OrbitTrees", self.plan.movement))
+        return TreeFacts(self.plan.fabric, flow_of(self.plan))
 
     @property
     def summary(self) -> str:
         """The same for people."""
-        return tree_summary(self.plan.fabric, cast("Trees | OrbitTrees", self.plan.movement))
+        return tree_summary(self.plan.fabric, flow_of(self.plan))
 
     def said(self, written: str) -> str:
         """Return what the trees reach."""
@@ -185,7 +184,7 @@ class OverPaths(Scheduled):
         """Return what the paths reach."""
         plan, many = self.plan, len(self.plan.collective.single)
         where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
-        rate, paths = format_rate(plan.claim["algorithmic_bandwidth"]), len(plan.movement.table()["block"])
+        rate, paths = format_rate(plan.claim["algorithmic_bandwidth"]), len(plan.flow.block)
         summary = f"{plan.collective}: algorithmic bandwidth {rate}, {paths} paths of height {plan.claim['height']}"
         return "\n".join([where, summary, *plan.notes, f"verified, {written}"])
 

@@ -26,8 +26,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import ALL_TO_ALL
 from topodesign.fabrics.contraction import boxes_of, contracted
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.measure import path_claim
-from topodesign.plans.paths import MAX_WEIGHT, Paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_ways, flow_of_paths
+from topodesign.plans.flow import Flow
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Request, spec_of
 from topodesign.topology.topology import Topology
@@ -237,7 +238,7 @@ def exchange_plan(request: Request) -> Plan:
             plan = schedule(small.fabric, ALL_TO_ALL, method="fluid", chunks=chunks)
         except TooLargeError:
             continue
-        flow, cuts = plan.moving(Paths), small.cuts
+        flow, cuts = plan.flow, small.cuts
         if flow.units * cuts <= MAX_WEIGHT:
             break
     else:
@@ -245,8 +246,8 @@ def exchange_plan(request: Request) -> Plan:
     rows = [*_inner(small, flow.units * cuts), *_outer(small, flow, cuts)]
     nodes = fabric.topology.nodes
     named = [(source * nodes + goal, weight, way) for source, goal, weight, way in rows]
-    paths = Paths.of(ALL_TO_ALL, fabric.topology, flow.units * cuts, named)
-    claim = path_claim(fabric, paths)
+    paths = flow_of_paths(fabric, ALL_TO_ALL, flow.units * cuts, named)
+    claim = flow_claim(paths)
     each = len(next(iter(small.members.values())))
     least = plan.claim["inv_x_star"] / (1 + Fraction(plan.generator["lost"])) * each**2
     rate, most = claim["algorithmic_bandwidth"], len(fabric.compute) / least
@@ -292,11 +293,9 @@ def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
             yield source, goal, units, small.inside[source, goal]
 
 
-def _outer(small: _Lifted, flow: Paths, cuts: int) -> Iterator[_Row]:
+def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
     """Yield the parts of blocks that go to other boxes; a unit of the flow is so many of theirs."""
-    bounds = flow.hop_start.tolist()
-    for weight, first, end in zip((flow.weight * cuts).tolist(), bounds, bounds[1:], strict=False):
-        way = flow.hop[first:end].tolist()
+    for weight, way in zip(((flow.hi - flow.lo) * cuts).tolist(), find_ways(flow), strict=True):
         blocks = list(itertools.product(small.members[way[0]], small.members[way[-1]]))
         whole = len(blocks) * weight
         hops = [small.links[pair] for pair in itertools.pairwise(way)]

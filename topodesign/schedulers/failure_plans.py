@@ -35,10 +35,12 @@ from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.failures import KIND, LEFT, alike_failures, failure_image, gigabytes, over_trees
 from topodesign.optima.question import Question
 from topodesign.optima.trees import bound_by_cuts
+from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.files import load_plan
+from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
-from topodesign.plans.trees import MAX_WEIGHT, Trees, relabelled
+from topodesign.plans.trees import relabelled
 from topodesign.plans.verify.plans import load_right, verified, verify
 from topodesign.schedulers.replan import Replanned, repaired_plan
 from topodesign.schedulers.scheduling import schedule
@@ -183,7 +185,7 @@ def _entry(
     try:
         left = part_of(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
-        found = {"repaired": repaired_plan(before, names[:1]).plan} if before.kind in {"trees", "orbittrees"} else {}
+        found = {"repaired": repaired_plan(before, names[:1]).plan} if kind_of(before).program == "trees" else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:
@@ -261,7 +263,7 @@ def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     )
     if sorted(order) != list(range(len(left.names))):
         raise FileFormatError(f"the plan for {first} is not for one that is like {failure}")
-    moved = relabelled(plan.moving(Trees), np.array(order, dtype=np.int64), left.topology)
+    moved = relabelled(plan.trees, np.array(order, dtype=np.int64), left.topology)
     return verified(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
 
 

@@ -23,10 +23,11 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import compute_node, part_of
 from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
-from topodesign.plans.measure import path_claim, path_time, tree_figures
-from topodesign.plans.paths import MAX_WEIGHT, Paths
+from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
+from topodesign.plans.flow import Flow
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import TREE_COLLECTIVES
+from topodesign.plans.trees import TREE_COLLECTIVES, flow_of_trees
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
 from topodesign.solve.flows.paths import taken_apart
@@ -44,10 +45,10 @@ def _make(request: Request) -> list[Plan]:
         return [_uneven(request, fabric, collective)]
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
     movement = _paths(fabric, collective, flow, request.chunks)
-    lost = path_time(fabric, movement) / flow.time - 1
+    claim = flow_claim(movement)
+    lost = claim["inv_x_star"] * fabric.unit / flow.time - 1
     note = f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block"
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
-    claim = path_claim(fabric, movement)
     return [Plan(fabric, movement, claim, spec_of(request), made, (note,) if lost else ())]
 
 
@@ -77,11 +78,11 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     nodes = list(fabric.compute)
     pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
     rows = [(path.block, path.weight, path.hops) for path in found]
-    movement = Paths.of(collective, fabric.topology, whole // common, rows, pieces)
+    movement = flow_of_paths(fabric, collective, whole // common, rows, pieces)
     claim = Claim.to_bound(Of.TIME, flow.time, Among.FLOWS, flow.time)
     made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
     words = f"uneven traffic, {sum(pieces)} pieces; {claim}"
-    return Plan(fabric, movement, path_claim(fabric, movement), spec_of(request), made, (words,))
+    return Plan(fabric, movement, flow_claim(movement), spec_of(request), made, (words,))
 
 
 def _made_of_trees(request: Request) -> list[Plan]:
@@ -102,7 +103,8 @@ def _made_of_trees(request: Request) -> list[Plan]:
     lost = found.time / found.bound - 1
     made = {"method": "fluid", "root": request.root_name, "lost": str(lost)}
     notes = [str(found.claim)] if lost else []
-    return [Plan(fabric, found.trees, tree_figures(fabric, found.trees).claim(), spec_of(request), made, tuple(notes))]
+    flow = flow_of_trees(fabric, found.trees)
+    return [Plan(fabric, flow, flow_claim(flow), spec_of(request), made, tuple(notes))]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
@@ -119,7 +121,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
     return fabric, request.collective.within(number, chosen), request.others == "vanish"
 
 
-def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Paths:
+def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Flow:
     """Return the paths of a flow, which cut a block into so many units at most."""
     nodes, turned = fabric.topology.nodes, collective.like(GATHER)
     members = collective.members(nodes, fabric.topology.switches)
@@ -150,7 +152,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
         weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
-    return Paths.of(collective, fabric.topology, units, [(path.block, path.weight, path.hops) for path in found])
+    return flow_of_paths(fabric, collective, units, [(path.block, path.weight, path.hops) for path in found])
 
 
 class _Path(NamedTuple):

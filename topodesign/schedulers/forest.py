@@ -7,8 +7,9 @@ from topodesign.base.options import typed
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.node_values import as_shards
+from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES
+from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.schedulers.method import Method, Request, fabric_root, tree_plan
 
 MAY_BE_FASTER = "switches copy or add here, which may be faster: --algorithm in-network"

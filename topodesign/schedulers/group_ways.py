@@ -24,8 +24,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flows import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.time.chunks import simulate_chunks
+from topodesign.plans.trees import flow_of_trees
 from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime

@@ -24,12 +24,11 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_pres
 from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import LinkTimes, link_times
-from topodesign.plans.measure import flow_claim, tree_figures
-from topodesign.plans.orbit_trees import OrbitTrees
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.ticks import time_rounds
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.options import EVERYONES, OPTIONS, ScheduleOptions
 from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
@@ -384,7 +383,7 @@ def fabric_root(request: Request) -> int | None:
     return None if request.root_name is None else compute_node(request.fabric, request.root_name)
 
 
-def tree_plan(request: Request, trees: Trees | OrbitTrees, made: Mapping[str, Any], *notes: str) -> Plan:
+def tree_plan(request: Request, trees: Trees, made: Mapping[str, Any], *notes: str) -> Plan:
     """Return the plan over trees of the fabric that is asked about, with what they reach as its claim."""
-    figures = tree_figures(request.fabric, trees)
-    return Plan(request.fabric, trees, figures.claim(), spec_of(request), dict(made), notes)
+    flow = flow_of_trees(request.fabric, trees)
+    return Plan(request.fabric, flow, flow_claim(flow), spec_of(request), dict(made), notes)

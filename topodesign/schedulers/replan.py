@@ -28,11 +28,10 @@ from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.files import save_plan
-from topodesign.plans.flow import Flows
-from topodesign.plans.measure import path_claim, tree_figures
-from topodesign.plans.paths import Paths
+from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verified
 from topodesign.schedulers.scheduling import schedule
 
@@ -74,13 +73,13 @@ class Replanned(Result):
     @property
     def tree_count(self) -> int:
         """How many different trees or paths it has."""
-        return len(self.plan.movement)
+        return len(self.plan.flow.block)
 
     @cached_property
     def bound(self) -> Fraction:
         """Bytes per second that nothing exceeds on what is left, whatever its switches can do."""
         fabric, moved = self.plan.fabric, self.plan.movement
-        if isinstance(moved, Paths):
+        if isinstance(moved, Flow) and moved.model == "chunks" and moved.rate is None:
             members = moved.collective.members(fabric.topology.nodes, fabric.topology.switches)
             return moved.collective.shards(len(members)) * fabric.unit / node_bound(moved)
         if self.plan.collective.group is not None:
@@ -113,7 +112,7 @@ class Replanned(Result):
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
-    moved = plan.movement.unfold()
+    moved = plan.movement
     if not gone:
         raise ParameterError("say what has failed with --fail")
     if isinstance(moved, Flows):
@@ -125,7 +124,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     left = part_of(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
-    if not isinstance(moved, Trees | Paths):
+    if not isinstance(moved, Flow) or moved.model != "chunks":
         new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
         return _told(plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun)
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
@@ -134,11 +133,12 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
         for link in left.links()
         if link.bandwidth != before[link.src, link.dst]
     }
-    if isinstance(moved, Paths):
+    if moved.rate is None:
         paths = rerouted(moved, left, order, slower)
-        return _told(plan, Plan(left, paths, path_claim(left, paths)), gone, begun)
-    trees = within_limits(left, repaired(moved, left.topology, order, (left.aggregation, left.multicast), slower))
-    return _told(plan, Plan(left, trees, tree_figures(left, trees).claim()), gone, begun)
+        return _told(plan, Plan(left, paths, flow_claim(paths)), gone, begun)
+    trees = within_limits(left, repaired(plan.trees, left.topology, order, (left.aggregation, left.multicast), slower))
+    flow = flow_of_trees(left, trees)
+    return _told(plan, Plan(left, flow, flow_claim(flow)), gone, begun)
 
 
 def within_limits(fabric: Fabric, trees: Trees) -> Trees:

@@ -118,7 +118,7 @@ def _one_shot(request: Request) -> list[Plan]:
     ways = [spanning_plan(gathers, "one-shot", stars)]
     if request.fabric.multicast and not request.by_ranks:
         ways += IN_NETWORK.make(gathers)
-    trees = [one.moving(Trees).having(collective=ALLREDUCE) for one in ways]
+    trees = [one.trees.having(collective=ALLREDUCE) for one in ways]
     made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
     return [min(made, key=lambda plan: time_of(plan, request))]
 

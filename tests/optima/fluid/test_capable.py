@@ -19,7 +19,7 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.optima.fluid.packing import packing
 from topodesign.optima.trees import BestAllreduce, best_allreduce
-from topodesign.plans.trees import MAX_WEIGHT
+from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import Topology
 

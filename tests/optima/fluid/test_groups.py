@@ -17,9 +17,10 @@ from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.fluid.packing import packing, problem_in_groups
 from topodesign.optima.group_price import price_groups
-from topodesign.plans.measure import tree_figures
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
+from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.verify.plans import verify
 
 
@@ -45,7 +46,8 @@ def check(seed: int) -> None:
     least = time_of(fabric, asked, Among.CAPABLE_MEMBER_TREES, inside=others == "vanish")
     assert float(found.time * problem.network.scale / problem.shards) == pytest.approx(least)
     made = packing(fabric, asked, units=2**31 - 1, others=others)
-    plan = Plan(fabric, made.trees, tree_figures(fabric, made.trees).claim())
+    flow = flow_of_trees(fabric, made.trees)
+    plan = Plan(fabric, flow, flow_claim(flow))
     report = verify(plan)
     assert report.ok, report.problems
     assert least * (1 - 1e-9) <= fabric.unit / plan.claim["algorithmic_bandwidth"] <= least * 1.01

@@ -13,9 +13,10 @@ from tests.samples.relays import Relays
 from tests.samples.verdicts import verify_rounds
 from topodesign import compile_plan, load_plan, run_plan, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import KINDS, kind_named, kind_of
 from topodesign.plans.kinds.flows import OfFlow, OfFlows
-from topodesign.plans.kinds.pipelines import OfOrbitTrees, OfPaths, OfStages, OfTrees
+from topodesign.plans.kinds.pipelines import OfChunks, OfStages
 from topodesign.plans.rounds_ops import canonical
 from topodesign.plans.transfers import Transfers
 from topodesign.report.charts.timeline import link_use_chart
@@ -23,9 +24,9 @@ from topodesign.report.charts.timeline import link_use_chart
 
 def test_kinds_are_found_by_name() -> None:
     found = [kind_named(name) for name in KINDS]
-    in_trees, others = [OfTrees, OfOrbitTrees], [OfFlow, OfPaths, OfFlow, OfFlow, OfFlows, OfFlow, OfStages]
-    assert found == [OfFlow, *in_trees, *others]
-    own = [(one.movement.kind, name) for one, name in zip(found, KINDS, strict=True) if one is not OfFlow]
+    in_chunks, others = [OfChunks] * 2, [OfFlow, OfChunks, OfFlow, OfFlow, OfFlows, OfFlow, OfStages]
+    assert found == [OfFlow, *in_chunks, *others]
+    own = [(one.movement.kind, name) for one, name in zip(found, KINDS, strict=True) if one.movement is not Flow]
     assert all(kind == name for kind, name in own)
 
 

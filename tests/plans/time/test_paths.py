@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.paths import COLLECTIVES, some_paths
+from tests.samples.paths import COLLECTIVES, Paths, some_paths
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
-from topodesign.plans.adapters import flow_of_paths
-from topodesign.plans.paths import Paths
+from topodesign.plans.chunk_ops import find_ways
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.time.simulate import simulate
 from topodesign.schedulers.scheduling import schedule
@@ -29,7 +28,7 @@ NONE = Latency(*[Fraction(0)] * 3)
 
 
 def simulate_paths(paths: Paths, **asked: Any) -> PipelineSimulation:
-    return simulate_chunks(flow_of_paths(paths.topology, paths), **asked)
+    return simulate_chunks(paths.flow, **asked)
 
 
 def drawn(seed: int, collective: str = "all-to-all") -> Paths:
@@ -74,16 +73,14 @@ def test_failures_stop_the_paths_that_go_there() -> None:
     assert "does not finish" in str(broken)
     lost = broken.run.loss
     assert lost is not None
-    hops = plan.movement.columns()["hop"]
+    flow = plan.flow
     assert 0 < len(lost.pairs) < 240
-    assert isinstance(plan.movement, Paths)
-    flow = flow_of_paths(plan.place, plan.movement)
+    ways = find_ways(flow)
     for path in np.unique(flow.piece[lost.rows]).tolist():
-        way = hops[plan.movement.hop_start[path] : plan.movement.hop_start[path + 1]].tolist()
-        names = [plan.fabric.names[at] for at in way]
+        names = [plan.fabric.names[at] for at in ways[path]]
         assert any({a, b} == {"box0/gpu0", "rail0"} for a, b in itertools.pairwise(names))
     with pytest.raises(ParameterError, match="no link"):
-        simulate_paths(plan.movement, latency=USUAL, size=Fraction(1), unit=UNIT, failed_links=[(0, 1)])
+        simulate_chunks(flow, latency=USUAL, size=Fraction(1), unit=UNIT, failed_links=[(0, 1)])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +100,7 @@ def test_nothing_to_do_takes_no_time() -> None:
     result = simulate_paths(paths, latency=USUAL, size=Fraction(8), unit=UNIT, failed_links=every)
     assert result.time == 0
     assert result.loss is not None
-    assert len(result.loss.rows) == len(flow_of_paths(paths.topology, paths))
+    assert len(result.loss.rows) == len(paths.flow)
     assert np.all(result.utilisation == 0)
     assert "paths" in str(result)
 

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import GAP, HOP, USUAL, Latency
-from topodesign.plans.adapters import flow_of_trees
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.time.losses import Link
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.link_table import LinkTable

@@ -13,15 +13,14 @@ from tests.floors import reached
 from tests.plans.test_orbit_trees import LARGE_LATER, SPECS, folded, orbit_of
 from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import ScheduleError
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.trees import Trees
+from topodesign.plans.plan import Plan
+from topodesign.plans.trees import Trees, fold_of
 from topodesign.plans.verify.plans import verify
-from topodesign.topology.symmetry import Symmetry
 
 NAMES = ("root", "weight", "tree", "src", "dst", "route_edge", "route_weight", "hop")
 
 
-def alike(orbit: OrbitTrees) -> bool:
+def alike(orbit: Trees) -> bool:
     """Whether both verifiers say the same; returns what they say."""
     one, whole = verify_trees(orbit), verify_trees(orbit.unfold())
     assert one.ok == whole.ok, (str(one), str(whole))
@@ -59,7 +58,8 @@ def damaged(own: Trees, random: np.random.Generator) -> Trees:
 def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) -> None:
     orbit = orbit_of(folded(spec, collective))
     try:
-        orbit = replace(orbit, own=damaged(orbit.own, np.random.default_rng(seed)))
+        orbit = damaged(orbit, np.random.default_rng(seed))
+        _ = Plan(orbit.topology, orbit)
     except ScheduleError:  # not even the form is right
         return
     if not alike(orbit):
@@ -68,19 +68,19 @@ def test_damage_is_found_as_in_the_whole(spec: str, collective: str, seed: int) 
 
 def test_nodes_have_their_names() -> None:
     orbit = orbit_of(folded("mi250(4)", "allgather"))
-    less = replace(orbit, own=orbit.own.having(weight=orbit.own.weight + 1))
+    less = orbit.having(weight=orbit.weight + 1)
     assert "piece 0: 0 -> 1, units" in str(verify_trees(less))
     assert "piece 0: gpu0 -> gpu1, units" in str(
-        verify_trees(less, names=[f"gpu{node}" for node in range(orbit.nodes)])
+        verify_trees(less, names=[f"gpu{node}" for node in range(orbit.topology.nodes)])
     )
 
 
 def test_a_symmetry_of_another_fabric_is_refused() -> None:
     orbit = orbit_of(folded("mi250(4)", "allgather"))
-    swapped = orbit.generators.copy()
+    assert orbit.fold is not None
+    swapped = orbit.fold.generators.copy()
     swapped[0, [0, 16]] = swapped[0, [16, 0]]  # in a ring of boxes two nodes less
-    nodes = tuple(np.unique(Symmetry(orbit.nodes, (), lambda: swapped).orbit_of).tolist())
-    other = replace(orbit, generators=swapped, representatives=nodes)
+    other = replace(orbit, fold=fold_of(swapped))
     (problem,) = verify_trees(other).problems
     assert "the symmetry is none of the topology" in problem
     assert "which is no link" in problem
@@ -89,8 +89,9 @@ def test_a_symmetry_of_another_fabric_is_refused() -> None:
 def test_a_symmetry_that_leaves_nodes_where_they_are_is_refused() -> None:
     """A reflection of a ring of two rows: which permutation takes a tree elsewhere would make a difference."""
     orbit = orbit_of(folded("dgx_a100(2)", "allgather"))
-    nodes = orbit.nodes
-    swap = np.arange(nodes, dtype=np.int32)
+    assert orbit.fold is not None
+    own = orbit.fold.generators
+    swap = np.arange(orbit.topology.nodes, dtype=np.int32)
     swap[[2, 4]] = swap[[4, 2]]  # two GPUs on the same switches
-    both = replace(orbit, generators=np.concatenate((orbit.generators, swap[None, :])))
+    both = replace(orbit, fold=replace(orbit.fold, make=lambda: [*own, swap]))
     assert "leaves compute nodes where they are" in str(verify_trees(both))

@@ -301,9 +301,7 @@ def test_what_switches_may_not_do_is_found() -> None:
 
 
 def in_groups(collective: str = "allgather") -> Trees:
-    movement = schedule("dgx_h100(2)", collective, group="8x2:1").movement
-    assert isinstance(movement, Trees)
-    return movement
+    return schedule("dgx_h100(2)", collective, group="8x2:1").trees
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
@@ -311,8 +309,7 @@ def test_groups_have_trees_of_their_own(collective: TreeCollective) -> None:
     root = "first" if collective in {"broadcast", "reduce"} else None
     plan = schedule("dgx_h100(2)", collective, group="8x2:1", root=root)
     assert verify(plan).ok
-    trees = plan.movement
-    assert isinstance(trees, Trees)
+    trees = plan.trees
     assert sum(map(len, trees.alone())) == len(trees)
     place, rounds = kind_of(plan).in_rounds()
     assert verify_rounds(place, rounds).ok  # by another verifier, which knows no trees

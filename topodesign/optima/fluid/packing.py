@@ -28,7 +28,8 @@ from topodesign.optima.fluid.decomposition import Column, Decomposition, Progres
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.problem import Problem, problem_of, sum_places
 from topodesign.optima.fluid.symmetry import Images, Symmetry, find_symmetry
-from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.trees import Trees
 
 _ROUNDS = 600  # without an exact solution, after which the best that was found will do
 

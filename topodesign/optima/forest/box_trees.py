@@ -9,7 +9,7 @@ packed in the whole fabric, whose work grows with N^3 and more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,7 @@ from topodesign.base.arrays import sealed
 from topodesign.collectives import Collective
 from topodesign.optima.forest.packing import Packing, pack_trees
 from topodesign.optima.forest.tree_counts import FixedOptimum
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, fold_of
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology.shifts import extended
 from topodesign.topology.topology import IntArray, Topology
@@ -41,7 +40,7 @@ def boxed_trees(
     fixed: FixedOptimum,
     demand: IntArray,
     shard: tuple[int, ...] | None,
-) -> OrbitTrees | None:
+) -> Trees | None:
     """Return out-trees with the throughput of an optimum; None where the fabric is none of equal boxes with room.
 
     ``demand`` are the trees of every compute node.
@@ -60,7 +59,7 @@ def boxed_trees(
     if image is None:  # the boxes are alike, but not all around them
         image = np.arange(topology.nodes)
         image[found.nodes] = found.nodes[turned]
-    return OrbitTrees.of(image.astype(np.int32)[None, :], own)
+    return replace(own, fold=fold_of(image.astype(np.int32)[None, :]))
 
 
 def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,9 +12,10 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.measure import TreeFigures, per_root, tree_figures
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.trees import Trees
+from topodesign.plans.chunk_ops import count_pieces
+from topodesign.plans.flow import Flow
+from topodesign.plans.measure import chunk_claim, per_root
+from topodesign.plans.trees import Trees, trees_of_flow
 
 
 @dataclass(frozen=True)
@@ -21,37 +23,50 @@ class TreeFacts(Declared):
     """A schedule over trees on a fabric."""
 
     fabric: Fabric
-    schedule: Trees | OrbitTrees
+    flow: Flow
 
     KEYS = (
         key("fabric=fabric.name", "What it is called."),
         key("nodes=len(fabric.compute)", "Nodes that compute."),
         key("switches=len(fabric.topology.switches)", "Switches."),
-        key("collective=schedule.collective.name", "What is done."),
+        key("collective=flow.collective.name", "What is done."),
         "method",
-        key("concurrent=own.concurrent", "Whether both halves of an allreduce run at the same time."),
+        key("concurrent=flow.concurrent", "Whether both halves of an allreduce run at the same time."),
         "shards",
         "k",
-        key("trees=schedule.sends", "Different trees."),
-        key("height=reached.height", "Links of the longest way in a tree."),
-        key("inv_x_star=reached.inverse_rate", "Seconds that a byte of a shard takes at best: 1/x*."),
-        "*rate relays",
+        "trees height inv_x_star *rate relays",
     )
 
-    @property
+    @cached_property
     def own(self) -> Trees:
         """The trees, or those that a symmetry takes to all others."""
-        return self.schedule.own
+        return trees_of_flow(self.flow)
 
     @cached_property
-    def reached(self) -> TreeFigures:
-        """What the trees reach."""
-        return tree_figures(self.fabric, self.schedule)
+    def reached(self) -> Mapping[str, Fraction]:
+        """What the trees reach, by the names of a claim."""
+        return chunk_claim(self.flow)
 
     @property
     def k(self) -> int | Fraction:
         """Trees per root."""
-        return self.reached.k.numerator if self.reached.k.denominator == 1 else self.reached.k
+        k = self.reached["k"]
+        return k.numerator if k.denominator == 1 else k
+
+    @property
+    def trees(self) -> int:
+        """Different trees."""
+        return count_pieces(self.flow)
+
+    @property
+    def height(self) -> int:
+        """Links of the longest way in a tree."""
+        return int(self.reached["height"])
+
+    @property
+    def inv_x_star(self) -> Fraction:
+        """Seconds that a byte of a shard takes at best: 1/x*."""
+        return self.reached["inv_x_star"]
 
     @property
     def method(self) -> str:
@@ -68,7 +83,7 @@ class TreeFacts(Declared):
     @property
     def rate(self) -> Rate:
         """The bandwidth."""
-        return Rate(self.reached.bandwidth)
+        return Rate(self.reached["algorithmic_bandwidth"])
 
     @property
     def relays(self) -> list[str]:
@@ -76,19 +91,19 @@ class TreeFacts(Declared):
         return [self.fabric.names[switch] for switch in self.own.relays.tolist()]
 
 
-def tree_summary(fabric: Fabric, schedule: Trees | OrbitTrees) -> str:
+def tree_summary(fabric: Fabric, flow: Flow) -> str:
     """Return the same for people."""
-    reached, own, number = tree_figures(fabric, schedule), schedule.own, schedule.sends
-    time = format_time(reached.inverse_rate * 10**9)
+    reached, own, number = chunk_claim(flow), trees_of_flow(flow), count_pieces(flow)
+    time, rate, height = (reached[name] for name in ("inv_x_star", "algorithmic_bandwidth", "height"))
     groups = f" in {own.groups} groups at once" if own.groups > 1 else ""
     kept = f", kept as {len(own)}" if len(own) < number else ""
     lines = [
-        f"algorithmic bandwidth {format_rate(reached.bandwidth)}{groups}, 1/x* = {time} per GB of shard",
-        f"{per_root(fabric, schedule)}, {number} different ones{kept}, height {reached.height}",
+        f"algorithmic bandwidth {format_rate(rate)}{groups}, 1/x* = {format_time(time * 10**9)} per GB of shard",
+        f"{per_root(flow)}, {number} different ones{kept}, height {height}",
     ]
     if len(own.relays):
         through = counted(len(own.relays), "switch", "switches")
-        lines[1] = f"{counted(number, 'different tree')} through {through} that copy or add, height {reached.height}"
+        lines[1] = f"{counted(number, 'different tree')} through {through} that copy or add, height {height}"
     elif own.collective.group is None and fabric.multicast | fabric.aggregation:
         lines.append("switches only forward in it; --algorithm in-network has them copy or add")
     return "\n".join(lines)

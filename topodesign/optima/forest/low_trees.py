@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -26,8 +26,7 @@ import numpy as np
 
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, fold_of
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.shifts import Shifts, find_shifts
@@ -410,7 +409,7 @@ def shifted_trees(
     shard: tuple[int, ...] | None,
     *,
     higher: Trees | None = None,
-) -> OrbitTrees | None:
+) -> Trees | None:
     """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
 
     ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
@@ -426,7 +425,7 @@ def shifted_trees(
         return None
     trees = [(tree[0][0], weight, tree) for weight, tree in zip(low.weight, low.ways, strict=True)]
     own = Trees.of_ways(collective, topology, trees, rate=fixed.tree_rate, reduce_trees=0, shard=shard)
-    return OrbitTrees.of(group.generators, own)
+    return replace(own, fold=fold_of(group.generators))
 
 
 def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:

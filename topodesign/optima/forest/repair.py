@@ -26,7 +26,8 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.optima.forest.repair_kernels import Edges, Joined, Links, Pieces, join
 from topodesign.optima.forest.schedule import backwards, side_by_side
-from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.topology import IntArray, Topology
 

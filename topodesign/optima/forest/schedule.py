@@ -21,13 +21,12 @@ from topodesign.optima.forest.low_trees import shifted_trees
 from topodesign.optima.forest.packing import pack_trees
 from topodesign.optima.forest.switch_removal import Pieces, Split, joined, remove_switches
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees, too_many_rows
+from topodesign.plans.chunk_ops import MAX_WEIGHT, too_many_rows
+from topodesign.plans.flow import same_fold
+from topodesign.plans.trees import TREE_COLLECTIVES, Trees
 from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import IntArray, Topology
-
-AnyTrees = Trees | OrbitTrees
 
 MOST_EDGES = 2**20  # edges of trees up to which those that a symmetry could fold are written out
 _TRIES = 100
@@ -97,18 +96,18 @@ def tree_schedule(
     k: int | None,
     shard: tuple[int, ...] | None,
     names: Sequence[str] | None = None,
-) -> AnyTrees:
+) -> Trees:
     """Return what :func:`forest_schedule` does, of a collective with its root; many trees folded by a symmetry."""
     if not collective.reduces:
         return out_trees(topology, collective, k, shard, names)
     if not collective.copies:
-        return _turned(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
+        return backwards(out_trees(topology.transpose(), collective.dual, k, shard, names), topology)
     if k is None and shard is None:
         return allreduce_schedule(topology, names=names)[0]
     return _in_turn(topology, k, shard, names)
 
 
-def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[AnyTrees, str]:
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
     """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
@@ -178,7 +177,7 @@ def out_trees(
     names: Sequence[str] | None = None,
     *,
     phases: int = 1,
-) -> AnyTrees:
+) -> Trees:
     """Return an allgather or a broadcast, one of so many phases of a plan; many trees folded by a symmetry."""
     sizes = shard
     if collective.rooted:
@@ -200,17 +199,17 @@ def out_trees(
         _check_size(topology, roots, phases)
         split = remove_switches(fixed.topology, demand.tolist())
         trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    low = shifted_trees(topology, collective, fixed, demand, shard, higher=trees.own)
+    low = shifted_trees(topology, collective, fixed, demand, shard, higher=trees)
     return trees if low is None else _kept(low, phases)
 
 
-def _kept(trees: OrbitTrees, phases: int) -> AnyTrees:
+def _kept(trees: Trees, phases: int) -> Trees:
     """Return trees one by one, unless with so many phases they are many, and a symmetry of the fabric folds them."""
-    if phases * len(trees.own.tree) * trees.images <= MOST_EDGES:
+    if trees.fold is None or phases * len(trees.tree) * trees.sends <= MOST_EDGES * max(1, len(trees)):
         return trees.unfold()
     with contextlib.suppress(TopologyError):
-        trees.symmetry.check(trees.topology)
-        if trees.symmetry.free_order(trees.own.compute_nodes) is not None:
+        trees.fold.check(trees.topology)
+        if trees.fold.free_order(trees.compute_nodes) is not None:
             return trees
     return trees.unfold()
 
@@ -274,19 +273,13 @@ def backwards(out_trees: Trees, topology: Topology) -> Trees:
     return replace(out_trees.reverse(), topology=topology)
 
 
-def _turned(trees: AnyTrees, topology: Topology) -> AnyTrees:
-    """Return the same of trees that may be folded."""
-    own = backwards(trees.own, topology)
-    return own if trees.folded is None else replace(trees.folded, own=own)
-
-
-def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> AnyTrees:
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
     """Return a reduce-scatter and then an allgather."""
     out = out_trees(topology, ALLGATHER, k, sizes, names, phases=2)
     back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names, phases=2)
-    back = _turned(back, topology)
-    if out.folded is not None and back.folded is not None and out.folded.alike(back.folded):
-        return replace(out.folded, own=side_by_side(topology, (back.own, out.own), concurrent=False))
+    back = backwards(back, topology)
+    if out.fold is not None and same_fold(out.fold, back.fold):
+        return side_by_side(topology, (back, out), concurrent=False)
     return side_by_side(topology, (back.unfold(), out.unfold()), concurrent=False)
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 KINDS = {
     "rounds": "topodesign.plans.kinds.flows:OfFlow",
-    "trees": "topodesign.plans.kinds.pipelines:OfTrees",
-    "orbittrees": "topodesign.plans.kinds.pipelines:OfOrbitTrees",
+    "trees": "topodesign.plans.kinds.pipelines:OfChunks",
+    "orbittrees": "topodesign.plans.kinds.pipelines:OfChunks",
     "orbitrounds": "topodesign.plans.kinds.flows:OfFlow",
-    "paths": "topodesign.plans.kinds.pipelines:OfPaths",
+    "paths": "topodesign.plans.kinds.pipelines:OfChunks",
     "timed": "topodesign.plans.kinds.flows:OfFlow",
     "routed": "topodesign.plans.kinds.flows:OfFlow",
     "together": "topodesign.plans.kinds.flows:OfFlows",

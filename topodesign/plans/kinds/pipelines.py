@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.plans.chunk_ops import routes_of, unfold_pieces
+from topodesign.plans.flow import Flow
 from topodesign.plans.kinds.kind import Kind
-from topodesign.plans.measure import path_claim, tree_figures
-from topodesign.plans.orbit_trees import OrbitTrees
-from topodesign.plans.paths import Paths
+from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.stages import Stages
 from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
-from topodesign.plans.trees import Trees, relabelled
-from topodesign.plans.unroll import ranks_of, unroll, unroll_paths
+from topodesign.plans.trees import flow_of_trees, relabelled
+from topodesign.plans.unroll import ranks_of, unroll
 from topodesign.topology.topology import IntArray, Topology
 
 _OWN_UNITS = 2**30  # of a block where these differ in size
@@ -47,39 +46,75 @@ def check_one_part(parts: int) -> None:
         raise ParameterError("a one-shot allreduce has no parts that follow one another; omit parts")
 
 
-class OfTrees(Kind[Trees]):
-    """Weighted spanning trees."""
+class OfChunks(Kind[Flow]):
+    """Trees, also folded ones, and paths."""
 
-    movement, words, pace, program, title = Trees, "trees", "pipelines", "trees", ("trees",)
+    movement, pace = Flow, "pipelines"
 
     @property
-    def kept(self) -> Trees | OrbitTrees:
-        """The trees as the plan keeps them: written out, or folded."""
-        return self.moved
+    def program(self) -> Literal["rounds", "trees"]:  # type: ignore[override]  # of other kinds all plans have the same
+        return "rounds" if self.moved.rate is None else "trees"
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        """What its pieces are called in sentences."""
+        return "paths" if self.moved.rate is None else "trees"
+
+    @property
+    def title(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the names of programs say of it."""
+        return (self.words,)
 
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
         if self.adds_up:
             raise InfeasibleError(NO_ROUNDS)
+        if self.amounts is not None:
+            raise InfeasibleError(
+                "blocks differ in size here, and rounds and programs of this target have blocks of one size: compile "
+                "with --target chakra, jax or mscclpp, run the plan, or simulate it"
+            )
         return unroll(self.moved, parts)
 
     def measures(self) -> Mapping[str, Fraction]:
-        return tree_figures(self.plan.fabric, self.kept).claim()
+        return flow_claim(replace(self.moved, place=self.plan.fabric))
 
     @property
     def adds_up(self) -> bool:
-        return self.kept.own.one_shot
+        return self.moved.one_shot
+
+    @property
+    def amounts(self) -> tuple[int, ...] | None:
+        flow = self.moved
+        if flow.sizes is None or flow.rate is not None:
+            return None
+        return tuple(flow.sizes[flow.collective.blocks(flow.members, flow.nodes)].tolist())
+
+    def padded(self) -> tuple[Topology, Rounds]:
+        return ranks_of(*unroll(self.moved)) if self.amounts is not None else self.on_ranks()
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
-        """Return what ranks send, if no switch has to do the work of one."""
+        """Return what ranks send, if no switch has to do the work of one; uneven blocks in units of each one's own."""
         check_by_ranks(self)
         if self.adds_up and self.plan.collective.group is None:
             check_one_part(parts)
-            return (added(Stages.of([self.moved.having(shard=None)])),)
-        return super().transfers(parts)
+            return (added(Stages.of([self.plan.trees.having(shard=None)])),)
+        amounts = self.amounts
+        if amounts is None:
+            return super().transfers(parts)
+        topology, rounds = unroll(self.moved, parts)
+        found = transfers_of_rounds(rounds, topology.switches)
+        units = np.array(amounts, dtype=np.int64)[found.block] * (self.moved.units * parts)
+        if int(units.max(initial=0)) > _OWN_UNITS:
+            raise TooLargeError("blocks are cut into too many units to be run; round the traffic")
+        lo, hi = ((column.astype(object) * _OWN_UNITS // units).astype(np.int64) for column in (found.lo, found.hi))
+        return (replace(found, units=_OWN_UNITS, lo=lo, hi=hi, amounts=amounts),)
 
     def apart(self) -> Iterator[Plan]:
+        if self.moved.rate is None:
+            yield from super().apart()
+            return
         whole = self.plan.fabric
-        for number, (one, trees) in enumerate(zip(self.plan.collective.single, self.moved.alone(), strict=True)):
+        for number, (one, trees) in enumerate(zip(self.plan.collective.single, self.plan.trees.alone(), strict=True)):
             names = [whole.names[node] for node in one.group or ()]
             strays = np.isin(trees.hop, list(trees.topology.switches - whole.topology.switches))
             if strays.any():
@@ -94,94 +129,31 @@ class OfTrees(Kind[Trees]):
             root = trees.collective.root
             named = trees.collective if root is None else trees.collective.at(int(order[root]))
             rate = trees.rate * whole.unit / part.unit  # the same in units of the part, which may be larger
-            moved = trees.having(collective=named, topology=part.topology, rate=rate, **columns)
-            claim = tree_figures(part, moved).claim() if len(moved) else {}
-            yield Plan(part, moved, claim, generator=self.plan.generator)
+            moved = flow_of_trees(part, trees.having(collective=named, topology=part.topology, rate=rate, **columns))
+            yield Plan(part, moved, flow_claim(moved) if len(trees) else {}, generator=self.plan.generator)
 
     @property
     def relays(self) -> IntArray:
-        return self.kept.own.relays
+        flow = self.moved
+        ends = (flow.src, flow.dst) if flow.rate is None else (flow.block, flow.src, flow.dst)
+        return np.intersect1d(np.concatenate(ends), np.array(sorted(flow.topology.switches), dtype=np.int64))
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """Return the way of tree edges through switches, of several the one with the largest weight."""
-        hops, starts = self.moved.hop.tolist(), self.moved.hop_start.tolist()
-        best: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
-        for weight, (start, end) in zip(self.moved.route_weight.tolist(), pairwise(starts), strict=True):
+        """Return the way of sends through switches: of trees, of several the one with the largest weight."""
+        routes = routes_of(unfold_pieces(self.moved))
+        hops, best = routes.hop.tolist(), dict[tuple[int, int], tuple[int, tuple[int, ...]]]()
+        weights = routes.weight.tolist() if self.moved.rate is not None else [0] * len(routes.send)
+        for weight, (start, end) in zip(weights, pairwise(routes.hop_start.tolist()), strict=True):
             ends = hops[start], hops[end - 1]
             if ends not in best or weight > best[ends][0]:
                 best[ends] = weight, tuple(hops[start:end])
         return {ends: way for ends, (_, way) in best.items()}
 
     def image(self, order: IntArray) -> Plan:
-        return replace(self.plan, movement=relabelled(self.moved, order))
-
-
-class OfOrbitTrees(OfTrees):
-    """A compressed form of trees: replay, figures and time work on the orbits, all else on the trees one by one."""
-
-    movement = OrbitTrees  # type: ignore[assignment]  # which unfolds to trees
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-    @property
-    def kept(self) -> OrbitTrees:
-        return self.plan.moving(OrbitTrees)
-
-    @cached_property
-    def moved(self) -> Trees:  # type: ignore[override]  # what others have from the start
-        trees: Trees = self.kept.unfold()
-        return trees
-
-
-class OfPaths(Kind[Paths]):
-    """Weighted paths of blocks."""
-
-    movement, words, pace, title = Paths, "paths", "pipelines", ("paths",)
-
-    def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
-        if self.moved.amounts is not None:
-            raise InfeasibleError(
-                "blocks differ in size here, and rounds and programs of this target have blocks of one size: compile "
-                "with --target chakra, jax or mscclpp, run the plan, or simulate it"
-            )
-        return unroll_paths(self.moved, parts)
-
-    @property
-    def amounts(self) -> tuple[int, ...] | None:
-        return self.moved.amounts
-
-    def padded(self) -> tuple[Topology, Rounds]:
-        return ranks_of(*unroll_paths(self.moved))
-
-    def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
-        """Return what ranks send, of blocks that differ in size in units of each block's own."""
-        amounts = self.moved.amounts
-        if amounts is None:
-            return super().transfers(parts)
-        topology, rounds = unroll_paths(self.moved, parts)
-        found = transfers_of_rounds(rounds, topology.switches)
-        units = np.array(amounts, dtype=np.int64)[found.block] * (self.moved.units * parts)
-        if int(units.max(initial=0)) > _OWN_UNITS:
-            raise TooLargeError("blocks are cut into too many units to be run; round the traffic")
-        lo, hi = ((column.astype(object) * _OWN_UNITS // units).astype(np.int64) for column in (found.lo, found.hi))
-        return (replace(found, units=_OWN_UNITS, lo=lo, hi=hi, amounts=amounts),)
-
-    def measures(self) -> Mapping[str, Fraction]:
-        return path_claim(self.plan.fabric, self.moved)
-
-    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """Return the way from node to node of the paths through switches."""
-        switches, found = self.plan.topology.switches, dict[tuple[int, int], tuple[int, ...]]()
-        hops = self.moved.hop.tolist()
-        for start, end in pairwise(self.moved.hop_start.tolist()):
-            way: list[int] = []
-            for vertex in hops[start:end]:
-                way.append(vertex)
-                if vertex not in switches:
-                    found.setdefault((way[0], vertex), tuple(way))
-                    way = [vertex]
-        return {ends: way for ends, way in found.items() if len(way) > 1}
+        if self.moved.rate is None:
+            return super().image(order)
+        trees = relabelled(self.plan.trees, order)
+        return replace(self.plan, movement=trees)
 
 
 class OfStages(Kind[Stages]):

@@ -311,14 +311,16 @@ class ChunksRate(NamedTuple):
 def rate_chunks(flow: Flow, links: Links) -> ChunksRate:
     """Check capacities and limits that links share, and return how fast pipelines are."""
     words, parts = Words(flow), len(flow.movements)
-    routes, weight = cast("Routes", flow.routes), cast("IntArray", flow.weight)
+    weight = cast("IntArray", flow.weight)
     loads = np.zeros((parts, len(links.capacity)), dtype=np.int64)
     used = links.link >= 0
-    route = np.repeat(np.arange(len(routes.send)), np.diff(routes.hop_start) - 1)[used]
+    carried = weight[flow.piece]
+    if flow.routes is not None:
+        carried = np.repeat(flow.routes.weight, np.diff(flow.routes.hop_start) - 1)
     largest = int(weight.max(initial=1)) * max(1, len(links.link))
     if largest >= 2**62:
         raise TooLargeError("the weights of the pieces are too large to be added up")
-    np.add.at(loads, (flow.part[links.send[used]], links.link[used]), routes.weight[route])
+    np.add.at(loads, (flow.part[links.send[used]], links.link[used]), carried[used])
     images = 1
     problems = []
     if flow.fold is not None:

@@ -14,8 +14,8 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.measure import cost_claim, path_claim
-from topodesign.plans.paths import PATH_COLLECTIVES, Paths
+from topodesign.plans.chunk_ops import PATH_COLLECTIVES, flow_of_paths
+from topodesign.plans.measure import cost_claim, flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, prune, reverse
 from topodesign.plans.trees import Trees
@@ -136,9 +136,9 @@ def path_plan(request: Request, name: str) -> Plan:
     pairs = list(zip(starts[apart].tolist(), goals[apart].tolist(), strict=True))
     ways = Router(topology, fabric.names).paths(pairs, [1] * len(pairs), by_step=False)
     rows = [(block, 1, way) for block, way in zip(blocks[apart].tolist(), ways, strict=True)]
-    movement = Paths.of(collective, topology, 1, rows)
+    movement = flow_of_paths(fabric, collective, 1, rows)
     made = {"method": name, "root": request.root_name}
-    return Plan(fabric, movement, path_claim(fabric, movement), spec_of(request), made)
+    return Plan(fabric, movement, flow_claim(movement), spec_of(request), made)
 
 
 def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[Tree]:
