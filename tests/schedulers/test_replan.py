@@ -71,7 +71,7 @@ def test_rounds_and_timed_sends_are_made_anew(options: dict[str, Any], without: 
     ends = {name for link in found.plan.fabric.links() for name in (link.src, link.dst)}
     assert without not in ends
     assert not any({link.src, link.dst} == set(without.split("-")) for link in found.plan.fabric.links())
-    assert "made anew by --method" in found.heading()
+    assert "made anew by --algorithm" in found.heading()
 
 
 def test_the_bandwidth_before_is_that_of_the_plan() -> None:
