@@ -44,7 +44,7 @@ def test_late_nodes_delay_an_allreduce_by_no_more_than_they_are_late() -> None:
     assert verify(late).ok
     assert late.notes[-1] == "by --algorithm tacos, which takes nodes that start late"
     assert soon.claim["time"] <= late.claim["time"] <= soon.claim["time"] + Fraction(20, 10**6)
-    with pytest.raises(ParameterError, match="--ready is for sends; use --algorithm tacos"):
+    with pytest.raises(ParameterError, match="--set ready= is for sends; use --algorithm tacos"):
         schedule("torus(2,4)", "allreduce", method="spff", ready="0=20us")
 
 
