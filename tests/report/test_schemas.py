@@ -235,6 +235,7 @@ CASES = {
         wire change testbed.json circulant(5,1) --downtime --no-throughput
         wire plan circulant(11,2,3) --inventory inventory_testbed.yaml -o eleven.json
         wire change eleven.json 12 --no-throughput
+        wire change testbed.json circulant(3,1) --inventory zeros.yaml --max-dark 4 --no-throughput
         wire check testbed.json --lldp observed_testbed.csv
         repair testbed.json --fail host01
         failures testbed.json --kind cable --top 1
@@ -283,6 +284,10 @@ FILES_MADE = {
     "ports: [{name: e, connector: MPO-12, speed: 100Gbps}]}]\n"
     "panels: [{name: ocs, kind: ocs, rack: r2, unit: 1, ports: [{label: '[1-32]', mode: simplex}]}]\n"
     "trays: [{from: r1, to: r2, length: 2m, width: 300mm, depth: 100mm}]\nparts: parts_neutral.yaml\n",
+    "zeros.yaml": "hosts: [{name: 'host[001-004]', site: lab, rack: r1, unit: '[1-4]', "
+    "ports: [{name: eth0, connector: MPO-12, speed: 25Gbps}]}]\n"
+    "panels: [{name: new, kind: patch panel, site: lab, rack: r2, unit: 1, "
+    "ports: [{label: '[1-16]', mode: simplex}]}]\n",
     "other.yaml": "hosts: [{name: 'host[01-04]', site: lab, rack: r1, unit: '[1-4]', "
     "ports: [{name: eth0, connector: MPO-12, speed: 25Gbps}]}]\n"
     "panels: [{name: new, kind: patch panel, site: lab, rack: r2, unit: 1, "
