@@ -97,15 +97,6 @@ class Movement(ABC):
         own: Any = self
         return bool(own.topology == topology if hasattr(own, "topology") else own.nodes == topology.nodes)
 
-    @property
-    def folded(self) -> Any:
-        """Itself, if a symmetry folds it; else None."""
-        return None
-
-    def unfold(self) -> Any:
-        """Return what it stands for: itself, unless a symmetry folds it."""
-        return self
-
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
         return {column.name: getattr(self, column.name) for table in self.TABLES.values() for column in table}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
@@ -18,8 +18,6 @@ from topodesign.plans.movement import Movement
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.topology.topology import Topology
-
-Moved = TypeVar("Moved", bound=Movement)
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,13 +94,6 @@ class Plan(Result):
     def trees(self) -> Trees:
         """A table of its trees, those that a symmetry stands for too; raises InfeasibleError for what has none."""
         return trees_of_flow(unfold(self.flow))
-
-    def moving(self, kind: type[Moved]) -> Moved:
-        """Return what moves, for those who can do something with one kind alone; raises InfeasibleError for others."""
-        moved = self.movement if isinstance(self.movement, kind) else self.movement.unfold()
-        if not isinstance(moved, kind):
-            raise InfeasibleError(f"a plan in {self.kind} has no {kind.kind}")
-        return moved
 
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""

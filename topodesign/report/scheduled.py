@@ -12,10 +12,9 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
-from topodesign.plans.adapters import flow_of
+from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
-from topodesign.plans.stages import Stages
 from topodesign.plans.verify.plans import Report
 from topodesign.schedulers.method import cost_in
 
@@ -202,7 +201,7 @@ class InStages(Scheduled):
     @property
     def stages(self) -> list[str]:
         """What is done, stage by stage."""
-        return [trees.collective.name for trees in self.plan.moving(Stages).each]
+        return [flow.collective.name for flow in flows_of(self.plan)]
 
     def said(self, written: str) -> str:
         """Return what the stages reach."""
