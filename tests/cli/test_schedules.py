@@ -267,7 +267,7 @@ def test_what_a_schedule_file_decides_is_not_an_option_of_compile(
     for option, named in (
         (["--collective", "allreduce"], "--collective"),
         (["--algorithm", "auto"], "--algorithm"),
-        (["--set", "chunks=1"], "--set chunks"),
+        (["--set", "chunks=1"], "--set chunks="),
     ):
         assert run(["compile", str(schedule_file), *option, "-o", str(program)]) == 2
         assert f"decides {named};" in capsys.readouterr().err
