@@ -100,7 +100,7 @@ def verify(
     with progress_bar("verifying") as progress:
         options |= {"workers": jobs, "progress": progress}
         options["on_fault"] = lambda fault: click.echo(str(fault), err=True)
-        by = "audit" if audit else "plans" if plans else "sources" if all_sources else "links"
+        by: Any = "audit" if audit else "plans" if plans else "sources" if all_sources else "links"
         result = topodesign.verify_catalog(catalog, by=by, **options)
     print_answer(result.heading(), result.record())
     return 0 if result.ok else 1
