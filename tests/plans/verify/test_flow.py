@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from topodesign.base.errors import TopodesignError
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
+from topodesign.plans.flow_ops import unfold
 from topodesign.plans.verify.data import replay_data
 from topodesign.plans.verify.plans import check_flows
 
@@ -138,3 +141,69 @@ def test_who_waits_for_whom_is_said() -> None:
     (first, *_) = replay_data(early, np.ones(len(flow), dtype=np.bool_)).problems
     assert "does not have all of them then: it waits for node" in first
     assert ", which sends in step 2" in first
+
+
+def carries(flow: Flow) -> bool:
+    """Whether routes lead where they should, and links carry what they can, from the definition, hop by hop."""
+    routes, weight = flow.routes, flow.weight
+    assert routes is not None
+    assert weight is not None
+    room = {(u, v): capacity for u, v, capacity in flow.topology.links() if u != v}
+    load: Counter[tuple[int, int, int]] = Counter()
+    left = weight[flow.piece].tolist()
+    for route, send in enumerate(routes.send.tolist()):
+        way = routes.hop[routes.hop_start[route] : routes.hop_start[route + 1]].tolist()
+        inner = set(way[1:-1])
+        if (way[0], way[-1]) != (int(flow.src[send]), int(flow.dst[send])) or len(set(way)) < len(way):
+            return False
+        if not inner <= flow.topology.switches:
+            return False
+        left[send] -= int(routes.weight[route])
+        part = 0 if flow.concurrent else int(flow.part[send])
+        for link in pairwise(way):
+            if link not in room:
+                return False
+            load[part, *link] += int(routes.weight[route])
+    times = defaultdict[int, set[Fraction]](set)
+    for piece, part in dict(zip(flow.piece.tolist(), flow.part.tolist(), strict=True)).items():
+        times[part].add(Fraction(int(flow.hi[piece] - flow.lo[piece]), int(weight[piece])))
+    full = max(Fraction(many, room[u, v]) for (_, u, v), many in load.items())
+    return not any(left) and all(len(one) == 1 for one in times.values()) and full * (flow.rate or 0) <= 1
+
+
+def chunk_mutant(flow: Flow, random: np.random.Generator) -> Flow:
+    """A flow with one number of pieces, routes or the rate changed."""
+    assert flow.routes is not None
+    assert flow.weight is not None
+    name = str(random.choice(["weight", "rate", "send", "route weight", "hop", "lo"]))
+    if name == "rate":
+        return replace(flow, rate=None if flow.rate is None else flow.rate * Fraction(int(random.integers(1, 6)), 3))
+    of: dict[str, Any] = {"weight": flow.weight, "lo": flow.lo, "send": flow.routes.send, "hop": flow.routes.hop}
+    column = of.get(name, flow.routes.weight).copy()
+    row = random.integers(len(column))
+    column[row] = max(0, int(column[row]) + random.choice([-1, 1]))
+    if name in {"weight", "lo"}:
+        return replace(flow, **{name: column})
+    changed: dict[str, Any] = {{"route weight": "weight"}.get(name, name): column}
+    return replace(flow, routes=flow.routes._replace(**changed))
+
+
+@pytest.mark.parametrize("name", ["trees", "paths", "orbittrees"])
+@pytest.mark.floor(wrong=5)
+def test_shares_of_links_are_as_the_definition_says(name: str) -> None:
+    """Mutants of weights, rates, routes and units: right if data arrive and links carry them, and only then."""
+    flow = unfold(flow_of(PLANS_HERE[name]()))
+    assert brute(flow)
+    assert carries(flow)
+    for seed in few(range(60)):
+        try:
+            one = chunk_mutant(flow, np.random.default_rng([seed, len(name)]))
+        except TopodesignError:  # not even the form is right
+            continue
+        known = all(
+            int(hi) <= int(most) for hi, most in zip(one.hi, one.units_of(one.block.astype(np.int64)), strict=True)
+        )
+        right = known and carries(one) and brute(one)
+        assert check_flows((one,), one.collective).ok == right, check_flows((one,), one.collective).problems
+        if not right:
+            reached("wrong")
