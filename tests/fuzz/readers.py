@@ -68,7 +68,7 @@ from topodesign.topology.library import build
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.bringup.bringup import bringup
 from topodesign.wiring.check.cables import read_export, read_switch
-from topodesign.wiring.check.observed import read_dumps, read_light, read_link_tests, read_lldp
+from topodesign.wiring.check.observed import known_names, light_with_notes, read_dumps, read_link_tests, read_lldp
 from topodesign.wiring.exports.formats.netbox import to_netbox_cables
 from topodesign.wiring.exports.formats.patches import to_patches
 from topodesign.wiring.inventory.files import read_inventory
@@ -241,6 +241,11 @@ GML = "graph [\n" + "".join(f"  node [\n    id {n}\n  ]\n" for n in range(3)) + 
 ) + "]\n"  # fmt: skip
 PAJEK = "*vertices 3\n1 a\n2 b\n3 c\n*edges\n1 2\n2 3\n3 1\n"
 
+
+def _read_light(path: Path) -> object:
+    return light_with_notes(path, known_names(WIRING))
+
+
 READERS = (
     Reader("finder/sources", "candidates.txt", b"torus(4,4)\nhypercube(4)  # two\n".strip, read_candidates),
     *(
@@ -337,7 +342,7 @@ READERS = (
         Reader("wiring/check/lldp", f"h0.{ending}", TOLD.encode, lambda path: read_lldp(path, WIRING))
         for ending in ("txt", "lldp", "topo")
     ),
-    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/light", "h0.p0.ethtool", MODULE.encode, _read_light),
     Reader("wiring/check/lldp", "o.yml", RING_LAB.encode, lambda path: read_lldp(path, WIRING)),
     Reader("wiring/check/lldp", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(
@@ -348,7 +353,7 @@ READERS = (
     ),
     Reader("wiring/inventory/interfaces", "i.csv", NAMES.encode, lambda path: bringup(CABLED, interfaces=path)),
     Reader("wiring/check/observed", "l.json", LINK_TEST.encode, lambda path: read_link_tests(path, CABLED)),
-    Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/observed", "light.csv", LIGHT.encode, _read_light),
     Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(
         "wiring/check/cables",

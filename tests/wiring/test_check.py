@@ -27,7 +27,7 @@ from topodesign.wiring.check.as_cabled import as_cabled
 from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed, Sighting
-from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp
+from topodesign.wiring.check.observed import known_names, light_with_notes, read_dumps, read_lldp
 from topodesign.wiring.inventory.devices import Lane
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.decompose import without_loops
@@ -279,7 +279,7 @@ def test_powers_that_are_none_are_refused(tmp_path: Path, power: str) -> None:
     path = tmp_path / "light.csv"
     path.write_text(f"host,port,rx_dbm\nh0,p0/1,{power}\n")
     with pytest.raises(FileFormatError, match=r"light\.csv.*line 2.*no power in dBm"):
-        read_light(path, plan)
+        light_with_notes(path, known_names(plan))
 
 
 def test_a_directory_of_all_that_hosts_and_switches_tell(tmp_path: Path) -> None:

@@ -121,11 +121,17 @@ def test_an_inventory_goes_to_netbox_and_back(inventory: Inventory, mode: Mode |
     assert inventory_of(read_tables(written(tmp_path, files))) == inventory
 
 
+def files_of(plan: WiringPlan) -> dict[str, str]:
+    files = to_netbox(plan)
+    assert isinstance(files, dict)
+    return files
+
+
 @few
 @given(plan=plans())
 def test_netbox_takes_every_row_and_traces_every_link(plan: WiringPlan, tmp_path: Path) -> None:
     box = NetboxDouble()
-    files = to_netbox(plan)
+    files = files_of(plan)
     box.load(files)
     lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
     for connect in plan.connects:
@@ -146,7 +152,7 @@ def test_rooms_with_trunks_go_to_netbox_and_back(mode: Mode, pods: bool, there: 
     plan = behind_trunks(wired(build("circulant(6,1,2)"), 4, 2, mode=mode, kind="ocs"), pods)
     room = replace(plan.inventory, trunks=tuple(replace(one, loss_db=Fraction(3, 10)) for one in plan.inventory.trunks))
     plan = replace(plan, inventory=replace(room, cabling=plan.fixed if there else ()))
-    files = to_netbox(plan)
+    files = files_of(plan)
     box = NetboxDouble()
     box.load(files)
     for connect in plan.connects:
@@ -177,7 +183,7 @@ def test_a_trunk_that_netbox_has_not_as_connected_is_named(mode: Mode, tmp_path:
 def test_the_shipped_room_with_trunks_goes_to_netbox_and_back(tmp_path: Path) -> None:
     room = read_inventory(Path(__file__).parents[2] / "configs" / "inventory_pods.yaml")
     plan = make_plan(build("circulant(32,3,4,5)"), room, mode="simplex")
-    path = written(tmp_path, to_netbox(plan))
+    path = written(tmp_path, files_of(plan))
     assert check_wiring(plan, export=path).ok
     found = inventory_of(read_tables(path))
     assert found.trunks == plan.inventory.trunks
@@ -190,7 +196,7 @@ def test_the_shipped_room_with_trunks_goes_to_netbox_and_back(tmp_path: Path) ->
 def test_without_profiles_netbox_traces_no_simplex_panel() -> None:
     plan = plan_of(build("circulant(5,1,2)"))
     box = NetboxDouble()
-    box.load(to_netbox(plan))
+    box.load(files_of(plan))
     for cable in box.objects["cables"]:
         del cable["profile"]
     assert all(box.trace(connect.a.host, connect.a.port) is None for connect in plan.connects)
@@ -202,7 +208,7 @@ def test_a_duplex_cord_is_one_cable_whose_length_counts_once(tmp_path: Path) -> 
     room = replace(plan.inventory, panels=(replace(plan.inventory.panels[0], ports=simplex_ports),))
     plan = replace(plan, inventory=room)
     box = NetboxDouble()
-    box.load(to_netbox(plan))
+    box.load(files_of(plan))
     patches = [cable for cable in box.objects["cables"] if cable["side_a_type"] == "dcim.frontport"]
     assert len(patches) == len(plan.connects) == 12
     metres = plan.bill().metres
@@ -216,7 +222,7 @@ def test_what_exists_is_connected_and_what_is_planned_is_not(tmp_path: Path) -> 
     plan = plan_of(build("circulant(5,1,2)"))
     wired = replace(plan, inventory=replace(plan.inventory, cabling=plan.fixed))
     for one, there in ((plan, 0), (wired, 20)):
-        path = written(tmp_path, to_netbox(one))
+        path = written(tmp_path, files_of(one))
         room = inventory_of(read_tables(path))
         assert room == one.inventory
         assert len(room.cabling) == there

@@ -11,10 +11,11 @@ from unittest.mock import patch
 import pytest
 
 from tests.samples.netbox import ANSWERS, GOOD_TOKEN, Asked, answer, recorded, serving
+from tests.wiring.test_netbox import files_of
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.topology.library import build
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.exports.formats.netbox import to_netbox, to_netbox_cables
+from topodesign.wiring.exports.formats.netbox import to_netbox_cables
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox import rest
@@ -101,7 +102,7 @@ def test_the_check_tells_what_netbox_has_not_as_connected(tmp_path: Path) -> Non
     ]
     assert "C2 is planned" in found.findings[0].words
     assert found.repair.moves == 2
-    files = to_netbox(plan())
+    files = files_of(plan())
     (tmp_path / "all.csv").write_text(files["10-cables.csv"].replace(",planned,", ",connected,"))
     assert check_wiring(plan(), netbox=tmp_path / "all.csv").ok
 

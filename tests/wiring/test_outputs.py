@@ -20,7 +20,7 @@ from topodesign.wiring.check.cables import read_switch
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.light import read_power
 from topodesign.wiring.check.lldp import read_neighbours
-from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp
+from topodesign.wiring.check.observed import known_names, light_with_notes, read_dumps, read_lldp
 from topodesign.wiring.check.outputs import Told, read_output
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.graphs import P2P_COLUMNS, to_ptm, to_topo
@@ -43,7 +43,7 @@ def duplex(hosts: int = 6, lanes: int = 4, kind: PanelKind = "patch panel") -> W
 def test_captures_of_lldpd_are_read(ending: str, tmp_path: Path) -> None:
     for file in CAPTURES.glob(f"*.{ending}"):
         shutil.copy(file, tmp_path)
-    entries, names, _ = read_neighbours(tmp_path)
+    entries, names = read_neighbours(tmp_path)[:2]
     assert sorted(names) == ["h0", "h1", "h2"]
     assert {(one.host, one.interface): (one.chassis, one.ports[0]) for one in entries} == CABLES
     assert all(one.age is not None and one.age < 60 for one in entries)
@@ -215,7 +215,7 @@ def test_modules_are_read(tmp_path: Path) -> None:
     assert found["h2", "eth0", 1] == 0
     assert found["h2", "eth0", 3] == -math.inf
     assert len(found) == 4 + 1 + 4 + 4
-    light = read_light(tmp_path, duplex(6, 4))
+    light = light_with_notes(tmp_path, known_names(duplex(6, 4)))[0]
     assert light[Lane("h0", "eth0", 2)] == -0.09
     assert light[Lane("h1", "eth0", 4)] == 0.55
     assert light[Lane("h2", "eth0", 3)] == -math.inf
@@ -223,7 +223,7 @@ def test_modules_are_read(tmp_path: Path) -> None:
 
 def test_the_weakest_channel_counts_for_one_lane(tmp_path: Path) -> None:
     (tmp_path / "h0.eth0.ethtool").write_text(QSFP)
-    assert read_light(tmp_path, duplex(4, 2)) == {Lane("h0", "eth0", 1): -math.inf}
+    assert light_with_notes(tmp_path, known_names(duplex(4, 2)))[0] == {Lane("h0", "eth0", 1): -math.inf}
 
 
 @pytest.mark.parametrize(

@@ -79,15 +79,21 @@ def test_ports_that_cannot_be_used_say_so(rows: WiringPlan) -> None:
     assert texts(pictures["XA.svg"])["ocs:1"] == 1
 
 
+def page_of(plan: WiringPlan) -> str:
+    page = to_package(plan)
+    assert isinstance(page, str)
+    return page
+
+
 def test_the_package_leads_from_every_label_to_its_row(rows: WiringPlan) -> None:
-    page = etree.HTML(to_package(rows))
+    page = etree.HTML(page_of(rows))
     ids = Counter(element.get("id") for element in page.iter() if element.get("id"))
     assert set(ids.values()) == {1}
     wanted = {f"{plug.name}.{plug.end}" for plug in plugs(rows) if plug.cable.kind != "circuit"}
     assert wanted <= set(ids)
     addresses = [(element.get("href") or "")[1:] for element in page.iter("a") if element.get("href")]
     assert set(addresses) <= set(ids)
-    assert not re.search(r"(src|href)=[\"'](?!#)", to_package(rows))
+    assert not re.search(r"(src|href)=[\"'](?!#)", page_of(rows))
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -109,7 +115,7 @@ def test_the_pages_of_a_directory_hold_what_the_one_page_holds(
     assert all(set(ids.values()) <= {1} for ids in found.values())
     assert set(listed) == set(pages) - {"index.html"}
     assert all(name in found[listed[page]] for name, page in places.items())
-    whole = etree.HTML(to_package(rows))
+    whole = etree.HTML(page_of(rows))
     ids = [one.get("id") or "" for one in whole.iter()]
     wanted = {name for name in ids if re.fullmatch(r".+\.[ab]", name)}
     assert wanted | set(rows.hosts) | set(rows.inventory.panel) == set(places)
@@ -175,7 +181,7 @@ def test_what_leads_from_rack_to_rack(racks: int) -> None:
 
 
 def test_the_lookup_says_what_a_trace_says(rows: WiringPlan) -> None:
-    page = etree.HTML(to_package(rows))
+    page = etree.HTML(page_of(rows))
     [lanes] = [section for section in page.iter("section") if section.get("id") == "lanes"]
     found = {}
     for row in lanes.iter("tr"):
@@ -253,7 +259,7 @@ def test_codes_can_be_read_and_lead_to_the_rows_of_the_package(rows: WiringPlan)
             image[top : round((y + label.module) * scale), left : round((x + width) * scale)] = 0
     read = {found.text for found in reader.read_barcodes(image)}
     assert len(read) == len(page)
-    ids = {element.get("id") for element in etree.HTML(to_package(rows)).iter() if element.get("id")}
+    ids = {element.get("id") for element in etree.HTML(page_of(rows)).iter() if element.get("id")}
     assert {text.removeprefix(f"{url}#") for text in read} <= ids
 
 
