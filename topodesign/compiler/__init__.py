@@ -1,4 +1,4 @@
-"""From plans to programs: front ends make the instruction IR of every rank, back ends write it for a target.
+"""Compiler from plans to instruction IR and target programs.
 
 Imports plans and their verification, and the runtimes that check what comes out. ``compilation`` has it from end to
 end; ``ir`` is what stands between; a back end is a file in ``backends`` and a line in its list, a front end a file in

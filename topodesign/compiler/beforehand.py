@@ -1,4 +1,4 @@
-"""What is too large for a target whatever the schedule: said before one is made."""
+"""Early checks for inputs too large for a target under any schedule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_compilable(
     channels: int = 1,
     parts: int = 1,
 ) -> None:
-    """Refuse what no schedule makes small enough, from counts that take no time.
+    """Reject a collective too large to compile under any schedule.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def require_compilable(
 
 
 def _hops(topology: Topology, ranks: int) -> int:
-    """Return over how many links the blocks of an all-to-all go, at least: the distances, where that is cheap."""
+    """Return a lower bound on all-to-all hops: the distances if cheap to compute."""
     least = ranks * (ranks - 1)
     if topology.switches or least > exchange.MOST_HOPS:
         return least

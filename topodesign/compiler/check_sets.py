@@ -1,4 +1,4 @@
-"""Whether a set of plans is right: its index, every plan and every program, against each other and against the wiring.
+"""Check of a plan set: index, plans, programs and wiring.
 
 Plans are replayed, and programs executed, as each is alone. Beside that a program has to be of the collective, the
 placement and the sizes of its entry, and to join ranks that a link joins (or links through switches alone) and no
@@ -171,7 +171,7 @@ def _key(entry: PlanEntry) -> tuple[object, ...]:
 
 
 def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[str]:
-    """Yield what is wrong with a plan, and keep it if it is of the wiring."""
+    """Yield the problems of a plan, and keep it if it is of the wiring."""
     plan = plans.load(entry)
     found.append(plan)
     yield from verify(plan).problems

@@ -1,4 +1,4 @@
-"""A program as columns: a row for every threadblock, for every instruction, and for everything that one waits for.
+"""Programs as columns of threadblocks, instructions and waits.
 
 Front ends make columns, and back ends read them. What looks at a few instructions sees objects, made when it asks.
 """
@@ -25,7 +25,7 @@ NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class Columns(NamedTuple):
-    """Threadblocks by rank, their instructions in order, and what these wait for by threadblock."""
+    """Columns of threadblocks by rank, their instructions and their waits."""
 
     rank: Ints  # of every threadblock; what it sends to and receives from, or -1
     send: Ints
@@ -49,17 +49,17 @@ class Columns(NamedTuple):
 
     @property
     def starts(self) -> Ints:
-        """The first threadblock of every rank, and at last how many there are."""
+        """Index of each rank's first threadblock, then the total count."""
         return np.searchsorted(self.rank, np.arange(len(self.scratch) + 1))
 
     @property
     def steps(self) -> Ints:
-        """How many instructions each threadblock has, where one that waits for several counts once for each."""
+        """Steps per threadblock; each wait after an instruction's first adds one."""
         total = np.concatenate(([0], np.cumsum(np.maximum(1, np.diff(self.waits)))))
         return total[self.first[1:]] - total[self.first[:-1]]
 
     def connections(self) -> tuple[Ints, Ints, int]:
-        """Return numbers of the connections that each threadblock sends and receives on, or -1, and how many."""
+        """Return send and receive connection numbers (-1: none), and their count."""
         ends = [(self.rank, self.send), (self.receive, self.rank)]
         size, channels = len(self.scratch), int(self.channel.max(initial=0)) + 1
         key = np.concatenate(
@@ -70,7 +70,7 @@ class Columns(NamedTuple):
 
 
 class Ranks(Sequence[RankProgram]):
-    """The programs of all ranks, made from columns when somebody looks at one."""
+    """Sequence of rank programs, built from columns on access."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -121,7 +121,7 @@ def _region(place: int) -> Region | None:
 
 
 def columns_of(ranks: Sequence[RankProgram]) -> Columns:
-    """Return the columns of programs, which are there already if they were made from them."""
+    """Return the columns of rank programs, reusing existing ones."""
     if isinstance(ranks, Ranks):
         return ranks.columns
 

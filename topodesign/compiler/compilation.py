@@ -1,4 +1,4 @@
-"""From a plan to the files that a runtime loads: front end, back end, and the check of what came out."""
+"""Compilation of a plan to checked runtime files."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes
 
 
 class CompilationError(TopodesignError):
-    """A program fails its check: the compiler's fault, and nothing that should be run."""
+    """Compiler fault: a program that fails its check and must not be run."""
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of a plan: which collectives it can do, and the function that lays a plan out."""
+    """Front end: supported collectives and the function that lowers a plan."""
 
     collectives: tuple[Collective, ...]
     lower: Callable[[Kind[Any], Options, Limits], Lowering]
@@ -113,7 +113,7 @@ FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Sharing(Declared):
-    """How sends and receives share threadblocks, on the rank that has most of them."""
+    """Threadblock sharing of sends and receives on the most loaded rank."""
 
     asked: Threadblocks  # `auto`, `merged` or `separate`
     most: int  # threadblocks of the rank that has most
@@ -181,7 +181,7 @@ class Compiled(Result):
         return paths
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every rank: of instructions threadblocks, instructions and scratch chunks."""
+        """Return a row per rank, such as its threadblocks and scratch chunks."""
         return self.program.to_records()
 
     def heading(self) -> str:
@@ -198,7 +198,7 @@ class Compiled(Result):
         return runtime.name if isinstance(runtime, RuntimeProfile) else runtime
 
     def checked(self, interleavings: int = ORDERS) -> Compiled:
-        """Return the same after an independent reading of the files that finds nothing wrong.
+        """Return the program after an independent check of its files.
 
         As many random orders of execution are tried beside the exact analysis; what is wrong raises CompilationError.
         """
@@ -268,7 +268,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
 
 
 def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Plan) -> tuple[Program, Files, Cut]:
-    """Compile for given calls: with as many chunks as divide them with the least loss, and as the target allows."""
+    """Compile for given calls with the allowed chunk count that loses least."""
     ranks = plan.topology.nodes - len(plan.topology.switches)
     sizes = tuple(map(int, settled.size))
     common = backend.common(plan.collective, ranks, settled)
@@ -299,7 +299,7 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
 
 
 def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
-    """Return the back end of a target, the kind of a plan and what is asked for, if one can be compiled for the other.
+    """Resolve the back end, the schedule type and the options of a compilation.
 
     Raises what :func:`compile_plan` says.
     """
@@ -327,7 +327,7 @@ def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], O
 
 
 def _require_front_end(kind: Kind[Any]) -> None:
-    """Refuse a plan that its front end cannot compile to one program."""
+    """Reject a plan that cannot be compiled to one program."""
     front_end, plan = FRONT_ENDS[kind.program], kind.plan
     collective, topology = plan.collective, plan.topology
     if collective.several:
@@ -344,7 +344,7 @@ def _require_front_end(kind: Kind[Any]) -> None:
 
 
 def _title(kind: Kind[Any]) -> str:
-    """Return what a program is called by default: of a fabric by its links, which seldom have a spec of their own."""
+    """Return the default program name, based on the topology's spec."""
     plan = kind.plan
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:

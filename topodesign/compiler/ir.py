@@ -1,4 +1,4 @@
-"""The program that ranks run, free of file formats and of plans: threadblocks of instructions over three buffers.
+"""Program IR: threadblocks of instructions over three buffers.
 
 Or, for targets that run something else, messages, or permutations of the rows of an array.
 """
@@ -22,7 +22,7 @@ THREADBLOCKS: tuple[Threadblocks, ...] = get_args(Threadblocks)
 
 
 class Buffer(Enum):
-    """Where chunks live: what the caller gave, what the caller wants, and what the program needs in between."""
+    """Buffer of a rank: input, output or scratch."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -30,7 +30,7 @@ class Buffer(Enum):
 
 
 class Kind(Enum):
-    """What an instruction does with ``count`` chunks; ``received`` are the next chunks of the connection."""
+    """Instruction kind; ``received`` are the connection's next ``count`` chunks."""
 
     SEND = "send"  # send source
     RECEIVE = "receive"  # target = received
@@ -50,7 +50,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The chunks of a buffer from ``offset`` on; the instruction's count says how many."""
+    """Chunks of a buffer from ``offset``; the instruction sets their count."""
 
     buffer: Buffer
     offset: int
@@ -74,7 +74,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Threadblock:
-    """Instructions that run one after the other, with at most one peer to send to and one to receive from."""
+    """Sequential instructions with at most one send and one receive peer."""
 
     send: int | None  # ranks at the other ends, or None
     receive: int | None
@@ -84,7 +84,7 @@ class Threadblock:
 
 @dataclass(frozen=True, slots=True)
 class RankProgram:
-    """The threadblocks of one rank, which run at the same time, and the scratch chunks that they need."""
+    """Concurrent threadblocks of one rank, and its scratch chunks."""
 
     threadblocks: tuple[Threadblock, ...]
     scratch: int
@@ -92,7 +92,7 @@ class RankProgram:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """What a rank has a switch do with ``count`` chunks: store them at all ranks, added up over all or its own."""
+    """Switch operation that stores the sum, or own data, at all ranks."""
 
     rank: int
     adds: bool
@@ -104,7 +104,7 @@ class SwitchStep:
 
 @dataclass(frozen=True, slots=True)
 class BoxTree:
-    """How chunks of an allreduce go among boxes, each of which has a switch that adds up for one of its ranks.
+    """Tree of allreduce chunks among boxes, whose switches sum for one rank each.
 
     That rank sends the sum of its box up to the root, adding what comes; the sum of all goes down, and the ranks that
     get it have the switches of their boxes store it.
@@ -119,7 +119,7 @@ class BoxTree:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """A program of multimem loads and stores through a switch that joins all ranks, or those of a box.
+    """Program of multimem operations through the switch of all ranks or of a box.
 
     Of packets it has no steps: all ranks store all that they have, and take what has come.
     """
@@ -152,7 +152,7 @@ class Program:
 
     @property
     def shard(self) -> int:
-        """Chunks of a block of the collective's data: input of an allgather, output of a reduce-scatter."""
+        """Chunks of a block: allgather input or reduce-scatter output."""
         return self.chunks // self.collective.shards(len(self.ranks))
 
     @property
@@ -224,7 +224,7 @@ class Own(NamedTuple):
 
 @dataclass(frozen=True)
 class Messages(Program):
-    """A program that says what every rank sends, receives and adds up, and what that waits for, in the plan's order.
+    """Program of sends, receives and sums with dependencies, in plan order.
 
     It is what simulators of traces read: no buffers, threadblocks or instructions, but whole messages with their data.
 
@@ -243,17 +243,17 @@ class Messages(Program):
     own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:
-        """Return the bytes of a message in a call of so many: a part of a byte is a whole one."""
+        """Return the bytes of a message in a call of ``whole`` bytes, rounded up."""
         return self.bytes_of(self.messages[number].units, whole)
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
-        """Return the bytes of so many units in a call of so many bytes, rounded up."""
+        """Return the bytes of ``units`` in a call of ``whole`` bytes, rounded up."""
         ranks = len(self.ranks)
         mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
         return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every rank: how much it sends, receives and adds."""
+        """Return a row per rank: its sends, receives and sums."""
         rows = []
         for rank, ones in enumerate(self.operations):
             counts = {f"{act.value}s": sum(one.act is act for one in ones) for act in Act}
@@ -292,7 +292,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Permutations(Program):
-    """A program of an array language such as JAX, in which all ranks exchange rows of one array at the same time.
+    """Program for array languages: all ranks exchange rows of one array at once.
 
     Ranks send by permutations alone: each to one other at most, and it receives from one at most. ``chunks`` are rows
     of the whole data; circuits change after some of the steps.
@@ -307,7 +307,7 @@ class Permutations(Program):
         return tuple(one for phase in self.phases for step in phase.steps for one in step)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every step: how many permutations it takes, and rows of every rank."""
+        """Return a row per step: its permutations, and the rows of every rank."""
         steps = [(phase.adds, step) for phase in self.phases for step in phase.steps]
         return [
             {"step": number, "adds": adds, "permutations": len(step), "rows": sum(one.width for one in step)}

@@ -1,4 +1,4 @@
-"""A library for a job: for its wiring the fastest plan of every collective and size, with programs of runtimes.
+"""Library of a job: the fastest plan and programs per collective and size.
 
 Of every collective several methods make plans, and the model of time says which is fastest for which sizes. What
 changes at a size is where the times of two plans meet: exact for rounds, whose time is a straight line; between two of
@@ -120,7 +120,7 @@ class LibraryRow(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Library(Result):
-    """Plans of one wiring, and their programs, in the order in which they are looked through.
+    """Plans of one wiring with their programs, in lookup order.
 
     * ``alpha``, ``bandwidth``: seconds of a step, and bits per second of a node, for which it was chosen.
     * ``extra``: other files of the directory, by name.
@@ -147,7 +147,7 @@ class Library(Result):
         return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
 
     def table(self) -> Table:
-        """Return a line for every range of sizes; groups that do the same at once share a line."""
+        """Return a table of size ranges; equal concurrent groups share a row."""
         shown: dict[tuple[object, ...], list[LibraryRow]] = {}
         for row in self.entries:
             members = None if row.group is None else len(row.group)
@@ -184,7 +184,7 @@ class Library(Result):
 
 @dataclass(frozen=True)
 class _Job:
-    """A collective that a library is for: in one group or in several at once, from a root; calls by size."""
+    """Collective of a library: groups, root, and calls by size."""
 
     collective: Collective
     groups: tuple[tuple[int, ...], ...] | None = None
@@ -194,7 +194,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A plan that competes: the plan of all groups at once, and times at the sizes that are looked at."""
+    """Candidate plan for all groups, with its times at the sampled sizes."""
 
     method: str
     plan: Plan | None  # None of what is built in
@@ -203,7 +203,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Span:
-    """A range of sizes, the number of the candidate that is the fastest in it, and the sizes that were timed."""
+    """Size range with the number of its fastest candidate and the timed sizes."""
 
     first: int
     end: int | None  # the size after the last; None without an end
@@ -216,7 +216,7 @@ class _Span:
         return self.first <= size and (self.end is None or size < self.end)
 
     def time(self, candidate: _Candidate, size: int) -> Fraction:
-        """Return what a candidate takes for a size, between those that were timed."""
+        """Return a candidate's time for a size, interpolated between timed sizes."""
         return between(dict(zip(self.sizes, candidate.times, strict=True)), size)
 
 
@@ -229,7 +229,7 @@ def compile_library(
     progress: Progress | None = None,
     **options: Unpack[LibraryOptions],
 ) -> Library:
-    """Make the fastest plans of a wiring for a job, with programs, and say how they are loaded.
+    """Compile a library of the fastest plans for a job, with loading instructions.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class _Maker:
         self.joined = neighbours_of(self.fabric.topology)
 
     def jobs(self, names: Sequence[Collective]) -> Iterator[_Job]:
-        """Yield what plans are made for: named collectives, or the calls of a step."""
+        """Yield the jobs: named collectives, or the calls of a step."""
         if self.step is not None:
             yield from self._jobs_of_step()
             return
@@ -345,14 +345,14 @@ class _Maker:
                 yield _Job(as_collective(name), groups if len(groups) > 1 else None, None, dict(sorted(sizes.items())))
 
     def _roots(self, group: tuple[int, ...] | None) -> list[int]:
-        """Return the roots that are asked for; without any the first member of the group."""
+        """Return the requested roots, by default the group's first member."""
         members = self.fabric.compute if group is None else group
         words = [word.strip() for text in self.said["roots"] for word in str(text).split(",")]
         named = [self.fabric.number(name) for word in words for name in nodes_named(self.fabric, word)]
         return [one for one in dict.fromkeys(named) if one in members] if words else [members[0]]
 
     def make(self, job: _Job) -> None:
-        """Make the rows of a job: its plans by ranges of sizes, and their programs."""
+        """Add the rows of a job: plans by size range, and programs."""
         known = self.measured.get(job.collective.name) if job.groups is None else None
         sizes = sorted({*SIZES, *job.calls}) if known is None else sorted(next(iter(known.values())))
         candidates, why = self._candidates(job, sizes, known)
@@ -365,7 +365,7 @@ class _Maker:
     def _candidates(
         self, job: _Job, sizes: Sequence[int], known: Mapping[str, Mapping[int, Fraction]] | None
     ) -> tuple[list[_Candidate], str | None]:
-        """Return what competes, what is built in first, and why `auto` has no plan if none has."""
+        """Return the candidates, built-in first, and why `auto` failed if it did."""
         found: list[_Candidate] = []
         why: dict[str, str] = {}
         if known is None and job.calls:
@@ -394,12 +394,12 @@ class _Maker:
         return found, why.get("auto")
 
     def _built_in(self, job: _Job, size: int) -> Fraction | None:
-        """Return the time of the runtime's own algorithm, None where links that it uses are not there."""
+        """Return the time of the built-in algorithm, None if a link is missing."""
         groups = job.groups or (tuple(self.fabric.compute),)
         return time_built_in(self.wires, job.collective.name, groups, Fraction(size), self.joined)
 
     def _ways(self, method: str, collective: Collective) -> list[dict[str, Any]]:
-        """Return the options that a method is asked with, one after the other."""
+        """Return the option sets to try with a method, in order."""
         if method not in SUMS:
             return [{"by_ranks": True}] if self._adds(method, collective) else [{}]
         if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
@@ -409,7 +409,7 @@ class _Maker:
         return [{"by_ranks": True, "size": size, **alpha} for size in sizes]
 
     def _adds(self, method: str, collective: Collective) -> bool:
-        """Return whether a plan may be through switches that copy or add, which ranks alone cannot run."""
+        """Return whether a plan may use switch operations that ranks cannot run."""
         capable = not self.plain and bool(self.fabric.multicast | self.fabric.aggregation)
         return method == "auto" and collective.like(ALLREDUCE) and capable
 
@@ -417,7 +417,7 @@ class _Maker:
         return simulate(plan, size=size, alpha=self.alpha, bandwidth=self.bandwidth if self.plain else None).time
 
     def _add(self, job: _Job, candidates: Sequence[_Candidate], span: _Span) -> None:
-        """Add a row for a range of sizes, or several where one program cannot serve all of its calls."""
+        """Add a row for a size range, or several if one program cannot serve it."""
         best = candidates[span.best]
         calls = tuple(SizedCall(size, count) for size, count in job.calls.items() if span.serves(size))
         at = calls[0].size if calls else max(span.first, span.sizes[0])
@@ -460,7 +460,7 @@ class _Maker:
     def _compile_for_all(
         self, job: _Job, best: _Candidate, target: str, span: _Span, programs: Sequence[dict[str, Files]]
     ) -> None:
-        """Put programs for calls of any size into those of all ranks: out of place, and in place where that differs."""
+        """Add programs of all ranks for any size, in-place ones only if they differ."""
         if job.groups is None and best.plan is not None:
             for inplace in (False, True) if BACKENDS[target].inplace else (False,):
                 (made,) = self._programs(job, best.plan, target, span, inplace=inplace)
@@ -474,7 +474,7 @@ class _Maker:
         span: _Span,
         programs: Sequence[dict[str, Files]],
     ) -> None:
-        """Put programs for calls into those of each group: of the best plan, or of the next that has one.
+        """Add each group's programs for its calls, from the best plan that has any.
 
         Raises what compiling raises where no plan has one that is faster than what is built in.
         """
@@ -502,7 +502,7 @@ class _Maker:
     def _programs(
         self, job: _Job, plan: Plan, target: str, span: _Span, calls: tuple[int, ...] = (), *, inplace: bool | None
     ) -> list[Compiled]:
-        """Return checked programs of each group, of trees with fewer of them where the best are too many."""
+        """Return checked programs of each group, with fewer trees if needed."""
         options: dict[str, Any] = {"inplace": inplace}
         if self.said["runtime"] in BACKENDS[target].runtimes:
             options["runtime"] = self.said["runtime"]
@@ -553,7 +553,7 @@ class _Maker:
         )
 
     def _drop_ambiguous(self) -> None:
-        """Take out programs of groups that would run calls of other groups, too.
+        """Remove programs of groups that would also run other groups' calls.
 
         A runtime knows a communicator by its number of ranks alone, so a program of one group is used for every other
         one of as many ranks that has a rank in common with it.
@@ -578,13 +578,13 @@ class _Maker:
 
 
 def _saved(row: LibraryRow) -> float:
-    """Return the seconds of a step that a program saves; all of its own where nothing is built in."""
+    """Return the seconds per step saved, or the full time without a built-in."""
     each_call = row.time_s if row.built_in_s is None else row.built_in_s - row.time_s
     return each_call * sum(call.count for call in row.calls)
 
 
 def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:
-    """Yield what each group does, as a plan of the whole wiring."""
+    """Yield each group's part as a plan of the whole wiring."""
     if groups is None or len(groups) == 1:
         yield plan
         return
@@ -595,7 +595,7 @@ def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[P
 
 
 def fastest(sizes: Sequence[int], times: Sequence[Sequence[Fraction]]) -> list[tuple[int, int | None, int]]:
-    """Return ranges of sizes, from 0 on, with the number of the candidate that is the fastest there.
+    """Return size ranges from 0 on, each with its fastest candidate's number.
 
     Each range is (first size, the size after its last or None, candidate); of equal ones the first is taken. Between
     two of the sizes the times are taken for straight lines.
@@ -661,7 +661,7 @@ def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
 
 
 def between(times: Mapping[int, Fraction], size: int) -> Fraction:
-    """Return the time for a size: on the straight line between the two sizes around it, or by the first or last two."""
+    """Return the time for a size by linear interpolation or extrapolation."""
     sizes = sorted(times)
     low, high = next((pair for pair in pairwise(sizes) if size <= pair[1]), tuple(sizes[-2:]))
     slope = (times[high] - times[low]) / (high - low)

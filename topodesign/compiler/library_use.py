@@ -1,4 +1,4 @@
-"""How runtimes load the programs of a library, and how to see that they were used: variables, commands, a script."""
+"""Loading and usage checks of library programs: variables, commands, script."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ main()
 
 @dataclass(frozen=True)
 class Use(Declared):
-    """How a runtime loads the programs of a library, and how to see that they were used; DIR is the directory."""
+    """Loading instructions and usage checks of a runtime; DIR is the directory."""
 
     runtime: str  # what loads them
     environment: tuple[str, ...]  # variables of every process
@@ -117,7 +117,7 @@ def uses_of(
     *,
     runtime: str | None = None,
 ) -> tuple[Use, ...]:
-    """Return how each runtime loads the programs of plans, the ones that save the most time first.
+    """Return the loading instructions per runtime, largest savings first.
 
     * ``saved``: seconds that the programs of each plan save.
     * ``calls``: collective, group and size of every call of the workload.
@@ -166,7 +166,7 @@ def uses_of(
 
 
 def call_script(calls: Sequence[tuple[str, tuple[int, ...] | None, int]], dtype: str) -> str:
-    """Return a script that makes calls with PyTorch, checks their results, and prints a line for each."""
+    """Return a PyTorch script that runs, checks and reports the calls."""
     known = dict.fromkeys((name, group, size) for name, group, size in calls)
     rows = [f"    {json.dumps([name, None if group is None else list(group), size])}," for name, group, size in known]
     width = width_of(dtype)

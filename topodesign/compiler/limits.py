@@ -1,4 +1,4 @@
-"""What a target allows: numbers that a back end gives and a front end keeps to as far as it can."""
+"""Target limits, set by back ends and observed by front ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k),
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest numbers that a target accepts; by default it accepts anything.
+    """Maximum numbers that a target accepts, unlimited by default.
 
     A front end splits what is too long for an instruction, takes more channels and joins threadblocks. Whether the
     program then keeps to all that its target demands is for the back end to check.
@@ -53,7 +53,7 @@ class Limits:
             raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
 
     def check_threadblock(self, rank: int, peer: int, instructions: int) -> None:
-        """Refuse more instructions than a threadblock may have, where one rank sends to another in so many steps."""
+        """Reject a peer whose sends need more steps than a threadblock may have."""
         if instructions > self.instructions_per_block:
             raise InfeasibleError(
                 f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "
@@ -61,7 +61,7 @@ class Limits:
             )
 
     def piece(self, chunks: int) -> int:
-        """Return how many chunks a full piece has at least, of as many in all."""
+        """Return the minimum chunks of a full piece, for ``chunks`` in total."""
         return max(1, min(self.chunks_per_instruction, self.slot_bytes // -(-self.largest_call // chunks)))
 
 
@@ -69,7 +69,7 @@ NO_LIMITS = Limits()
 
 
 def over(of: str, what: str, most: int, number: int, rank: int | None = None) -> Iterator[str]:
-    """Yield that a program, or a rank of it, needs more of something than a target allows."""
+    """Yield a message if a program or rank exceeds a target's limit."""
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
         yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"

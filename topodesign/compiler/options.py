@@ -1,4 +1,4 @@
-"""What a program is compiled for: each option once; a back end names those that it takes, beside everyone's.
+"""Compile options, each defined once; back ends name those they accept.
 
 To add an option of a back end, write it here in a group of its own and name it in the ``takes`` of the back end: the
 keyword of :func:`topodesign.compile_plan`, the field of :class:`~topodesign.compiler.backends.backend.Options` and the
@@ -85,7 +85,7 @@ class ProgramOptions(TypedDict, total=False):
 
 
 class CallOptions(TypedDict, total=False):
-    """For which calls, and how, of runtimes that choose programs by size."""
+    """Call options of runtimes that choose programs by size."""
 
     size: Annotated[
         "Quantity | Sequence[Quantity] | None",

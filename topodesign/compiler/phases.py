@@ -1,4 +1,4 @@
-"""Of a plan whose circuits change a program for each phase, over one workspace that keeps what waits between them.
+"""Programs per phase of a circuit-changing plan, over one workspace.
 
 What all ranks do is laid out once for all phases, as for one program, but in one buffer: input, output, and after them
 what the front end has in scratch. Then it is cut where circuits change, and each phase is shared out among threadblocks
@@ -67,7 +67,7 @@ class PhasePrograms(Result):
         return f"{what} for {self.manifest.runtime}{checked}"
 
     def checked(self, interleavings: int = ORDERS) -> PhasePrograms:
-        """Return the same after an independent reading of all files, which finds nothing wrong."""
+        """Return the programs after an independent check of all files."""
         read = [one.backend.parse(one.files, one.options) for one in self.programs]
         report = check_sequence(self.manifest, read, interleavings=interleavings)
         if not report.ok:
@@ -177,7 +177,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
 
 @dataclass(frozen=True)
 class _Room:
-    """The workspace of every rank: its input and output, or in place the longer of them, and then the rest."""
+    """Workspace of every rank: input and output (in place: the longer), then rest."""
 
     collective: Collective
     ranks: int
@@ -202,7 +202,7 @@ class _Room:
         return self._data + self.rest
 
     def starts(self) -> Iterator[tuple[int, ...]]:
-        """Return where the input of every rank begins, and where its output."""
+        """Yield the input starts of all ranks, then the output starts."""
         for which in range(2):
             if self.inplace:
                 places = [self.collective.in_place(rank, self.ranks)[which] * self.block for rank in range(self.ranks)]
@@ -211,7 +211,7 @@ class _Room:
             yield tuple(places)
 
     def placed(self, operations: Operations) -> Operations:
-        """Return the same with all places in the output, which the workspace is."""
+        """Return operations with all places in the output, which is the workspace."""
         starts = np.zeros((5, self.ranks), dtype=np.int64)  # of what a program calls input, output and scratch
         if not self.inplace:
             starts[OUT >> BITS] = list(self.starts())[1]

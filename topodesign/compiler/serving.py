@@ -1,4 +1,4 @@
-"""Programs for given calls: into how many chunks their data are cut, and what that costs."""
+"""Programs for given calls: chunk count and its cost."""
 
 from __future__ import annotations
 

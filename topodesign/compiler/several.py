@@ -1,4 +1,4 @@
-"""Several programs from one plan, or of one collective: of every group, for every root.
+"""Several programs from a plan or collective: one per group or root.
 
 A program is for one communicator, whose ranks it counts from 0. Groups are communicators of their own, so that each
 has a program, in which its members are ranks in ascending order; the links that groups share are shared by running
@@ -44,7 +44,7 @@ class Part:
 
 @takes(CompileOptions)
 def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
-    """Compile a plan of several groups, or of one: a program for the communicator of each.
+    """Compile a program for the communicator of each group of a plan.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
 
 
 def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
-    """Return the programs of streams, each of which is a communicator of its own, or several.
+    """Return the programs of streams, one or several communicators each.
 
     How links are shared is left to when programs are called: they say in which order each of them sends.
     """
@@ -109,7 +109,9 @@ def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions])
 def compile_roots(
     place: PlaceLike, make_plan: PlanOfRoot, target: str = "msccl", **options: Unpack[CompileOptions]
 ) -> tuple[Part, ...]:
-    """Compile a collective with a root for every root: a runtime must be given the right one.
+    """Compile a rooted collective for every root.
+
+    A runtime must be given the program of the right root.
 
     Where a symmetry of the topology is known, only its representatives are scheduled; others have the image of that.
 
@@ -156,7 +158,7 @@ def _names(place: Topology | Fabric, nodes: tuple[int, ...]) -> tuple[str, ...]:
 def _plans(
     found: Topology | Fabric, make_plan: PlanOfRoot, nodes: tuple[int, ...]
 ) -> Iterator[tuple[int, Callable[[int | None], Plan]]]:
-    """Yield every root with what makes its plan with so many trees, or the image of that of its representative."""
+    """Yield every root with its plan function, or a representative's image."""
 
     @cache
     def plan_of(root: int, k: int | None) -> Plan:

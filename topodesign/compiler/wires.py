@@ -1,4 +1,4 @@
-"""What a runtime joins that a wiring has no links for: said when a program for it is compiled.
+"""Runtime connections that have no link in the wiring.
 
 Programs use the links that there are. Runtimes do more: those of MSCCL join ranks in a ring and in trees of their own
 before any program runs, and MSCCL++ has one NIC for a rank, wherever its cables go. Behind switches neither matters.
@@ -17,7 +17,7 @@ from topodesign.topology.topology import Topology
 
 
 def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] | None:
-    """Return the box of every vertex, switches included; None where nothing tells which vertices share one.
+    """Return the box of every vertex, switches included; None if unknown.
 
     By the number of ranks of a box, or by the names of a fabric's nodes, such as ``box0/gpu3``. A switch of no box has
     None for its own.
@@ -32,13 +32,13 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
 
 
 def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
-    """Return the box of every rank, the same for all where nothing tells boxes apart."""
+    """Return the box of every rank, the same for all if unknown."""
     ranks, owner = _ranks(place), boxes_of(place, box)
     return [0 if owner is None else owner[node] for node in ranks]
 
 
 def _numbered(place: Topology | Fabric, size: int) -> list[object]:
-    """Return the number of the box of every vertex, of so many ranks each."""
+    """Return the box number of every vertex, ``size`` ranks per box."""
     box: dict[int, object] = {node: rank // size for rank, node in enumerate(_ranks(place))}
     return [box.get(node) for node in range(_topology(place).nodes)]
 
@@ -49,7 +49,10 @@ def _ranks(place: Topology | Fabric) -> list[int]:
 
 
 def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]:
-    """Yield what NCCL joins without a link for it, host by host: a rank is one, unless names tell of boxes."""
+    """Yield NCCL connections between hosts that have no link.
+
+    A rank is a host, unless names specify boxes.
+    """
     owner = boxes_of(place) or _numbered(place, 1)
     hosts = list(dict.fromkeys(box for box in owner if box is not None))
     linked = _linked(place, owner, hosts)
@@ -80,7 +83,7 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
 
 
 def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
-    """Yield that MSCCL++ uses one NIC of a rank, where links to other boxes need several."""
+    """Yield a note if links between boxes need more than MSCCL++'s one NIC per rank."""
     owner = boxes_of(place, box)
     if owner is None:
         return  # one box: no NIC at all
@@ -106,7 +109,7 @@ def _topology(place: Topology | Fabric) -> Topology:
 
 
 def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
-    """Return what tells whether data goes from host to host, by their places in the order of ranks, without a third.
+    """Return a predicate: whether two hosts communicate without a third.
 
     A network of switches joins all that are on it.
     """

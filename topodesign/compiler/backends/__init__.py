@@ -1,4 +1,4 @@
-"""Back ends: one a file, each writes the instructions of all ranks as one target reads them.
+"""Back ends of the compiler, one module per target.
 
 Imports the instruction IR and the runtimes, and knows no front end. The command line takes its choices from here, so
 that nothing here imports NumPy before there is work. To add one, write a subclass of

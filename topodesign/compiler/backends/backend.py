@@ -1,4 +1,4 @@
-"""The contract of back ends: what one says of its target, how it writes a program for it, and who reads that again."""
+"""Interface of back ends: limits, output and independent parser."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Of one that writes a directory: contents by the names of the files in it.
 
 
 class Checked(Protocol):
-    """What an independent reading of a program found; :class:`~topodesign.runtime.msccl.check.CheckReport` is one."""
+    """Check report, such as :class:`~topodesign.runtime.msccl.check.CheckReport`."""
 
     @property
     def ok(self) -> bool:
@@ -45,7 +45,7 @@ class Checked(Protocol):
 @dataclass(frozen=True)
 @with_fields(CompileOptions)
 class Options:
-    """What a program is compiled for: all of :class:`~topodesign.compiler.options.CompileOptions`, and where it runs.
+    """Compile options plus runtime, program name and network (``place``).
 
     An option that a back end does not name in ``takes`` is refused unless it has its default, so that no option is
     ignored in silence. The place is for targets to which it matters which links there are and of what
@@ -66,7 +66,7 @@ class Options:
 
 
 class Backend(ABC):
-    """A target: its limits, the text of a program for it, and what reads that text independently."""
+    """Compilation target with its limits, output and independent parser."""
 
     name: ClassVar[str]  # what ``--target`` calls it
     ending: ClassVar[str]  # ending of the name of what it writes, with the dot
@@ -77,43 +77,43 @@ class Backend(ABC):
     directory: ClassVar[bool] = False  # whether it writes a directory, with files of the names in ``Files``
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
-        """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place."""
+        """Reject a plan whose collective, kind or network the target cannot run."""
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
-        """Return what a front end has to keep to; nothing, by default."""
+        """Return the limits for front ends; none by default."""
         return NO_LIMITS
 
     def common(self, collective: Collective, ranks: int, options: Options) -> int:  # noqa: ARG002
-        """Return the largest number of chunks of all data that divides the calls of ``options.size``."""
+        """Return the largest chunk count that divides every call of ``options.size``."""
         raise ParameterError(f"{self.name} has no size; omit it")
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
-        """Return the program of a plan, for targets that run something else than instructions; None for others."""
+        """Return the program of a plan, or None if the target runs instructions."""
         return None
 
     def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program | None:  # noqa: ARG002
-        """Return the program of the rounds of a phase, for targets that run something else than instructions."""
+        """Return the program of one phase, or None if the target runs instructions."""
         return None
 
     @abstractmethod
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield every limit and rule of the target that a program breaks, with the rank and the numbers."""
+        """Yield each target limit or rule that a program breaks, with rank and numbers."""
 
     @abstractmethod
     def emit(self, program: Program, options: Options) -> Files:
         """Return the files, the same bytes every time."""
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield what has to be known of the files beside what their check finds."""
+        """Yield notes on the files beyond the findings of their check."""
         yield from ()
 
     @abstractmethod
     def parse(self, files: Files, options: Options) -> object:
-        """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files."""
+        """Parse the files with a reader that shares no code with :meth:`emit`."""
 
     @abstractmethod
     def check(self, files: Files, options: Options, interleavings: int) -> Checked:
-        """Read the files as the target does and execute them: whether they do what the collective promises."""
+        """Execute the files as the target does and check the collective's result."""
 
     def accept(self, plan: Plan, options: Options) -> None:
         """Refuse a plan or options that are not for this target."""

@@ -1,4 +1,4 @@
-"""Chakra execution traces, and all that ASTRA-sim needs beside them, for one size of a call.
+"""Chakra execution traces and other ASTRA-sim inputs for one call size.
 
 Written into a directory:
 
@@ -107,7 +107,7 @@ class Chakra(Backend):
         return replace(messages_of_transfers(transfers_of_rounds(rounds, ())), phase=number)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield what the simulator cannot read: too many tags, too many bytes, one rank alone."""
+        """Yield simulator limits that a program violates: tags, bytes or a single rank."""
         if not isinstance(program, Messages):
             yield "traces are made of messages, not of instructions"
             return
@@ -151,7 +151,7 @@ class Chakra(Backend):
         return files
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:
-        """Yield what the simulator's network does not tell of the links that there are, and what that does to times."""
+        """Yield the simplifications of the simulated network and their effect on times."""
         expected = json.loads(files["expected.json"])
         yield from expected["notes"]
         yield from _names(plan.collective, _call(plan.collective))
@@ -161,7 +161,7 @@ class Chakra(Backend):
             yield f"so {time} is of that network, and not of the links that there are{other}"
 
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
-        """Read the traces as simulators do; those of the collective are returned."""
+        """Parse the traces as simulators do and return those of the collective."""
         from topodesign.runtime.chakra.replay import load_job  # noqa: PLC0415  not for help
         from topodesign.runtime.chakra.traces import parse_trace  # noqa: PLC0415  not for help
 
@@ -173,7 +173,7 @@ class Chakra(Backend):
         return found
 
     def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
-        """Replay the traces: whether messages match, nothing waits for ever, and all data arrive as they should."""
+        """Replay the traces and check messages, deadlock freedom and delivered data."""
         from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
         from topodesign.runtime.chakra.network import Network  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ class Chakra(Backend):
 
 
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
-    """Return what ``simulate`` says of the links that there are, where that is cheap and it knows them."""
+    """Return text with the simulated time on the actual links, if cheap to compute."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
@@ -212,7 +212,7 @@ def _size(program: Messages, options: Options) -> Fraction:
 
 
 def _call(collective: Collective) -> str:
-    """Return the collective of the simulator under whose name another one runs: it knows four."""
+    """Return the simulator collective (one of four) that stands for a collective."""
     if collective.pairwise:
         return "all-to-all"
     if collective.reduces:
@@ -230,7 +230,7 @@ def _json(value: Any) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Return a double as YAML 1.1 and 1.2 read it: without an exponent, and no digit lost."""
+    """Format a double for YAML 1.1 and 1.2: exact, without an exponent."""
     return format(Decimal(repr(value)), "f")
 
 
@@ -245,7 +245,7 @@ def _network(network: Network) -> bytes:
 def _expected(
     program: Messages, traces: tuple[Trace, ...], network: Network, whole: Fraction, notes: list[str]
 ) -> dict[str, Any]:
-    """Return when the simulator is to be done, as a replay of the traces says, and as a closed form does."""
+    """Return the expected finish time, by trace replay and by closed form."""
     from topodesign.runtime.chakra.check import times_of  # noqa: PLC0415  NumPy, which help does without
     from topodesign.runtime.chakra.network import Clock  # noqa: PLC0415  with the rest
 
@@ -280,7 +280,7 @@ def _expected(
 
 @cache
 def _classes() -> tuple[Any, Any]:
-    """Return the classes of the messages, built from our own words for the documented schema."""
+    """Return the message classes, built from our own wording of the schema."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
     except ImportError:

@@ -1,4 +1,4 @@
-"""Modules for JAX: a function of ``shard_map`` and ``ppermute`` that does a plan, in a file that needs JAX alone.
+"""Standalone JAX modules that run a plan with ``shard_map`` and ``ppermute``.
 
 A module has five numbers, code that is the same in all of them (:mod:`topodesign.runtime.jax.code`), and ``PHASES``:
 for every step its permutations, who sends to whom, and which rows are sent and where they go. Rows are static slices
@@ -49,7 +49,7 @@ class Jax(Backend):
         return make(plan, options.parts, inplace=options.inplace)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:  # noqa: ARG002
-        """Yield what makes a module too long to read and to trace."""
+        """Yield reasons that a module is too long to read and to trace."""
         if not isinstance(program, Permutations):
             yield "modules for JAX are made of permutations, not of instructions"
             return
@@ -124,7 +124,7 @@ class Jax(Backend):
             raise FileFormatError(str(error)) from None
 
     def check(self, files: Files, options: Options, interleavings: int) -> ModuleReport:  # noqa: ARG002
-        """Replay the data of the module, and what JAX makes of it, where that is installed."""
+        """Check the module by replaying its data and, if installed, with JAX."""
         from topodesign.runtime.jax.check import check_module  # noqa: PLC0415  not for help
 
         (content,) = files.values()
@@ -145,7 +145,7 @@ def _costs(program: Permutations) -> Iterator[str]:
 
 
 def _amounts(amounts: Sequence[int] | None, ranks: int) -> Iterator[str]:
-    """Yield the lines of how many pieces of every block are sent, a line for each sender."""
+    """Yield source lines with the pieces sent per block, one line per sender."""
     if amounts is not None:
         yield "AMOUNTS = (  # of the pieces of each block those that are sent, by sender and receiver; zeros else"
         for first in range(0, len(amounts), ranks):
@@ -193,7 +193,7 @@ def _exchange(one: Exchange) -> Iterator[str]:
 
 
 def _field(name: str, rows: Rows, indent: int) -> Iterator[str]:
-    """Yield the lines of rows; of those that differ one line a rank, or more."""
+    """Yield source lines of rows; rows that differ get a line or more per rank."""
     blank = " " * indent
     if len(rows) == 1:
         yield from _wrapped(f'"{name}": [{list(rows[0])}],', indent)

@@ -1,4 +1,4 @@
-"""The XML that MSCCL runtimes load: limits first, then the text, the same bytes every time."""
+"""MSCCL XML back end with limit checks and byte-identical output."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Msccl(Backend):
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
-        """Refuse collectives for which the runtime has no word, and more channels than it has."""
+        """Reject collectives unknown to the runtime, and too many channels."""
         profile = get_profile(options.runtime)
         profile.coll(plan.collective)
         for broken in over(f"the runtime {profile.name}", "channels", profile.channels, options.channels):
             raise InfeasibleError(broken)
 
     def common(self, collective: Collective, ranks: int, options: Options) -> int:
-        """Return the elements that all calls are a multiple of: a program is used for multiples of its chunks."""
+        """Return the common divisor of all calls, in elements."""
         width = width_of(options.dtype)
         return require_whole(collective, ranks, options.size, width) // width
 
     def limits(self, options: Options) -> Limits:
-        """Return what the runtime's profile says of a program that a front end makes."""
+        """Return the limits that the runtime profile sets for front ends."""
         profile = get_profile(options.runtime)
         return Limits(
             chunks_per_instruction=profile.chunks_per_step,
@@ -80,7 +80,7 @@ class Msccl(Backend):
         return {self.ending: text.encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield what the runtime joins that the wiring has no links for."""
+        """Yield connections that the runtime opens without links in the wiring."""
         from topodesign.compiler.wires import unjoined  # noqa: PLC0415  NumPy, which help does without
 
         return unjoined(plan.place, get_profile(options.runtime))
@@ -90,7 +90,7 @@ class Msccl(Backend):
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
-        """Read the XML as the runtime does, and decide whether it then does what it should."""
+        """Check the XML by reading and executing it as the runtime does."""
         from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
         return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)

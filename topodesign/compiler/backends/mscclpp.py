@@ -1,4 +1,4 @@
-"""Execution plans of MSCCL++: the JSON that its executor loads, the same bytes every time."""
+"""MSCCL++ execution plans: byte-identical JSON for its executor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mscclpp(Backend):
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
-        """Refuse collectives that have no name there, and boxes that do not divide the ranks."""
+        """Reject collectives unknown to MSCCL++ and boxes that do not divide the ranks."""
         if plan.collective.label(self.name) is None:
             raise InfeasibleError(f"MSCCL++ has no collective {plan.collective}")
         ranks = plan.topology.nodes - len(plan.topology.switches)
@@ -48,14 +48,14 @@ class Mscclpp(Backend):
             raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
 
     def common(self, collective: Collective, ranks: int, options: Options) -> int:
-        """Return the aligned pieces of which all calls are a multiple: the executor throws at others."""
+        """Return the common divisor of all calls, in aligned pieces."""
         divisor = require_whole(collective, ranks, options.size, width_of(options.dtype))
         if divisor % _ALIGNMENT:
             raise InfeasibleError(f"MSCCL++ takes multiples of {_ALIGNMENT} bytes, and these calls are none")
         return divisor // _ALIGNMENT
 
     def limits(self, options: Options) -> Limits:
-        """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others.
+        """Return the limits: senders may wait, and long threadblocks are split.
 
         With LL most of scratch is for packets, each of which has a place of its own.
         """
@@ -80,7 +80,7 @@ class Mscclpp(Backend):
         return {self.ending: (_text(document) + "\n").encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield that a rank has one NIC, where links to other boxes need several."""
+        """Yield a note if a rank's links to other boxes need several NICs."""
         from topodesign.compiler.wires import single_nic  # noqa: PLC0415  NumPy, which help does without
 
         return single_nic(plan.place, options.box)
@@ -90,7 +90,7 @@ class Mscclpp(Backend):
         return parse_plan(files[self.ending].decode())
 
     def check(self, files: Files, options: Options, interleavings: int) -> PlanReport:
-        """Read the plan as MSCCL++ does, and decide whether it then does what it should."""
+        """Check the plan by reading and executing it as MSCCL++ does."""
         from topodesign.runtime.mscclpp.check import check_plan  # noqa: PLC0415  NumPy, which help does without
 
         return check_plan(self.parse(files, options), interleavings=interleavings)
@@ -114,7 +114,7 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
 
 
 def _halved(scratch: list[int]) -> list[int]:
-    """Return scratch chunks of which all ranks have a half at the same place, and one where a packet may begin.
+    """Return one scratch size (chunks) for all ranks, whose half can start a packet.
 
     A rank adds half of its own scratch to the addresses of others. How large a chunk is there follows from the
     allocation that the input lies in and may be any number of bytes; a chunk of packets has two for each.
@@ -152,7 +152,7 @@ def _lint(program: Program, made: OneSided) -> Iterator[str]:
 
 
 def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
-    """Yield what is reached at another rank where the executor looks in the wrong place.
+    """Yield remote accesses for which the executor computes a wrong address.
 
     It adds to the address how far into its allocation the buffer of this rank begins, and not that of the other.
     """
@@ -176,7 +176,7 @@ def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
 
 
 def largest_call(program: Program, scratch: int, *, packets: bool, double: bool) -> int:
-    """Return the most bytes of the whole collective with which every buffer of a rank has less than 2^32 bytes.
+    """Return the largest call (bytes, all data) with all buffers below 2^32 bytes.
 
     With two halves, scratch is as large as for an input of all that a call may have: inputs lie in allocations that may
     be larger, and those of an allgather are parts of outputs. Chunks of scratch are twice as large if it holds packets,
@@ -188,7 +188,7 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
 
 
 def _compared(program: Program) -> int:
-    """Return the chunks of what MSCCL++ compares with its range of sizes."""
+    """Return the number of chunks that MSCCL++ compares with its size range."""
     return program.output_chunks if program.collective.name == "allgather" else program.input_chunks
 
 
@@ -230,7 +230,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
 
 
 def _channels(made: OneSided) -> list[dict[str, list[tuple[int, Link]]]]:
-    """Return for every rank and type its channels: the rank at the other end, and the connection.
+    """Return the channels of each rank and type: remote rank and connection.
 
     The k-th channel of a type between two ranks is that of the same connection at both ends.
     """
@@ -283,7 +283,7 @@ def _rank(
 
 
 def _joined(made: OneSided) -> dict[str, int]:
-    """Return the buffers that a switch joins, with how many chunks of them it is used for: the same for all ranks."""
+    """Return the switched buffers with their used chunks, the same for all ranks."""
     reached: dict[str, int] = {}
     for body in made.ranks:
         for block in body.blocks:
@@ -314,7 +314,7 @@ def _fields(one: Operation, kind: str) -> dict[str, Any]:
 
 
 class _Numbers(NamedTuple):
-    """What a rank counts channels, buffers of others, and buffers that a switch joins by."""
+    """Numbering of a rank's channels, remote buffers and switched buffers."""
 
     channels: dict[tuple[str, Link], int]
     remote: dict[tuple[int, str], int]
@@ -361,7 +361,7 @@ def _threadblock(at: int, block: list[Operation], made: OneSided, numbers: _Numb
 
 
 def _text(document: dict[str, Any]) -> str:
-    """Return JSON in which every operation, channel and buffer has a line of its own."""
+    """Return JSON with one line per operation, channel and buffer."""
     gpus = []
     for gpu in document["gpus"]:
         blocks = []
@@ -378,7 +378,7 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _lines(values: list[Any], indent: str) -> str:
-    """Return a list of objects, each on a line of its own: what they all begin with no object in them begins with."""
+    """Return objects as JSON lines; no nested object may start with their first key."""
     if not values:
         return "[]"
     begin = json.dumps(values[0])

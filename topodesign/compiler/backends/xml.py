@@ -1,4 +1,4 @@
-"""MSCCL's XML from columns: limits first, then the text, the same bytes every time."""
+"""MSCCL XML from columns, with limit checks and byte-identical text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _USUAL_LARGEST = 2**32  # bytes of a call; beyond, scratch is taken for what har
 def to_xml(
     program: Program, *, profile: RuntimeProfile, name: str, min_bytes: int = 0, max_bytes: int | None = None
 ) -> str:
-    """Write a program as XML in the exact form that the runtime reads, after checking its limits.
+    """Check a program's limits and write it as XML for the runtime.
 
     If no largest call is given, it is for all, or for those of :func:`default_largest`.
     """
@@ -82,7 +82,7 @@ def _tag(name: str, attributes: Mapping[str, str | int], end: str = ">") -> str:
 
 
 def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
-    """Return the bytes of the largest call that a program is for if nobody says it, None for any.
+    """Return the default largest call (bytes), or None for no limit.
 
     Without scratch, and where a runtime takes scratch as calls need it: any. Where it takes scratch for the largest
     call at its start: the largest power of two up to 4 GiB with which no rank takes more than 1 GiB.
@@ -125,7 +125,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
 
 
 def _other_ends(own: Columns) -> Ints:
-    """Return for what is sent where its receiver puts it, and for what is received where its sender had it, or -1.
+    """Return the remote place of every send and receive, or -1.
 
     The runtimes ignore these fields, but other tools compare them, and they tell people what goes where. A receiver
     that only adds and passes on stands for what it adds.
@@ -153,7 +153,7 @@ def _other_ends(own: Columns) -> Ints:
 
 
 def _steps(program: Program) -> tuple[str, list[int]]:
-    """Return the lines of all threadblocks, and where those of each begin; a nop for each wait but the last."""
+    """Return all step lines and threadblock offsets; each extra wait adds a nop."""
     own = columns_of(program.ranks)
     other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
@@ -201,7 +201,7 @@ _STEP = (
 
 
 def _characters(column: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return a row of ASCII for each word or integer from -1 on, with zeros where it is shorter than others."""
+    """Return words or integers from -1 as zero-padded rows of ASCII codes."""
     if column.dtype.kind == "U":
         return column.view(np.uint32).reshape(len(column), column.dtype.itemsize // 4).astype(np.uint8)
     if (most := int(column.max(initial=0))) + 2 < len(column):  # those of every integer there may be
@@ -243,14 +243,14 @@ def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
 
 
 def _most(rank: Ints, values: Ints, ranks: int) -> Ints:
-    """Return the largest value of each rank, 0 where it has none."""
+    """Return the largest value of each rank, or 0 without any."""
     found = np.zeros(ranks, dtype=np.int64)
     np.maximum.at(found, rank, values)
     return found
 
 
 def _busiest(own: Columns, peers: Ints) -> Ints:
-    """Return how many threadblocks with such a peer the busiest channel of each rank has."""
+    """Return the number of threadblocks with a peer on each rank's busiest channel."""
     channels = int(own.channel.max(initial=0)) + 1
     busy = np.bincount((own.rank * channels + own.channel)[peers >= 0], minlength=len(own.scratch) * channels)
     return busy.reshape(-1, channels).max(axis=1)  # type: ignore[no-any-return]

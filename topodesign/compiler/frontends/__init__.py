@@ -1,4 +1,4 @@
-"""Front ends: one a file for every kind of data movement, each makes the instructions of all ranks of a plan.
+"""Front ends of the compiler, one module per schedule type.
 
 Imports the instruction IR, plans and their verification, and knows no back end: what a target allows comes as
 :class:`~topodesign.compiler.limits.Limits`. ``layout`` (the message table), ``writer`` and ``threads`` are steps that

@@ -1,4 +1,4 @@
-"""From what ranks send and add up for themselves to the program of every rank: one-shot allreduces, and stages.
+"""Front end for local sums: one-shot allreduces and stages.
 
 Sums are added up in the order of the ranks, so that all ranks of a group have the same to the last bit. What is only
 added up is added as it comes; what is sent on, too, is kept apart until then. No rank waits with what it receives for
@@ -32,7 +32,7 @@ _Link = tuple[int, int, int]  # step, sender, receiver
 def lower_sums(
     transfers: Transfers, *, inplace: bool, channels: int, protocol: Protocol, limits: Limits = NO_LIMITS
 ) -> Lowering:
-    """Turn right sends and sums into the program of every rank, ``channels`` threadblocks for each neighbour."""
+    """Lower valid sends and sums, with ``channels`` threadblocks per neighbour."""
     require_at_least("channels", channels, 1)
 
     def program(chunks: int | None) -> Program:
@@ -60,7 +60,7 @@ def lower_sums(
 
 
 def _cut(transfers: Transfers, units: int) -> Transfers:
-    """Return the same with other units, as evenly as can be; what is shorter than one may vanish."""
+    """Rescale transfers to another unit count; pieces below one unit may vanish."""
     assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
     low, high = (at * units // transfers.units for at in (transfers.lo, transfers.hi))
     some = low < high
@@ -71,7 +71,7 @@ def _cut(transfers: Transfers, units: int) -> Transfers:
 
 
 class _Part(NamedTuple):
-    """Chunks that one instruction sends and one receives: a message, or what one channel carries of it."""
+    """Chunks of one send and receive: a message or a channel's share of it."""
 
     link: _Link
     instance: int
@@ -113,7 +113,7 @@ class _Rank:
         return self._rows
 
     def _exchange(self, links: Mapping[_Link, list[_Row]], kept: set[int]) -> dict[int, list[_Part]]:
-        """Send what is sent in a step, and receive what is kept; return the parts of what is to be added at once."""
+        """Send and receive the messages of a step; return the parts to add at once."""
         for link, some in links.items():
             for part, block in self._cut(link, some) if link[1] == self.rank else ():
                 self._emit(Kind.SEND, part, self._place(block, part))
@@ -128,7 +128,7 @@ class _Rank:
         return fresh
 
     def _kept(self, links: Mapping[_Link, list[_Row]], sums: list[tuple[int, ...]]) -> set[int]:
-        """Return the blocks that are not only added up in the step in which they come, and what comes beside those."""
+        """Return blocks that must be stored instead of only reduced on arrival."""
         added: dict[tuple[int, int], list[range]] = defaultdict(list)
         for step, _, source, lo, hi in sums:
             added[step, source].append(range(lo, hi))
@@ -145,7 +145,7 @@ class _Rank:
         return kept
 
     def _cut(self, link: _Link, rows: list[_Row]) -> list[tuple[_Part, int]]:
-        """Return the parts of a message, and the block that each is of: by channel, then by instruction."""
+        """Return the parts of a message with their blocks, by channel and instruction."""
         found = []
         for block, lo, hi in rows:
             pieces = -(-(hi - lo) // self._max)
@@ -156,20 +156,20 @@ class _Rank:
         return found
 
     def _place(self, block: int, part: _Part) -> Place:
-        """Return where chunks of a block lie; room for all of it, where it has none yet."""
+        """Return the place of a block's chunks, reserving room at first use."""
         if block not in self._begin:
             self._begin[block] = SCRATCH + self._scratch
             self._scratch += self._chunks
         return self._begin[block] + part.first
 
     def _emit(self, kind: Kind, part: _Part, source: Place, target: Place = -1) -> None:
-        """Add an operation: what is not sent is done where it is received."""
+        """Append an operation; local ones belong to the receiving threadblock."""
         step, src, dst = part.link
         ends = (dst, -1) if kind is Kind.SEND else (-1, src)
         self._rows.append((NUMBER[kind], step, part.size, source, target, *ends, part.instance))
 
     def _sum(self, target: int, sources: list[int], span: range, fresh: dict[int, list[_Part]]) -> None:
-        """Add up, in this order, what lies here and what comes in this step."""
+        """Reduce stored and arriving blocks in the given order."""
         came = ([part for part in fresh.get(one, self._parts[one]) if part.first in span] for one in sources)
         done = next(filter(None, came))  # by which threadblocks what lies here is added up
         held: int | None = None  # the only block that is in the sum so far, if that lies elsewhere

@@ -1,4 +1,4 @@
-"""Edge colouring of bipartite graphs: sends of a step as the fewest permutations.
+"""Edge colouring of bipartite graphs: minimum permutations per step.
 
 A rank that sends to d others needs d permutations, and so does one that receives from d. That many do: a bipartite
 graph has an edge colouring of as many colours as its largest degree (König 1916).
@@ -18,7 +18,7 @@ def degree_of(edges: Sequence[Edge]) -> int:
 
 
 def edge_colouring(edges: Sequence[Edge]) -> list[int]:
-    """Return the colour of every edge, such that edges with an end in common differ; as few colours as the degree.
+    """Return a proper edge colouring; the number of colours is the degree.
 
     Edges are different, and take the smallest colour that is free at both ends. Where there is none, two colours are
     exchanged along the path in turn from the receiver, which frees one.

@@ -1,4 +1,4 @@
-"""From rounds of what has one destination to instructions: all-to-all, scatter and gather.
+"""Front end for rounds of all-to-all, scatter and gather.
 
 Every part of a block goes a way of its own, from the input of its source over scratch of nodes in between to the output
 of its destination. What a link carries in a step is sent in pieces, from where each is to where it belongs or waits in
@@ -35,7 +35,7 @@ _NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
 
 class Journey(NamedTuple):
-    """The pieces of all blocks, that is all units of one that go one way, and the hops of these."""
+    """Routes of all blocks: pieces whose units share a route, and their hops."""
 
     chunks: int  # of a block
     block: Ints  # of every piece: its block, and where it lies in it, in chunks
@@ -48,7 +48,7 @@ class Journey(NamedTuple):
     tail: Ints  # a number of the rest of the way after it, in the order of these
 
     def cut(self, chunks: int | None, split: int) -> Journey:
-        """Return the same ways of blocks of another number of chunks, times ``split``, as evenly as can be.
+        """Return the routes for ``chunks * split`` chunks per block, rounded evenly.
 
         Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours. None: as many as
         there are.
@@ -64,7 +64,7 @@ class Journey(NamedTuple):
 
 
 def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
-    """Cut blocks into as few chunks as the schedule allows, and follow each part to its destination.
+    """Return the routes of all pieces, with blocks cut into the fewest chunks.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
-    """Raise TooLargeError if blocks of so many chunks or more, which go over so many links, would take minutes."""
+    """Raise TooLargeError if so many hops would take minutes to compile."""
     if hops > MOST_HOPS:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} per block or more are too many to compile; use fewer "
@@ -127,7 +127,7 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
 def _followed(
     some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], ends: tuple[Ints, Ints], nodes: int
 ) -> NDArray[np.bool_]:
-    """Return which of the hops of intervals bring these from their source to their goal, followed back from there.
+    """Return a mask of hops on the routes of intervals, traced back from the goal.
 
     Of several deliveries to a node the first counts.
     """
@@ -152,7 +152,7 @@ def _followed(
 
 
 def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
-    """Return numbers of ways in the order of their hops, and of what is left of them after each hop."""
+    """Return sort ranks of routes by hops, and of their tails after each hop."""
     rank = np.full(len(step) + 1, _NOWHERE)
     tail = np.full(len(step), _NOWHERE)
     last = np.zeros(len(step), dtype=bool)
@@ -226,7 +226,7 @@ class Writer:
         return Operations(first, *(column[order] for column in columns))
 
     def _settle(self) -> Operations:
-        """Find out where chunks are and belong, and when places are free; return what is copied before the first step.
+        """Find chunk places and their free times; return copies before the first step.
 
         Out of place these are the blocks that stay where they are. In place the chunks of inputs leave some day, and
         output may be written over them then.
@@ -266,7 +266,7 @@ class Writer:
         return prepare(arriving, copies, self.max_count)
 
     def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
-        """Send and receive what links carry in a step; return what is copied home later.
+        """Send and receive the chunks of a step; return copies for later.
 
         A part of a message goes whole or, if that takes no more instructions, in pieces.
         """
@@ -313,7 +313,7 @@ class Writer:
         ready, busy = (np.flatnonzero(last & one) for one in (self._busy[chunk] < step, self._busy[chunk] >= step))
 
         def rows(kind: Kind, at: Ints, new: NDArray[np.bool_], *ends: Ints | None) -> Ints:
-            """Return the rows of runs of chunks, with the piece that they belong to."""
+            """Return operation rows for runs of chunks, with the piece of each."""
             begin = np.flatnonzero(new)
             some, sizes = at[begin], np.diff(np.append(begin, len(at)))
             columns = (np.full(len(some), -1) if one is None else one[some] for one in (*ends, instance))
@@ -330,7 +330,7 @@ class Writer:
         return _Late(*(column[busy] for column in (self._busy[chunk], *about)))
 
     def _fresh(self, ranks: Ints, sizes: Ints) -> Ints:
-        """Return where scratch begins that nothing else uses, of ranks in this order."""
+        """Reserve unused scratch and return its start for each rank in order."""
         order = np.argsort(ranks.ravel(), kind="stable")
         rank, size = ranks.ravel()[order], sizes.ravel()[order]
         before = np.cumsum(size) - size
@@ -340,12 +340,12 @@ class Writer:
         return begin.reshape(ranks.shape)
 
     def _write(self, *tables: Ints) -> None:
-        """Add rows in the order of the pieces, as they come for each."""
+        """Append rows sorted by piece, keeping the order within each."""
         table = np.concatenate(tables, axis=1)
         self._rows.append(table[1:, np.argsort(table[0], kind="stable")])
 
     def _copy_home(self, late: _Late) -> None:
-        """Copy what waited for the sends up to a step, after all receives of it."""
+        """Append copies that waited for sends, after the receives of the step."""
         begin = np.flatnonzero(_begins(late.piece, late.place, late.home))
         size, nobody = np.diff(np.append(begin, len(late.piece))), np.full(len(begin), -1)
         some, kind = late.at(begin), np.full(len(begin), NUMBER[Kind.COPY])
@@ -355,7 +355,7 @@ class Writer:
 
 
 def _begins(group: Ints, *places: Ints) -> NDArray[np.bool_]:
-    """Return where a run begins: a new group, or places that do not follow those before."""
+    """Return run starts: a new group, or places that are not consecutive."""
     begins: NDArray[np.bool_] = np.diff(group, prepend=-1) != 0
     for column in places:
         begins |= np.diff(column, prepend=-2) != 1

@@ -1,4 +1,4 @@
-"""Into how many chunks a program cuts its calls: as few as lose nothing, or as many as divide given calls.
+"""Choice of the chunk count: lossless minimum or divisors of given calls.
 
 A runtime uses a program for calls whose elements are a multiple of its chunks alone. A schedule on 96 nodes has 96
 shards, and no call of 64 MiB is a multiple of them. So for given calls the data are cut into another number of chunks,
@@ -28,7 +28,7 @@ _NEAR = Fraction(
 
 
 class Lowering(NamedTuple):
-    """A plan on its way to programs: laid out once, then cut into any number of chunks.
+    """Laid-out plan that can be cut into any number of chunks.
 
     * ``program``: makes a program of so many chunks or, with None, of as few as lose nothing.
     * ``cost``: bandwidth that the plan takes with so many chunks, None: with as few; None where data are cut as the
@@ -41,14 +41,14 @@ class Lowering(NamedTuple):
     groups: int = 1  # chunks come in equal groups of so many
 
     def loss(self, chunks: int) -> Fraction:
-        """Return by what share the bandwidth factor grows with so many chunks."""
+        """Return the relative growth of the bandwidth factor for a chunk count."""
         if self.cost is None or not (least := self.cost(None)):
             return Fraction(0)
         return self.cost(chunks) / least - 1
 
 
 def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -> Fraction:
-    """Return the time of messages in lock-step over links of some capacity, where all data have the size ``whole``.
+    """Return the lock-step time of messages over links; ``whole`` is all data.
 
     ``step``, ``link`` and ``size`` are of every message, ``capacity`` of every link.
     """
@@ -68,7 +68,7 @@ def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -
 
 
 def choices(grain: Lowering, common: int, groups: int, most: int = MOST_CHUNKS) -> list[tuple[int, Fraction]]:
-    """Return numbers of chunks that divide ``common`` and are multiples of ``groups``, with their loss.
+    """Return multiples of ``groups`` that divide ``common``, each with its loss.
 
     Those come first that lose the least, but of those that lose hardly more than the best (a hundredth) the fewest
     chunks, which need the fewest instructions.

@@ -1,4 +1,4 @@
-"""From the intervals of a schedule to chunks: which units travel together, and in which order they lie."""
+"""Chunk layout: units that travel together, and their order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORK = 2_000_000  # pieces looked at while looking for a better order: about a 
 
 
 class Layout(NamedTuple):
-    """The message table: where the chunks of every shard lie, and which of them each message carries.
+    """Message table with the chunks of every shard and of each message.
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
     def edges(self, chunks: int) -> Ints:
-        """Return where each chunk begins, and at last how many there are, if all data are so many chunks instead.
+        """Return the chunk boundaries if all data become ``chunks`` chunks.
 
         They are shared out as evenly as can be: a chunk becomes one more or one less than another, or none. Shards
         differ by one chunk where their number does not divide.
@@ -70,7 +70,7 @@ class Layout(NamedTuple):
         return np.append(start[owner] + unit * np.diff(start)[owner] // np.diff(self.start)[owner], chunks)
 
     def cut(self, chunks: int | None, split: int) -> Layout:
-        """Return the same messages of another number of chunks, times ``split``, over as many connections each.
+        """Return the messages cut into other chunks, over ``split`` connections each.
 
         What a message carries stays contiguous where it was. None: as many chunks as there are.
         """
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
 
 
 def layout(schedule: Rounds) -> Layout:
-    """Lay the shards of a right schedule, in which nothing moves in vain, out in as few chunks as it allows.
+    """Lay out the shards of a valid, lean schedule in the fewest chunks.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def layout(schedule: Rounds) -> Layout:
 
 
 def _of_intervals(schedule: Rounds) -> Layout:
-    """Return the layout of a schedule in which all intervals are as :func:`relaid` makes them."""
+    """Return the layout of a schedule whose intervals all come from :func:`relaid`."""
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
     shard = schedule.units // chunk
     check_size(schedule.nodes, schedule.nodes * shard)
@@ -139,7 +139,7 @@ def _of_intervals(schedule: Rounds) -> Layout:
 
 
 def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
-    """Raise TooLargeError if so many chunks of all data, which all ranks receive in each movement, take minutes."""
+    """Raise TooLargeError if so many chunks would take minutes to compile."""
     if chunks * (nodes - 1) * movements > _MOVES:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
@@ -148,7 +148,7 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
 
 
 def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
-    """Return the sizes of each owner's pieces in units and the pieces that each message carries."""
+    """Return piece sizes (units) per owner, and the pieces of each message."""
     sizes: list[list[int]] = []
     messages: dict[Message, list[Piece]] = defaultdict(list)
     by_owner = np.argsort(schedule.block, kind="stable")
@@ -165,7 +165,7 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
 
 
 def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
-    """Yield, for the units of a block that none of its rows tells apart, what carries them, and how many they are."""
+    """Yield the messages and size (units) of each interval that no row splits."""
     step, src, dst, low, high = (getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst", "lo", "hi"))
     cuts = sorted({0, schedule.units, *low, *high})
     number = {cut: at for at, cut in enumerate(cuts)}
@@ -177,7 +177,7 @@ def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message]
 
 
 def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> list[list[int]]:
-    """Order each owner's pieces so that messages fall into few contiguous runs, each of which is sent by itself.
+    """Order each owner's pieces so that messages need few contiguous runs.
 
     Local search: swap neighbours or turn the whole round as long as that saves runs.
     """
@@ -207,7 +207,7 @@ def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> li
 
 
 def _neighbours(places: list[int]) -> Iterable[list[int]]:
-    """Yield the orders next to this one: turned round, and with the pieces at two neighbouring places swapped."""
+    """Yield neighbouring orders: reversed, and with adjacent places swapped."""
     yield [len(places) - 1 - at for at in places]
     for low in range(len(places) - 1):
         swap = {low: low + 1, low + 1: low}

@@ -1,4 +1,4 @@
-"""Sends and receives in one threadblock: half as many of them, at full speed or in turns, and never a circle of waits.
+"""Shared threadblocks for sends and receives, free of deadlock.
 
 A threadblock has one peer to send to and one to receive from, and does one thing after the other. In a step it sends
 first and then receives. That is as fast as two threadblocks while what it sends in a step fits into the connection,
@@ -47,7 +47,7 @@ _LAST = 8  # of what has no colour, behind all colours
 
 
 class Carried(NamedTuple):
-    """Pieces that connections carry in a step: a row for every connection and step."""
+    """Pieces that connections carry, one row per connection and step."""
 
     ends: list[Connection]  # of each connection
     line: Ints  # number of the connection of a row
@@ -79,7 +79,7 @@ class Blocks:
         return found
 
     def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, Carried]:
-        """Return the connection of every operation, -1 for none, and what some sends put on them."""
+        """Return each operation's connection (-1: none), and the load of some sends."""
         ops = self.operations
         rank, ends, most = ops.rank, len(ops.first), int(ops.instance.max(initial=0)) + 1
         out, into = (rank, ops.send), (ops.receive, rank)
@@ -106,7 +106,7 @@ def pair(
     alone: Collection[tuple[int, Block]],
     concurrent_from: int | None = None,
 ) -> dict[Block, Shared]:
-    """Choose which threadblocks of a rank become one, of those that only send and those that only receive.
+    """Choose pairs of a rank's send-only and receive-only threadblocks to merge.
 
     ``group`` is the channel group of every link: a threadblock has one channel. With ``separate`` only so many are
     joined as there are too many. ``alone`` has the ranks and threadblocks that are to stay as they are. What comes
@@ -139,7 +139,7 @@ def pair(
 
 
 def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Block, Block]]:
-    """Yield a sender and a receiver each: of the same peer where there is one, else the longest with the shortest."""
+    """Yield (sender, receiver) pairs: same peer first, then longest with shortest."""
     by_peer = {block[1]: block for block in receivers}
     for block in senders:
         if block[0] in by_peer:
@@ -150,7 +150,7 @@ def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Blo
 
 
 class Merger:
-    """Puts operations into shared threadblocks, in an order in which they end.
+    """Builder of shared threadblocks with a deadlock-free operation order.
 
     ``piece`` are the chunks that surely fit into a slot.
     """
@@ -178,7 +178,7 @@ class Merger:
                     self.full[connection].add(step)
 
     def overfull(self, rank: int, pairs: dict[Block, Shared]) -> set[Block]:
-        """Return the threadblocks of a rank that, if they were shared, would send what does not fit and receive."""
+        """Return threadblocks that, once shared, would receive during oversized sends."""
         return {
             block
             for block, (send, receive, instance) in pairs.items()
@@ -186,13 +186,13 @@ class Merger:
         }
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
-        """Yield the messages too large for their connection that a threadblock sends in a step in which it receives."""
+        """Yield oversized messages sent in a step in which the threadblock receives."""
         for connection, other in ((out, into), (into, out)):
             for step in self.full[connection] & self.steps[other] if connection in self.full else ():
                 yield connection, step
 
     def merged(self, pairs: Pairs) -> Operations:
-        """Return the operations of every rank with the threadblocks that these pairs make, large messages in turns."""
+        """Return all operations in merged threadblocks, large messages in turns."""
         if not any(pairs):
             return self.operations
         found = sorted(
@@ -206,7 +206,7 @@ class Merger:
         return self._ordered(pairs, self._coloured(found, pairs))
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
-        """Colour messages so that no two of a step share a threadblock and a colour."""
+        """Colour messages so that those sharing a step and a threadblock differ."""
         at: dict[tuple[int, int, Block], list[tuple[Connection, int]]] = defaultdict(list)
         ends: dict[tuple[Connection, int], list[tuple[int, int, Block]]] = {}
         for message in large:
@@ -257,7 +257,7 @@ class Merger:
 
 
 def joined_in(blocks: Blocks, pairs: Pairs) -> tuple[Ints, Ints]:
-    """Return the peers of operations in the threadblocks that theirs have become a part of."""
+    """Return the peers of each operation's threadblock after merging."""
     found = [
         pairs[rank].get(block, block) if pairs[rank] else block
         for rank, block in zip(blocks.rank.tolist(), blocks.keys, strict=True)

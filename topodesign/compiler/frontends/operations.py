@@ -1,4 +1,4 @@
-"""Operations: what a rank does, one after the other, before threadblocks have numbers, and how they come about."""
+"""Rank operations before threadblocks are numbered, and their construction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = tuple[int, int, int, int, int, int, int, int]
 
 
 class Operations(NamedTuple):
-    """What all ranks do, in an order for each that is right when done one after the other."""
+    """Operations of all ranks in a valid serial order."""
 
     first: Ints  # of every rank, and at last how many there are
     kind: Ints  # place in KINDS
@@ -52,7 +52,7 @@ class Operations(NamedTuple):
         return Operations(first, *(column[rows] for column in self[1:]))
 
     def cells(self) -> tuple[Ints, Ints, int]:
-        """Return the first places that are read and written as numbers from 0 on, or -1, and how many there may be."""
+        """Return first cells read and written (-1: none), and the number of cells."""
         extent = np.zeros(6, dtype=np.int64)  # at the number of a buffer plus 1
         ends = [(places >> BITS, places & (1 << BITS) - 1) for places in (self.source, self.target)]
         for buffer, offset in ends:
@@ -76,7 +76,7 @@ Copies = tuple[int, Ints, Ints]
 def prepare(
     arriving: Sequence[Sequence[tuple[int, int]]], copies: Sequence[Sequence[Copies]], longest: int
 ) -> Operations:
-    """Return what every rank copies, each time in the receiving threadblock with the least to do by then.
+    """Return all copies, each in the least loaded receiving threadblock.
 
     ``arriving``: connections on which each rank receives: sender and instance.
     """

@@ -1,4 +1,4 @@
-"""Where chunks of scratch lie: without gaps, and one after another in the same place as far as that costs no time.
+"""Gap-free scratch placement that reuses space at no cost in time.
 
 What operations touch as one stays together. A place is free again in the step after the last that touches it: whatever
 writes there then waits for that, which is over by then where ranks keep step. So it still ends: what a rank does in a
@@ -15,7 +15,7 @@ from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operation
 
 
 def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
-    """Return operations whose partial sums and scratch lie without gaps, and how much scratch each rank has.
+    """Return operations with packed sums and scratch, and the scratch per rank.
 
     If ``reuse``, what is not needed at the same time may share a place.
     """
@@ -67,7 +67,7 @@ def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
 
 @tiered(lambda owner, *_: 20 * len(owner))
 def fitted(owner: Ints, first: Ints, last: Ints, length: Ints) -> Ints:
-    """Return places of groups, by rank and by when they are first used: the first free one that is large enough.
+    """Return first-fit places of groups, by rank and first use.
 
     Places of a rank are free again in the turns after the last in which they are used.
     """

@@ -1,4 +1,4 @@
-"""From a plan to permutations: every step as few of them as it can be, in one array of rows for all ranks.
+"""Lowering to permutations: the minimum per step, over one array of rows.
 
 A rank's array has what it was given, and below that what every permutation brought, in their order. So what is received
 is at the same rows of all ranks, whatever the plan; what is sent is so where the plan looks the same from all ranks.
@@ -80,12 +80,12 @@ def check_right(plan: Plan) -> None:
 
 
 def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
-    """Return how many of so many chunks of every block are sent, where blocks differ in size."""
+    """Return the chunks sent of every block, or None for equal blocks."""
     return tuple(one * chunks // max(kind.amounts) for one in kind.amounts) if kind.amounts else None
 
 
 def _alike(plan: Plan, rounds: Rounds) -> Rounds:
-    """Return what SPFF makes of one node's part turned to all others, if that is right and costs no more.
+    """Return the symmetric rounds of SPFF if valid and as cheap, or the given ones.
 
     It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
     """
@@ -108,7 +108,7 @@ def _check_size(rounds: Rounds) -> None:
 
 
 def views_of(topology: Topology, ranks: int) -> list[IntArray]:
-    """Return tables of what node v is called by node u: row u, column v; plans often look the same from all nodes."""
+    """Return tables of node v's number as seen from node u (row u, column v)."""
     nodes = np.arange(ranks)
     views = [(nodes - nodes[:, None]) % ranks]
     symmetry = topology.symmetry
@@ -122,7 +122,7 @@ def views_of(topology: Topology, ranks: int) -> list[IntArray]:
 
 
 def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArray]) -> list[int]:
-    """Return the permutation of every send: by what the receiver is called by the sender, if that takes no more."""
+    """Return the permutation of every send: relative receiver numbers if minimal."""
     degree = degree_of(edges)
     for view in views:
         named = [int(view[edge]) for edge in edges]
@@ -139,7 +139,7 @@ def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArra
 def exchanges_of(
     sent: Mapping[Edge, IntArray], ranks: int, views: list[IntArray], top: int
 ) -> tuple[tuple[Exchange, ...], dict[Edge, int]]:
-    """Return the permutations of a step in which such rows are sent, and from which row on each message is put.
+    """Return the permutations of a step and the first row of each message.
 
     What arrives goes below the ``top`` rows that there are.
     """
@@ -159,7 +159,7 @@ def exchanges_of(
 
 
 def _adding(rounds: Rounds, views: list[IntArray]) -> Phase:
-    """Return the phase of rounds that add: that of the rounds backwards in time, turned round."""
+    """Return the reducing phase: the phase of time-reversed rounds, reversed."""
     copies = _Copies(reverse(rounds), views)
     turned = copies.phase()
     start = np.full((copies.ranks, turned.rows), -1, dtype=np.int64)
@@ -218,7 +218,7 @@ class _Copies:
         return made
 
     def finish(self) -> list[IntArray]:
-        """Return the rows of the result of every rank that has one, others have none."""
+        """Return the result rows of every rank, empty for ranks without a result."""
         wanted = (self._units(self.collective.outputs(rank, self.ranks)) for rank in range(self.ranks))
         return [self._row[rank, units].astype(np.int64) for rank, units in enumerate(wanted)]
 
@@ -231,7 +231,7 @@ class _Copies:
 
 
 def rows_of(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:
-    """Return rows of every rank, once if they can be the same at all ranks: what fills them up to a width is free."""
+    """Return padded rows of every rank, or one list if all can share it."""
     some = [one for one in rows if one is not None]
     longest = max(some, key=len)
     if width is None:

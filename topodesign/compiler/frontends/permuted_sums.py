@@ -1,4 +1,4 @@
-"""From what ranks send and add up for themselves to permutations: a phase ends where something is added up.
+"""Lowering of local sums to permutations; a phase ends at each sum.
 
 The rows of the phase after it are sums of rows: of several where a rank adds up, of one where it only keeps what is
 needed later. Zeros fill up where ranks add up, or keep, less than others.
@@ -25,7 +25,10 @@ _Sums = dict[_Cell, list[int]]  # the blocks that are added up to each cell
 
 
 def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
-    """Return what all ranks do; pieces of the data are as many as ranks, or a multiple."""
+    """Lower a plan with local sums to permutations.
+
+    The number of pieces of the data is a multiple of the number of ranks.
+    """
     (transfers,) = kind_of(plan).transfers(parts)
     check_right(plan)
     made = _Made(transfers, plan.topology)
@@ -79,7 +82,7 @@ class _Made:
         return found
 
     def _before(self, rank: int, after: list[_Cell], end: int, part: list[int]) -> list[_Cell]:
-        """Return what a rank must have before the steps of a phase, so that it has what it needs after them."""
+        """Return the cells that a rank needs before a phase to have ``after`` later."""
         needed, made = set(after), self._sums.get(end, [{}] * self.ranks)[rank]
         needed -= made.keys()
         needed |= {(unit, source) for (unit, _), sources in made.items() for source in sources}

@@ -1,4 +1,4 @@
-"""From rounds to the instructions of every rank: few sends per link and step, and hardly a copy."""
+"""Front end for rounds: few sends per link and step, almost no copies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def lower_rounds(
     limits: Limits = NO_LIMITS,
     partly: bool = False,
 ) -> Lowering:
-    """Turn a right schedule into the program of every rank; ``partly``: only what is sent of a block must arrive.
+    """Lower a valid schedule of rounds to the program of every rank.
+
+    If ``partly``, only the units that are sent must arrive.
 
     What a link carries in a step is a send for each run of chunks that lies together at both ends: an allgather sends
     from the output and receives into it, a reduce-scatter adds partial sums up where the next message wants them.
@@ -109,7 +111,7 @@ def made_of_rounds(
     limits: Limits = NO_LIMITS,
     partly: bool = False,
 ) -> Made:
-    """Lay right rounds out, as :func:`lower_rounds` shares what ranks do out among threadblocks."""
+    """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
     require_at_least("channels", channels, 1)
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
@@ -160,7 +162,7 @@ def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
 
 
 def _check_steps(step: Integers, src: Integers, dst: Integers, limits: Limits) -> None:
-    """Refuse, before most of the work, what uses a link in more steps than a threadblock may have instructions."""
+    """Reject early a link used in more steps than a threadblock may have."""
     if len(step):
         nodes, steps = int(max(src.max(), dst.max())) + 1, int(step.max()) + 1
         links, uses = np.unique(

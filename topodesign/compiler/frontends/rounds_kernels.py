@@ -1,4 +1,4 @@
-"""Compiled inner loop that decides where partial sums are added up, message by message."""
+"""Compiled inner loop that chooses the place of every partial sum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topodesign.base.compiled import Ints, compiled, tiered
 
 @compiled
 def _pieces(one: Ints, other: Ints, size: int) -> int:
-    """Return into how many pieces so many chunks fall that follow one another in both columns."""
+    """Return the number of pieces that are consecutive in both columns."""
     number = 1
     for at in range(1, size):
         number += one[at] - one[at - 1] != 1 or other[at] - other[at - 1] != 1
@@ -21,7 +21,7 @@ def _pieces(one: Ints, other: Ints, size: int) -> int:
 
 @compiled
 def _fresh(chunks: Ints, sums: Ints, size: int) -> tuple[int, int]:
-    """Return how many of so many chunks have not been added to, and in how many runs they lie."""
+    """Count chunks without partial sums, and the runs that they form."""
     found, groups, last = 0, 0, np.int64(-2)
     for at in range(size):
         if sums[chunks[at]] < 0:
@@ -42,7 +42,7 @@ def _bring(
     taken: NDArray[np.bool_],
     sender_first: bool,
 ) -> int:
-    """Return at which ends own contributions are to be copied home before the first step: sender 1, receiver 2.
+    """Return which ends copy contributions home first (sender 1, receiver 2).
 
     Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a send
     and a receive. ``room`` is what each end may still copy, ``taken`` whether home is taken; of two ways that are as
@@ -90,7 +90,7 @@ def added(
     times: Ints,
     most: int,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Add up part after part; return pieces: the part of each, its first row, and where it is and goes.
+    """Reduce part by part; return pieces with part, first row, source and target.
 
     Part p has ``chunks[first[p] : first[p + 1]]``, and is of step ``times[p]``. ``sums`` has for every rank and chunk
     where its partial sum is, or -1 where it is still ``given``, its own contribution; ``owners`` has the rank that each

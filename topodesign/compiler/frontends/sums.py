@@ -1,4 +1,4 @@
-"""How many partial sums a rank of a reduce-scatter has in each step, and which of them the output can take."""
+"""Partial sums of a reduce-scatter per step, and their use of the output."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from topodesign.compiler.frontends.layout import Layout
 
 
 class Sums:
-    """Partial sums of every rank, from the step in which the first part of one comes to that in which it is sent on.
+    """Partial sums of every rank, live from first arrival to being sent on.
 
     A rank sends and receives at the same time in a step, so that what it does either with has a place of its own then.
     """
 
     def __init__(self, plan: Layout, mixed: NDArray[np.bool_] | None = None) -> None:
-        """Look at messages that are all added up; ``mixed`` ranks add up their own in scratch, too."""
+        """Analyse reduced messages; ``mixed`` ranks also sum their own in scratch."""
         self.nodes, self.shard = int(max(plan.src.max(), plan.dst.max())) + 1, plan.shard
         self.mixed = np.zeros(self.nodes, dtype=bool) if mixed is None else mixed
         of = plan.message
@@ -31,7 +31,7 @@ class Sums:
 
     @cached_property
     def begun(self) -> Ints:
-        """The first step in which each rank puts results into its output."""
+        """First step in which each rank writes results into its output."""
         own = np.arange(self.nodes)[:, None]
         results = own, own * self.shard + np.arange(self.shard)
         found: Ints = np.where(self.mixed, self._last[results].min(axis=1), self._first[results].min(axis=1))
@@ -39,7 +39,7 @@ class Sums:
 
     @cached_property
     def live(self) -> Ints:
-        """Chunks that each rank (row) has sums of, by owner and step, where they cannot be in the output as results."""
+        """Chunks of partial sums by rank, owner and step that the output cannot hold."""
         change = np.zeros((self.nodes, self.nodes * self.shard, self.never + 1), dtype=np.int64)
         rank, chunk = np.nonzero(self._first < self.never)
         change[rank, chunk, self._first[rank, chunk]] = 1
@@ -50,12 +50,12 @@ class Sums:
         return found
 
     def least(self) -> int:
-        """Return the chunks of scratch that a rank needs at least, unless it sends on what it has not stored."""
+        """Return the minimum scratch (chunks) of a rank that stores before forwarding."""
         spare = self.shard * (np.arange(self.never + 1) < self.begun[:, None])
         return max(0, int((self.live.sum(axis=1) - spare).max()))
 
     def spared(self) -> Ints:
-        """Return an owner for each rank, or -1, whose sums are over before there are results in the output.
+        """Return per rank an owner (or -1) whose sums end before results begin.
 
         Of these it has the most in the step in which the rank has the most.
         """
@@ -68,7 +68,7 @@ class Sums:
         return found
 
     def held(self, spared: Ints) -> Ints:
-        """Return how many chunks each rank has in scratch in each step, with some in the output."""
+        """Return scratch chunks per rank and step, with spared sums in the output."""
         found: Ints = self.live.sum(axis=1)
         some = np.flatnonzero(spared >= 0)
         found[some] -= self.live[some, spared[some]]

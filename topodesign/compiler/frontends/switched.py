@@ -1,4 +1,4 @@
-"""From trees through one switch that copies and adds to what ranks have it do: multimem loads and stores (NVLS).
+"""Front end for trees through one switch: multimem loads and stores (NVLS).
 
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
@@ -34,7 +34,7 @@ _OTHERS = InfeasibleError(
 
 
 def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, protocol: Protocol) -> Program:
-    """Turn trees through one switch into the program of every rank, ``channels`` threadblocks or more each.
+    """Lower trees through one switch to ``channels`` or more threadblocks per rank.
 
     With LL an allgather is one store of packets by every rank, and an allreduce has every rank store all it has and add
     up all it gets (one-shot), for little data: nobody waits for anybody but for packets.
@@ -77,7 +77,7 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
 
 
 def _step(collective: Collective, rank: int, *, inplace: bool) -> SwitchStep:
-    """Return what a rank has the switch do with its part of the data.
+    """Return the switch operation of a rank on its share of the data.
 
     A load that adds up has to store what it loads at all ranks. In a reduce-scatter that is in scratch, from where each
     rank takes its own; in place, where its input need not stay, it is in the input. In a reduce it is in scratch, and
@@ -106,7 +106,7 @@ def _program(
 
 
 def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
-    """Return the trees of leaders in the order of their chunks, and the box of every rank.
+    """Return the leaders' trees in chunk order, and the box of every rank.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
 
 
 def _leaders(edges: _Edges, root: int, hub: dict[int, int]) -> _Edges:
-    """Return who of the leaders sends to whom, towards the root, those that wait for others after those."""
+    """Return the edges between leaders towards the root, in dependency order."""
     members: dict[int, set[int]] = defaultdict(set)  # of a switch
     leader = {src: dst for src, dst in edges if src not in hub and dst in hub}
     for node, relay in hub.items():

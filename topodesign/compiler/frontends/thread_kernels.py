@@ -1,4 +1,4 @@
-"""Compiled inner loops that go through the operations of every rank in their serial order, cell by cell.
+"""Compiled inner loops over all operations in serial order, cell by cell.
 
 Operations of rank r are those from ``first[r]`` to ``first[r + 1]``; ``source`` and ``target`` are first cells, or -1.
 """
@@ -30,7 +30,7 @@ def passed_on(
     instance: Ints,
     sizes: tuple[int, int],
 ) -> Ints:
-    """Return for every send the receive of which it passes on all, and nothing else, or -1.
+    """Return the receive that each send forwards exactly, or -1.
 
     ``line`` is the connection of a send that may be fused, else -1; ``receives`` says which receives may be. No other
     send of the connection comes in between. ``sizes`` are those of cells and connections.
@@ -59,7 +59,7 @@ def passed_on(
 
 @tiered(lambda *given: 4 * len(given[1]))
 def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) -> None:
-    """Set the keys of what is local: that of the receive before it, or of the send of its threadblock after it.
+    """Set keys of local operations from a preceding receive or following send.
 
     ``flags`` are 0 for sends, 1 for receives, 2 for what is local, 3 for what is local in a threadblock that sends.
     """
@@ -87,7 +87,7 @@ def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) ->
 def keep_order(
     first: Ints, source: Ints, target: Ints, count: Ints, position: Ints, reduces: _Bools, cells: int
 ) -> _Bools:
-    """Return for which ranks new positions keep the order of any two accesses to a cell of which one is a write.
+    """Return a mask of ranks whose new positions keep conflicting accesses in order.
 
     ``reduces`` says which operations read what they write, too.
     """
@@ -126,7 +126,7 @@ def dependencies(
     reduce_steps: int,
     sizes: tuple[int, int],
 ) -> tuple[Ints, Ints, Ints]:
-    """Return for every operation what it waits for: where its waits begin, and of each threadblock and place there.
+    """Return the waits of every operation: offsets, threadblocks and places.
 
     Two operations that touch the same cell, one of them writing, keep their order. What the order inside a threadblock
     or another wait implies is omitted. So is what the data implies in an allreduce: the result that a rank stores

@@ -1,4 +1,4 @@
-"""From operations in serial order to threadblocks that run at the same time: who waits for whom, and nothing more."""
+"""Concurrent threadblocks with minimal waits, from serial operations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def assemble(
     mode: Threadblocks = "auto",
     concurrent: bool = False,
 ) -> tuple[Ranks, int]:
-    """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
+    """Assign operations to threadblocks, with dependencies that keep the result.
 
     Operations are in an order that is right when done one after the other. After ``reduce_steps`` no partial sums are
     sent, and if ``concurrent`` a second phase begins that goes on beside the first. The programs, which come with the
@@ -64,7 +64,7 @@ def assemble(
 
 
 def _fits(made: Columns, limits: Limits, *, steps: bool) -> bool:
-    """Return whether no rank has more threadblocks, or no threadblock or rank more ``steps``, than it may have."""
+    """Return whether threadblocks and, if ``steps``, instructions fit the limits."""
     fits = np.diff(made.starts).max() <= limits.blocks_per_rank
     if steps:
         nodes = np.bincount(made.rank, weights=made.steps + 1) + len(made.scratch) + 1
@@ -119,7 +119,7 @@ def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reus
 
 
 def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], int]:
-    """Colour the links so that no node sends or receives on more than ``limit`` of a colour; first fit."""
+    """Colour links first-fit, up to ``limit`` per node, direction and colour."""
     load: Counter[tuple[int, str, int]] = Counter()
     group = {}
     for src, dst in sorted(links):
@@ -135,12 +135,12 @@ for _place, _buffer in ((IN, Buffer.INPUT), (OUT, Buffer.OUTPUT), (SCRATCH, Buff
 
 
 def _regions(places: Ints) -> Ints:
-    """Return places as regions, none of which is of partial sums any more."""
+    """Convert places without partial sums to regions."""
     return np.where(places < 0, -1, (_NUMBERS[places >> BITS] << BITS) + (places & (1 << BITS) - 1))
 
 
 def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
-    """Sort operations into numbered threadblocks, a rank without any having one, and pack its scratch."""
+    """Sort operations into threadblocks, at least one per rank; pack scratch."""
     blocks = Blocks(operations)
     ranks = len(operations.first) - 1
     empty = np.flatnonzero(np.bincount(blocks.rank, minlength=ranks) == 0)
@@ -177,7 +177,7 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
 
 
 def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> Operations:
-    """Join receives with the sends that pass all of it on, where that is safe and most of a connection gains by it.
+    """Fuse receives with the sends that forward them, if safe and worthwhile.
 
     A fused instruction forces a receiving and a sending connection into one threadblock, so it is tried only between
     connections that never carry more than ``most`` pieces in a step. With room for those of two steps in flight there

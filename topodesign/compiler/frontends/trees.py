@@ -1,4 +1,4 @@
-"""From trees to the instructions of every rank: each tree is a pipeline of chunks, and nothing is copied twice."""
+"""Front end for trees: pipelines of chunks without extra copies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def lower_trees(
 
 
 def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
-    """Return the connections (sender, receiver) whose threadblocks are too long, and by what factor, rounded up."""
+    """Return connections of too long threadblocks, and the factor (rounded up)."""
     narrow: dict[tuple[int, int], int] = {}
     made = columns_of(program.ranks)
     steps = made.steps
@@ -86,7 +86,7 @@ def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
 
 
 class _Trees:
-    """The trees of a flow, laid out in as few chunks as their weights allow, times ``parts``.
+    """Trees of a flow in the fewest possible chunks, times ``parts``.
 
     * ``start``: the first chunk of every rank's shard, and at last how many chunks there are.
     * ``begin``, ``size``: chunks of each tree within the shard of its root, before that is cut into parts.
@@ -112,7 +112,7 @@ class _Trees:
             raise InfeasibleError(f"the runtimes know no {self.collective} of unequal shards; use equal ones")
 
     def layout(self, width: Mapping[tuple[int, int], int]) -> tuple[Layout, int]:
-        """Return the messages, shared out evenly among the instances of two ranks, and how many steps add.
+        """Return messages balanced over connections, and the number of reduce steps.
 
         Part p goes p steps later than the first. If phases are concurrent, where both need a connection the second has
         instances after those of the first.
@@ -149,7 +149,7 @@ class _Trees:
         return Layout(self.start, step, src, dst, instance, begins, chunks), reduce_steps
 
     def cost(self, chunks: int | None) -> Fraction:
-        """Return the time of the fullest link, of all data in so many chunks, with each phase by itself."""
+        """Return the most loaded link's time for a chunk count, each phase separately."""
         flow, start = self.flow, self.start // self.parts
         total = int(start[-1])
         sizes = self.size

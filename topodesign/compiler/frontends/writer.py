@@ -1,4 +1,4 @@
-"""From the message table to what every rank does: sends from where chunks are to where they belong, hardly a copy."""
+"""Operations from a message table: direct sends, almost no copies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def operations_of_layout(
     room: int | None = None,
     plain: bool = False,
 ) -> Operations:
-    """Return the operations of each rank in serial order: in a step all sends, and then all receives.
+    """Return each rank's operations in serial order: a step's sends, then receives.
 
     With ``room``, partial sums are in the output, too, until results are there, and copies are made in the step before
     that which needs them, as long as no more chunks are in scratch at once than that. If ``plain``, nothing is copied,
@@ -90,7 +90,7 @@ def operations_of_layout(
 
 
 def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
-    """Return the last message of each chunk to its owner, and ranks that get some to keep and some to send on."""
+    """Return each chunk's last message to its owner, and ranks with mixed arrivals."""
     last, mixed = np.full(plan.total, -1), np.zeros(len(plan.start) - 1, dtype=bool)
     of = plan.message
     mine = owner[plan.chunks] == plan.dst[of]
@@ -101,14 +101,14 @@ def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
 
 
 def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
-    """Return what a rank copies in each step, given for each chunk where to, or -1, and when."""
+    """Return the copies of a rank by step, from targets (or -1) and times."""
     chunks = np.flatnonzero(copied >= 0)
     steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
     return [(at, given + some, copied[some]) for at, some in steps]
 
 
 def _copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the pieces of what is copied, as of what is added up: from where it is to where it belongs.
+    """Return the pieces of copied messages, each with source and target.
 
     If ``apart``, what a rank has from the start is in an input that has nothing else.
     """

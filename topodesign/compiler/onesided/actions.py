@@ -56,7 +56,7 @@ class Message:
 
     @property
     def link(self) -> tuple[int, int, int]:
-        """Sender, receiver and channel: messages of one link are received in the order in which they are sent."""
+        """Sender, receiver and channel; messages of a link arrive in send order."""
         return self.sender[0], self.receiver[0], self.channel
 
 
@@ -84,7 +84,7 @@ class Action:
 
 @dataclass
 class Actions:
-    """The actions of every threadblock of every rank, the messages, and scratch as far as it is given out."""
+    """Actions by rank and threadblock, messages, and allocated scratch."""
 
     blocks: list[list[list[Action]]]
     messages: list[Message]
@@ -101,7 +101,10 @@ class Actions:
 
 
 def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
-    """Return the actions of a program without fused instructions, which are for targets with slots alone."""
+    """Return the actions of a program without fused instructions.
+
+    Fused instructions are for targets with slots only.
+    """
     made = Actions([[] for _ in program.ranks], [], [body.scratch for body in program.ranks])
     sends: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     receives: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
@@ -125,7 +128,7 @@ def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
 
 
 def added_at_once(actions: Actions, most: int) -> None:
-    """Make one action of those that add messages to one sum one after the other, up to so many messages.
+    """Merge successive additions to one sum, up to ``most`` messages each.
 
     What comes later in the threadblock of one that goes away must not touch the sum. It, and the one that adds, then
     wait for what that has waited for.
@@ -158,7 +161,7 @@ def added_at_once(actions: Actions, most: int) -> None:
 
 
 def _joins(blocks: list[list[Action]], spot: tuple[int, int], last: Action, awaited: int) -> bool:
-    """Return whether an action adds to the sum that another one goes on with, and nothing else needs to know."""
+    """Return whether only ``last`` continues the sum of an action."""
     block, at = spot
     first, rest = blocks[block][at], blocks[block][at + 1 :]
     same = first.deed is Deed.ADD and (first.target, first.count) == (last.source, last.count)

@@ -1,4 +1,4 @@
-"""One-sided programs, threadblock by threadblock: operations of MSCCL++ with the barriers that they need.
+"""One-sided threadblocks: MSCCL++ operations with the necessary barriers.
 
 The threads of a threadblock meet at a ``nop`` alone. One is needed between a wait and what relies on it, between work
 and the signal that tells of it, and between two operations on one place. What one thread does, the first on all that
@@ -24,7 +24,7 @@ Role = Literal["wait", "work", "tell"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a buffer of this rank, of another, or of all that a switch joins; ``packets`` if they are packets."""
+    """Chunks of a local, remote or switched buffer, possibly as packets."""
 
     region: Region
     count: int
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def role(self) -> Role:
-        """Whether it waits, works on memory with all threads, or tells others, a proxy included."""
+        """Role: waiting, working on memory with all threads, or telling others."""
         if self.name in {"wait", "sem_acquire"}:
             return "wait"
         return "tell" if self.name in {"signal", "sem_release", "pws", "pwsf"} else "work"
@@ -61,7 +61,7 @@ class Operation:
 
 @dataclass
 class RankPlan:
-    """What a rank does: its threadblocks, how many semaphores, and scratch chunks."""
+    """Plan of a rank: threadblocks, semaphore count and scratch chunks."""
 
     blocks: list[list[Operation]] = field(default_factory=list)
     semaphores: int = 0
@@ -139,7 +139,7 @@ def _choose_ways(protocol: Protocol, actions: Actions) -> None:
 
 @dataclass
 class _Signals:
-    """What receivers tell senders on a link, in order: each by the message before or after which it comes.
+    """Ordered signals from receivers to senders on a link, by message.
 
     ``told`` has for every message what the receiver says before (``grant``) and after it (``read``); ``first`` whether
     it says at its start that it has begun. ``due`` says up to which signal the sender has to wait before or after its
@@ -221,7 +221,7 @@ class _Writer:
         return self.plan
 
     def _cut(self, groups: list[list[Operation]]) -> None:
-        """Write groups of operations into as many threadblocks as they need, one going on where another ends."""
+        """Write operation groups into as many chained threadblocks as needed."""
         part = Part()
         for group in groups:
             mark = part.mark()
@@ -331,7 +331,7 @@ class Part:
         self._since: list[tuple[Role, Operation]] = []  # the last time that all threads met
 
     def mark(self) -> tuple[int, list[tuple[Role, Operation]]]:
-        """Return what it takes to go back to how it is now."""
+        """Return a checkpoint of the current state for :meth:`back`."""
         return len(self.operations), list(self._since)
 
     def back(self, mark: tuple[int, list[tuple[Role, Operation]]]) -> None:
@@ -354,7 +354,7 @@ class Part:
 
 
 def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bool:
-    """Return whether all threads have to meet between two operations of such roles."""
+    """Return whether a barrier must separate two operations of such roles."""
     if second == "wait":  # each of several threads waits for itself: they must not take what another waits for
         return not set(before.semaphores).isdisjoint(after.semaphores) and before.semaphores != after.semaphores
     if first == "wait":
@@ -369,7 +369,7 @@ def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bo
 
 
 def _meet(some: tuple[Operand, ...], others: tuple[Operand, ...]) -> bool:
-    """Return whether two operands have a place in common; packets tell by themselves."""
+    """Return whether two operands overlap, apart from packets."""
     for one in some:
         for other in others:
             if one.rank == other.rank and one.region.buffer is other.region.buffer and not one.packets | other.packets:

@@ -1,4 +1,4 @@
-"""What happens before what in a one-sided program, and so which signals it needs beside those that tell of data.
+"""Happens-before order of a one-sided program, and its additional signals.
 
 A put writes into the memory of another rank as soon as the sender gets to it. Where that place was in use before, the
 sender has to know that this is over: by what it has received since, or else the receiver *grants* the put by a signal
@@ -27,7 +27,7 @@ _Cell = tuple[str, int]
 
 
 class _Place:
-    """Who wrote a chunk of a rank's memory last, and who read it since."""
+    """Last writer of a memory chunk, and its readers since then."""
 
     __slots__ = ("reads", "write")
 
@@ -65,14 +65,14 @@ class Order:
         self._run()
 
     def finally_known(self, message: Message) -> bool:
-        """Return whether the sender's rank knows at its end that a message was received."""
+        """Return whether the sender's rank finally knows of the message's receipt."""
         rank = message.sender[0]
         mine = [self.number[rank, block] for block in range(len(self.actions.blocks[rank]))]
         there = self.number[message.receiver[:2]]
         return bool((self.clocks[mine, there] > message.receiver[2]).any())
 
     def all_have_begun(self) -> bool:
-        """Return whether every rank that sends knows at its end that those have begun to whom it sends."""
+        """Return whether every sending rank finally knows that its receivers began."""
         for one in self.actions.messages:
             rank, other = one.sender[0], one.receiver[0]
             mine = [self.number[rank, block] for block in range(len(self.actions.blocks[rank]))]
@@ -136,7 +136,7 @@ class Order:
         self._touch(spot, action.target, action.count, writes=True)
 
     def _wait(self, rank: int, action: Action, clock: Clock, told: Clock | None) -> None:
-        """Learn what those actions knew that come before this one; drop the waits that tell nothing new."""
+        """Merge the clocks of awaited actions and drop redundant waits."""
         kept = []
         for other in sorted(action.waits, key=lambda one: -one[1]):
             number, released = self.number[rank, other[0]], (rank, *other)
@@ -151,7 +151,7 @@ class Order:
         action.waits = sorted(kept)
 
     def _land(self, spot: Spot, message: Message, landing: Region, told: Clock, before: Clock) -> None:
-        """Look whether a sender knows that the place is free where it puts its message."""
+        """Require a grant if the sender does not know that the target place is free."""
         for place in self._all(spot[0], landing, message.count):
             for other in _users(place):
                 if not self._is_over(other, told):
@@ -161,7 +161,7 @@ class Order:
             place.write, place.reads = spot, []
 
     def _is_over(self, spot: Spot, clock: Clock) -> bool:
-        """Return whether an action is over where a clock is known: of what is read by others, that they have."""
+        """Return whether a clock shows that an action and its remote reads are over."""
         message = self._read_by_others(spot)
         if message is not None and not message.settled:
             spot = message.receiver

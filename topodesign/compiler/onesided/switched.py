@@ -1,4 +1,4 @@
-"""Programs through a switch, threadblock by threadblock: barriers among all ranks, and multimem operations between.
+"""Switched programs by threadblock: barriers and multimem operations.
 
 Before anything is loaded or stored all ranks have to have begun, and after it a rank may go on when all are done: every
 rank signals every other one and waits for it, 16 of them at most in a threadblock. Packets need none of that.
@@ -54,7 +54,7 @@ def _barriers(rank: int, program: Program, switched: Switched) -> RankPlan:
 
 
 def _meetings(rank: int, others: list[int], blocks: int) -> list[tuple[Operation, list[Operation]]]:
-    """Return for each threadblock how those of the rank meet, and its signals to others and waits for them."""
+    """Return each threadblock's local barrier and its remote signals and waits."""
     blocks = max(blocks, -(-len(others) // EXECUTOR.channels))
     share = -(-len(others) // blocks)
     meet = Operation("nop") if blocks == 1 else Operation("barrier", meeting=blocks)
@@ -85,13 +85,13 @@ def _boxes(program: Program, switched: Switched) -> OneSided:
 
 
 def _fits(block: list[Operation]) -> bool:
-    """Return whether a threadblock has no more operations, and reaches no more buffers of others, than it may."""
+    """Return whether a threadblock is within its operation and buffer limits."""
     reached = {(some.rank, some.region.buffer) for one in block for some in one.targets if some.rank is not None}
     return len(block) <= EXECUTOR.operations and len(reached) <= EXECUTOR.channels
 
 
 class _Leaders:
-    """What leaders of boxes do for all trees, in the order of how far data are on their way: so none waits in a circle.
+    """Box leaders' operations for all trees, in a deadlock-free order.
 
     A sum of a box is loaded and stored in the output, goes up to scratch, and results go down to outputs.
     """
@@ -147,13 +147,13 @@ class _Leaders:
 
 
 def _each(name: str, links: list[Link]) -> list[Operation]:
-    """Return the signals to, or waits for, all of some ranks: as many in an operation as there may be."""
+    """Return signals to, or waits for, all ranks in the fewest operations."""
     most = EXECUTOR.channels_per_operation
     return [Operation(name, link=links[at], more=tuple(links[at + 1 : at + most])) for at in range(0, len(links), most)]
 
 
 def _packets(rank: int, program: Program, switched: Switched) -> RankPlan:
-    """Return what a rank does with packets: it stores what it has at all ranks, and takes what all have stored.
+    """Return a rank's packet program: store own data at all ranks, then read.
 
     What is added up is added in the order of the ranks, so that all have the same sum to the last bit.
     """
