@@ -1,4 +1,4 @@
-"""Inventories: what there is to wire with, and their files.
+"""Inventories and their files.
 
 ``inventory`` has the values, what makes them consistent and how long cables between devices are, ``fields`` how files
 say them, ``files`` reads YAML and CSV and ``text`` writes YAML; ``answers`` makes an inventory of a few

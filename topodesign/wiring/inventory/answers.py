@@ -1,4 +1,4 @@
-"""An inventory from a few answers: hosts alike and panels with room for all lanes, in one rack or side by side."""
+"""Generated inventories: identical hosts and panels with enough ports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def plain_inventory(
     mode: devices.Mode = "simplex",
     speed: Quantity = "25Gbps",
 ) -> Inventory:
-    """Return hosts ``h0``, ``h1``, ... in one rack, and panels ``P0``, ... that have a port for every lane each.
+    """Return an inventory of identical hosts and panels in one rack.
+
+    Hosts are named ``h0``, ``h1``, ...; panels are named ``P0``, ``P1``, ... Each panel has a port for every lane.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def new_inventory(
     mode: devices.Mode = "simplex",
     name: str = "my room",
 ) -> Inventory:
-    """Return an inventory to begin with.
+    """Return a starting inventory of hosts and panels.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def new_inventory(
 
 @dataclass(frozen=True)
 class LargerRoom:
-    """A room with more hosts, and as many more panels as their ports need.
+    """Room extended by hosts and the panels that they need.
 
     * ``before``, ``inventory``: the room, and the larger one. New hosts are like the last of the old, new panels like
       the largest of their field, in racks of their own, whose places are unknown. Circuit switches get more ports.
@@ -169,7 +171,10 @@ class LargerRoom:
 
 
 def extend_room(inventory: Inventory, hosts: int, lanes: int) -> LargerRoom:
-    """Return a room with more hosts like its last one, of which each uses so many lanes."""
+    """Return a room with more hosts, each like the last one.
+
+    The larger room has ``hosts`` hosts, each of which uses ``lanes`` lanes.
+    """
     last, old = inventory.hosts[-1], len(inventory.hosts)
     if hosts <= old:
         return LargerRoom(inventory, inventory, {})
@@ -199,7 +204,7 @@ def extend_room(inventory: Inventory, hosts: int, lanes: int) -> LargerRoom:
 
 
 def _lacking_ports(inventory: Inventory, hosts: int, lanes: int) -> dict[str, int]:
-    """Return how many panel ports each field lacks for so many hosts, whose lanes go to fields as these are large."""
+    """Return the number of missing panel ports by field."""
     usable = Counter({name: -sum(panel.spare for panel in panels) for name, panels in inventory.fields.items()})
     for zone, ports in inventory.zones.items():
         usable[zone.field] += len(ports)
@@ -213,7 +218,7 @@ def _lacking_ports(inventory: Inventory, hosts: int, lanes: int) -> dict[str, in
 
 
 def _more_ports(panel: devices.Panel, number: int) -> Iterator[devices.PanelPort]:
-    """Yield ports like those of a panel, with labels of their own."""
+    """Yield copies of a panel's ports with new labels."""
     taken = {port.label for port in panel.ports}
     labels = (label for label in _names_after(panel.ports[-1].label) if label not in taken)
     for label, port in zip(islice(labels, number), cycle(panel.ports)):
@@ -221,7 +226,7 @@ def _more_ports(panel: devices.Panel, number: int) -> Iterator[devices.PanelPort
 
 
 def _ports_for(host: devices.Host, lanes: int) -> list[devices.Port]:
-    """Return the first ports of a host that have so many lanes."""
+    """Return the first ports of a host that provide enough lanes."""
     found: list[devices.Port] = []
     for port in host.ports:
         if sum(one.lanes for one in found) < lanes:
@@ -230,7 +235,7 @@ def _ports_for(host: devices.Host, lanes: int) -> list[devices.Port]:
 
 
 def _names_after(name: str) -> Iterator[str]:
-    """Yield names that count on from one: its last number, or a number behind it."""
+    """Yield names with increasing numbers that follow a name."""
     digits = name[len(name.rstrip("0123456789")) :]
     head = name.removesuffix(digits) if digits else f"{name}-"
     for number in count(int(digits or 0) + 1):

@@ -1,4 +1,4 @@
-"""What a machine room has: hosts, panels, their ports and where they stand, fixed cables, trunks, trays and losses.
+"""Devices of a site: hosts, panels, ports, cabling, trunks, trays and losses.
 
 Each attribute says by its :class:`~topodesign.wiring.inventory.fields.Field` what it means and how files have it; all
 that reads and writes inventories derives from that. A new field goes behind the others, with a default.
@@ -31,7 +31,7 @@ POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a host's network card."""
+    """Port of a host's network card."""
 
     name: Annotated[str, fields.Text("name, unique on its host", note=None)]
     connector: Annotated[
@@ -58,7 +58,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that can be a node: rack (site, rack and rack unit), its ports, and its pod if any."""
+    """Machine that can be a node, with its ports and position."""
 
     name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
     site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
@@ -75,7 +75,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class PanelPort:
-    """A port of a panel."""
+    """Port of a panel."""
 
     label: Annotated[str, fields.Text("label, unique on its panel", note=None)]
     mode: Annotated[
@@ -94,7 +94,7 @@ class PanelPort:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A patch panel or an optical circuit switch."""
+    """Patch panel or optical circuit switch."""
 
     name: Annotated[str, fields.Text("name, different from all other hosts and panels", note=None)]
     site: Annotated[str, fields.Text("site of the rack", default="", note=None)]
@@ -114,13 +114,13 @@ class Panel:
     IN_FILES = {"blocked": fields.Texts("labels of blocked ports", default=())}  # noqa: RUF012  a constant
 
     def __post_init__(self) -> None:
-        """Take its name for that of its field if no field is given."""
+        """Set the field to the panel's name by default."""
         if not self.field:
             object.__setattr__(self, "field", self.name)
 
     @classmethod
     def from_file(cls, blocked: Collection[str], **said: Any) -> Panel:
-        """Return the panel that a file for people describes."""
+        """Return a panel from the fields of an inventory file."""
         labels = {port.label for port in said["ports"]}
         unknown = next((label for label in blocked if label not in labels), None)
         if unknown is not None:
@@ -134,7 +134,7 @@ class Panel:
 
 
 class Lane(NamedTuple):
-    """A lane of a host: one transmitter and one receiver."""
+    """Lane of a host: one transmitter and one receiver."""
 
     host: str
     port: str
@@ -142,13 +142,13 @@ class Lane(NamedTuple):
 
     @property
     def socket(self) -> tuple[str, str]:
-        """The host and its port."""
+        """Host and port names."""
         return self.host, self.port
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Fixed cabling: a lane ends at a panel port, its transmitter at side A and its receiver at side B."""
+    """Fixed cabling from a lane to a panel port."""
 
     host: Annotated[str, fields.Text("host")]
     port: Annotated[str, fields.Text("its port")]
@@ -160,23 +160,23 @@ class Fixed:
 
     @property
     def socket(self) -> tuple[str, str]:
-        """The host and its port."""
+        """Host and port names."""
         return self.host, self.port
 
     @property
     def source(self) -> Lane:
-        """The lane that ends there."""
+        """Lane at the host end."""
         return Lane(self.host, self.port, self.lane)
 
     @property
     def place(self) -> tuple[str, str]:
-        """The panel and the label of its port."""
+        """Panel name and port label."""
         return self.panel, self.panel_port
 
 
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it."""
+    """Trunk from a panel port to a panel where hosts plug in."""
 
     panel: Annotated[str, fields.Text("panel or switch where links are made")]
     panel_port: Annotated[str, fields.Text("its port")]
@@ -189,7 +189,7 @@ class Trunk:
 
 
 class Tray(NamedTuple):
-    """A pathway for cables between two racks, or junctions, of a site."""
+    """Cable pathway between two racks or junctions of a site."""
 
     site: Annotated[str, fields.Text("site", default="")]
     a: Annotated[str, fields.Text("rack, or a junction with any name", name="from")]
@@ -203,12 +203,12 @@ class Tray(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its two ends."""
+        """Names of both ends."""
         return f"{self.a} - {self.b}"
 
 
 class Losses(NamedTuple):
-    """What light loses, in dB, where nothing more specific is given; None if unknown."""
+    """Default light losses in dB; None if unknown."""
 
     connector: Annotated[
         Fraction | None,
@@ -225,7 +225,7 @@ NOTHING_KNOWN = Losses()
 
 
 class RackPlace(NamedTuple):
-    """Where a rack stands, in plan view."""
+    """Position of a rack in plan view."""
 
     site: Annotated[str, fields.Text("site", default="", note=None)]
     rack: Annotated[str, fields.Text("name of the rack", note=None)]
@@ -243,7 +243,7 @@ class Zone(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a device stands."""
+    """Position of a device."""
 
     site: str
     rack: str
@@ -251,24 +251,27 @@ class Place(NamedTuple):
 
 
 def lanes_of(host: Host) -> Iterator[tuple[Port, int]]:
-    """Yield all lanes of a host as port and number, in order."""
+    """Yield the lanes of a host as (port, number), in order."""
     for port in host.ports:
         for lane in range(1, port.lanes + 1):
             yield port, lane
 
 
 def interface_name(port: str, lane: int, lanes: int) -> str:
-    """Return what the interface of a lane is called: the name of the port, and which of its lanes if it has several."""
+    """Return the interface name of a lane: ``PORT`` or ``PORT/LANE``."""
     return port if lanes == 1 else f"{port}/{lane}"
 
 
 def split_name(port: str, lane: int, lanes: int) -> str:
-    """Return what Linux calls the interface of a lane: the parts of a split port are ``PORTs0``, ``PORTs1``, ..."""
+    """Return the Linux interface name of a lane.
+
+    The parts of a split port are named ``PORTs0``, ``PORTs1``, ...
+    """
     return port if lanes == 1 else f"{port}s{lane - 1}"
 
 
 class PortLabels:
-    """Labels of panel ports, and how they were spelt in what was read.
+    """Labels of panel ports and their spellings in files.
 
     ``places``: panels and labels of all ports that are meant.
     """
@@ -282,7 +285,7 @@ class PortLabels:
         self._taken: dict[tuple[str, str], str] = {}
 
     def read(self, panel: str, said: str) -> str:
-        """Return the label that is meant: the given one, or else the only one of the same number.
+        """Return the matching port label, by text or else by number.
 
         What a panel lacks altogether comes back as it is.
         """
@@ -297,7 +300,7 @@ class PortLabels:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was read for what, in words; nothing if all labels were as they are."""
+        """Note on corrected labels; empty if none."""
         if not self._taken:
             return ()
         (panel, said), label = next(iter(self._taken.items()))
@@ -306,5 +309,5 @@ class PortLabels:
 
 
 def is_number(text: str, most: int = 9) -> bool:
-    """Return whether a text is a number of so many digits at most."""
+    """Return whether a text is a number of up to ``most`` digits."""
     return text.isascii() and text.isdecimal() and len(text) <= most

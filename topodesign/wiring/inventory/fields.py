@@ -1,4 +1,4 @@
-"""Fields of inventories: what one is called in files, what it means, and how its value is read and written.
+"""Fields of inventories: their names, meanings, readers and writers.
 
 A field is specified once, where its value is declared: the classes of :mod:`topodesign.wiring.inventory.devices`
 annotate their attributes with a :class:`Field`. Inventories (YAML, CSV), plan files, what NetBox keeps in comments
@@ -49,7 +49,7 @@ _WORDS = {
 
 @lru_cache(256)  # thousands of ports have few speeds
 def _lane_speed(text: str, lanes: int) -> Fraction:
-    """Return the speed of each lane of a port, of which a text says that of all."""
+    """Return the speed per lane from text for the whole port."""
     return parse_bandwidth(text) / lanes
 
 
@@ -57,7 +57,7 @@ def _lane_speed(text: str, lanes: int) -> Fraction:
 
 
 class FileFields:
-    """What a file for people says of one thing: values with their lines, and where they stand, for what is wrong.
+    """Located values of one entry of an inventory file.
 
     In a table (CSV) names are those of columns, and ``[`` begins no range. ``room`` is how many more things may follow.
     """
@@ -74,11 +74,11 @@ class FileFields:
         return name in self.values
 
     def at(self, name: str) -> str:
-        """Return the name of a field as messages have it."""
+        """Return the full name of a field for messages."""
         return f"{self.where}.{name}" if self.where and not self.table else name
 
     def located(self, name: str) -> Located:
-        """Return a field that must be there."""
+        """Return a required field."""
         if name not in self.values:
             line = next(iter(self.values.values())).line
             raise FileFormatError(f"line {line}: the field '{self.at(name)}' is missing")
@@ -86,17 +86,17 @@ class FileFields:
         return found
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return a text that can be printed on a label."""
+        """Return the text of a field if a label can show it."""
         return default if default is not None and name not in self.values else text(self.located(name), self.at(name))
 
     def read(self, name: str, parse: Callable[[str], _Value], default: Any = REQUIRED) -> _Value:
-        """Return what a text means; the default if it is not there and there is one."""
+        """Return the parsed value of a field, or its default."""
         if default is not REQUIRED and name not in self.values:
             return default  # type: ignore[no-any-return]
         return read_located(self.located(name), self.at(name), parse)
 
     def entries(self, name: str, required: Collection[str], optional: Collection[str]) -> Iterator[FileFields]:
-        """Yield the entries of a list, those with ranges as many as they stand for."""
+        """Yield the entries of a list, with ranges expanded."""
         where = f"{self.where}.{name}" if self.where else name
         for value in items(self.values[name], where) if name in self.values else ():
             if self.table:
@@ -106,12 +106,12 @@ class FileFields:
                 yield FileFields(entry, where, room=self.room)
 
     def wrong(self, name: str, problem: str) -> FileFormatError:
-        """Return the error with the line of a field."""
+        """Return an error with the line of a field."""
         return FileFormatError(f"line {self.located(name).line}: {self.at(name)}: {problem}")
 
 
 def fields(value: Located, where: str, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Located]:
-    """Return the fields of a mapping after a look at their names."""
+    """Return the fields of a mapping after checking their names."""
     known = (*required, *optional)
     if not isinstance(value.value, dict):
         raise FileFormatError(f"line {value.line}: {where}: expected the fields {', '.join(known)}")
@@ -133,7 +133,7 @@ def items(value: Located, where: str) -> list[Located]:
 
 
 def read_located(value: Located, where: str, parse: Callable[[str], _Value]) -> _Value:
-    """Return what a text means."""
+    """Return the parsed value of a located text."""
     said = text(value, where)
     try:
         return parse(said)
@@ -152,7 +152,7 @@ def parse_whole(said: str, least: int) -> int:
 
 
 def one_of(words: Collection[_Word]) -> Callable[[str], _Word]:
-    """Return what takes a text for one of some known words."""
+    """Return a parser that accepts only the given words."""
 
     def parse(said: str) -> _Word:
         for word in words:
@@ -164,7 +164,7 @@ def one_of(words: Collection[_Word]) -> Callable[[str], _Word]:
 
 
 def exact(value: Fraction) -> str:
-    """Return a number as a decimal where it is one, else as a fraction."""
+    """Return an exact decimal if one exists, otherwise a fraction."""
     places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
     if not places:
         return str(value)
@@ -173,7 +173,7 @@ def exact(value: Fraction) -> str:
 
 
 def scalar(said: str) -> str:
-    """Return a text as YAML has it, with quotes where it needs some."""
+    """Return a text as a YAML scalar, quoted if necessary."""
     return said if _PLAIN.fullmatch(said) and said == said.strip() else json.dumps(said, ensure_ascii=False)
 
 
@@ -181,14 +181,17 @@ def scalar(said: str) -> str:
 
 
 def exact_number(value: object, where: str) -> Fraction:
-    """Return the number that a text such as ``"3/2"`` is."""
+    """Return the exact number in a text such as ``"3/2"``."""
     if isinstance(value, str) and _FRACTION.fullmatch(value):
         return Fraction(value)
     raise FileFormatError(f'{where}: a number must be text such as "3/2"')
 
 
 def checked_row(data: object, kinds: Sequence[type], where: str, least: int | None = None) -> list[Any]:
-    """Return a row of values of these types; the last ones may lack if there are ``least``."""
+    """Return a row after checking its length and types.
+
+    Values after the first ``least`` are optional; by default, none are.
+    """
     few = len(kinds) if least is None else least
     if not isinstance(data, list) or not few <= len(data) <= len(kinds) or not all(map(is_of, data, kinds)):
         raise FileFormatError(f"{where} must be a row of {', '.join(_WORDS[kind] for kind in kinds)}")
@@ -198,7 +201,10 @@ def checked_row(data: object, kinds: Sequence[type], where: str, least: int | No
 def checked_object(
     data: object, kinds: dict[str, Any], where: str, others: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the fields of an object, of which these must be there and of these types, and others may be."""
+    """Return an object after checking its fields and their types.
+
+    Fields in ``kinds`` are required; fields in ``others`` are optional.
+    """
     if not isinstance(data, dict):
         raise FileFormatError(f"{where} must be an object")
     optional = {key: kind for key, kind in (others or {}).items() if key in data}
@@ -213,7 +219,7 @@ def checked_object(
 
 
 def is_of(value: object, kind: type) -> bool:
-    """Whether a value is of a type and, if it is text, can be printed: files and labels hold no control characters."""
+    """Return whether a value has a type and any text is printable."""
     return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
 
 
@@ -222,7 +228,7 @@ def is_of(value: object, kind: type) -> bool:
 
 @dataclass(frozen=True)
 class Field:
-    """A field: what it means, what it is called, and what holds where it is not given.
+    """Field of an inventory: name, meaning and default.
 
     Attributes
     ----------
@@ -257,88 +263,88 @@ class Field:
     ranged: ClassVar[bool] = False  # whether ranges may be drawn together when it is written
 
     def describe(self) -> str:
-        """Return what its values are called in the documentation."""
+        """Return the type of the values for the documentation."""
         return self.word
 
     def parse(self, said: str, *, exact: bool = False) -> Any:
-        """Return what a text means; numbers may be fractions if ``exact``."""
+        """Return the value of a text; fractions are valid if ``exact``."""
         del exact
         return said
 
     def show(self, value: Any) -> str:
-        """Return the text that means a value; numbers that are no decimals are fractions."""
+        """Return the text for a value; non-decimal numbers become fractions."""
         return str(value)
 
     def of(self, owner: Any) -> Any:
-        """Return the value of the field in files."""
+        """Return the value of the field for files."""
         return getattr(owner, self.attribute)
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the value in an inventory file."""
         return said.read(self.name, self.parse, self.default)
 
     def write(self, value: Any) -> str:
-        """Return it as YAML."""
+        """Return a value as YAML."""
         shown = self.show(value)
         if "[" in shown:
             raise ParameterError(f"in a file, [ begins a range; rename {shown!r}")
         return scalar(shown)
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says, which is of the type :attr:`stored`."""
+        """Return the value of plan data, which has the type :attr:`stored`."""
         del where
         return data
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return a value for a plan file."""
         return value
 
     def notes(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts that NetBox keeps; nothing of a default."""
+        """Yield names and texts of NetBox notes, none for a default."""
         if value != self.default and self.note is not None:
             yield self.note or self.name, self.show(value)
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
-        """Return what texts say that NetBox keeps, by name; the first of a name counts."""
+        """Return the value of the first matching NetBox note."""
         return self.parse(said[self.note or self.name][0], exact=True)
 
     def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
-        """Whether NetBox keeps something of it."""
+        """Return whether NetBox notes contain the field."""
         return self.note is not None and bool(said.get(self.note or self.name))
 
 
 class Text(Field):
-    """A text that can be printed on a label."""
+    """Text that can be printed on a label."""
 
     ranged = True
 
     def write(self, value: Any) -> str:
-        """Return it as YAML."""
+        """Return a value as YAML."""
         return scalar(value)
 
 
 class OtherName(Text):
-    """A name that is that of the thing itself where none is given."""
+    """Name that defaults to the owner's name."""
 
     def of(self, owner: Any) -> Any:
-        """Return the name, or nothing if it is that of the thing itself."""
+        """Return the name, or empty text if it equals the owner's."""
         name = getattr(owner, self.attribute)
         return "" if name == owner.name else name
 
 
 class PathText(Field):
-    """The path of a file beside this one."""
+    """Path of another file, relative to this one."""
 
     word = "path"
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the value in an inventory file."""
         return text(said.values[self.name], self.name, 4096) if self.name in said else self.default
 
 
 @dataclass(frozen=True)
 class Whole(Field):
-    """An integer."""
+    """Non-negative integer with a minimum."""
 
     least: int = 0
     word = "integer"
@@ -346,35 +352,35 @@ class Whole(Field):
     ranged = True
 
     def parse(self, said: str, *, exact: bool = False) -> int:
-        """Return what a text means."""
+        """Return the integer in a text."""
         del exact
         return parse_whole(said, self.least)
 
 
 @dataclass(frozen=True)
 class Choice(Field):
-    """One of some words."""
+    """Word from a fixed set."""
 
     words: Collection[str] = ()
 
     def describe(self) -> str:
-        """Return what its values are called in the documentation."""
+        """Return the valid words for the documentation."""
         return ", ".join(f"`{word}`" for word in self.words if word)
 
     def parse(self, said: str, *, exact: bool = False) -> Any:
-        """Return what a text means."""
+        """Return the word if it is valid."""
         del exact
         return one_of(self.words)(said)
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the word in a plan file if it is valid."""
         try:
             return one_of(self.words)(data)
         except FileFormatError as error:
             raise FileFormatError(f"{where}: {error}") from None
 
     def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
-        """Whether NetBox keeps something of it; other words belong to somebody else."""
+        """Return whether the NetBox note exists and is a valid choice."""
         return super().is_noted(said) and said[self.note or self.name][0] in self.words
 
 
@@ -386,57 +392,57 @@ class Flag(Field):
     stored = bool
 
     def parse(self, said: str, *, exact: bool = False) -> bool:
-        """Return what a text means."""
+        """Return the truth value of ``yes`` or ``no``."""
         del exact
         return one_of(("yes", "no"))(said) == "yes"
 
     def show(self, value: Any) -> str:
-        """Return the text that means a value."""
+        """Return ``yes`` or ``no``."""
         return "yes" if value else "no"
 
 
 class _Number(Field):
-    """An exact number."""
+    """Exact number."""
 
     def write(self, value: Any) -> str:
-        """Return it as YAML, which needs a decimal."""
+        """Return a value as YAML, which requires a decimal."""
         shown = self.show(value)
         if "/" in shown:
             raise ParameterError(f"{shown} is no decimal, which a file needs")
         return shown
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the exact number in a plan file."""
         return exact_number(data, where)
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return a number for a plan file."""
         return str(value)
 
 
 @dataclass(frozen=True)
 class Quantity(_Number):
-    """An exact number with a unit; files for people need a decimal, what NetBox keeps may be a fraction."""
+    """Exact number with a unit (decimal in files, fraction in NetBox)."""
 
     signed: bool = False
     units: ClassVar[Mapping[str, Fraction]]  # by what they are called; that of the first is shown
     noun: ClassVar[str]
 
     def parse(self, said: str, *, exact: bool = False) -> Fraction:
-        """Return what a text means."""
+        """Return the number in a text with a unit."""
         match = _QUANTITY.fullmatch(said) or (_RATIO.fullmatch(said) if exact else None)
         if match is None or match[2] not in self.units or (said.startswith("-") and not self.signed):
             raise FileFormatError(f"{said[:50]!r} is no {self.noun}")
         return Fraction(match[1]) * self.units[match[2]]
 
     def show(self, value: Any) -> str:
-        """Return the text that means a value."""
+        """Return the text for a value, with its unit."""
         unit, size = next(iter(self.units.items()))
         return f"{exact(value / size)}{unit}"
 
 
 class Metres(Quantity):
-    """A length."""
+    """Length."""
 
     word = "such as `1.5m`, `600mm`"
     noun = "length such as 1.5m or 600mm"
@@ -444,7 +450,7 @@ class Metres(Quantity):
 
 
 class Share(Quantity):
-    """A part of a whole."""
+    """Share of a whole."""
 
     word = "such as `40%`"
     noun = "share such as 40%"
@@ -452,7 +458,7 @@ class Share(Quantity):
 
 
 class Decibels(Quantity):
-    """A loss of light, or None where it is unknown."""
+    """Light loss, or None if unknown."""
 
     word = "such as `1.2dB`"
     noun = "loss such as 1.2dB"
@@ -460,14 +466,14 @@ class Decibels(Quantity):
     units: ClassVar = {"dB": Fraction(1)}
 
     def load(self, data: Any, where: str) -> Fraction | None:
-        """Return what a plan file says."""
+        """Return the loss in a plan file, or None."""
         loss = None if data is None else exact_number(data, where)
         if loss is not None and loss < 0:
             raise FileFormatError(f"{where}: a loss cannot be below zero")
         return loss
 
     def dump(self, value: Any) -> str | None:
-        """Return it for a plan file."""
+        """Return a loss for a plan file."""
         return None if value is None else str(value)
 
 
@@ -476,13 +482,13 @@ parse_metres, parse_decibels = Metres("").parse, Decibels("").parse
 
 @dataclass(frozen=True)
 class Speed(_Number):
-    """The speed of a lane, which files for people say of all lanes of the port."""
+    """Lane speed, stored in inventory files as the port's total."""
 
     lanes: Mapping[Any, int] = dataclasses.field(default_factory=dict)
     word = "such as `4x25Gbps`"
 
     def of(self, owner: Any) -> Any:
-        """Return the speed of all lanes."""
+        """Return the total speed of all lanes."""
         return owner.speed * owner.lanes
 
     def read(self, said: FileFields) -> Any:
@@ -490,19 +496,19 @@ class Speed(_Number):
         return said.read(self.name, partial(_lane_speed, lanes=self.lanes[said.values["connector"].value]))
 
     def show(self, value: Any) -> str:
-        """Return the text that means a speed of all lanes."""
+        """Return the text for the total speed of all lanes."""
         return f"{exact(value / _GIGA)}Gbps"
 
 
 @dataclass(frozen=True)
 class Texts(Field):
-    """Several texts, each perhaps with a range."""
+    """Several texts, each optionally with a range."""
 
     word = "list of texts"
     stored = list
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the texts in an inventory file."""
         if self.name not in said:
             return self.default
         if said.table:
@@ -511,31 +517,31 @@ class Texts(Field):
         return tuple(one for value in items(said.values[self.name], where) for one in texts(value, where))
 
     def write(self, value: Any) -> str:
-        """Return it as YAML."""
+        """Return texts as a YAML list."""
         return f"[{', '.join(super(Texts, self).write(one) for one in value)}]"
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the texts in a plan file."""
         if not all(is_of(one, str) for one in data):
             raise FileFormatError(f"{where} must be a list of printable text")
         return tuple(data)
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return texts for a plan file."""
         return list(value)
 
     def notes(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts that NetBox keeps: a line each."""
+        """Yield names and texts of NetBox notes, one per text."""
         yield from ((self.note or self.name, one) for one in value)
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
-        """Return what texts say that NetBox keeps."""
+        """Return the texts in NetBox notes."""
         return tuple(said[self.note or self.name])
 
 
 @dataclass(frozen=True)
 class Entries(Field):
-    """A list of things, each with fields of its own, of which the first is its name."""
+    """List of entries whose first field is their name."""
 
     of_kind: type = object
     word = "list"
@@ -543,15 +549,15 @@ class Entries(Field):
 
     @cached_property
     def table(self) -> Table:
-        """The fields of an entry."""
+        """Fields of an entry."""
         return table_of(self.of_kind)
 
     def entries(self, said: FileFields) -> Iterator[FileFields]:
-        """Yield the entries that a file for people has."""
+        """Yield the entries in an inventory file."""
         return said.entries(self.name, self.table.required, self.table.optional)
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the parsed entries in an inventory file."""
         found: list[Any] = []
         for entry in self.entries(said):
             said.room[0] -= 1
@@ -562,40 +568,40 @@ class Entries(Field):
         return tuple(found)
 
     def write(self, value: Any) -> str:
-        """Return it as YAML on one line."""
+        """Return entries as YAML on one line."""
         return f"[{', '.join(self.table.write(value))}]"
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the entries in a plan file."""
         return tuple(self.table.load(one, f"{where}[{number}]") for number, one in enumerate(data))
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return entries for a plan file."""
         return [self.table.dump(one) for one in value]
 
     def notes(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts that NetBox keeps: an entry each."""
+        """Yield names and texts of NetBox notes, one per entry."""
         if self.note:
             yield from ((self.note, self.table.write_one(one)) for one in value)
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
-        """Return what texts say that NetBox keeps; those that are no entries belong to somebody else."""
+        """Return the entries in NetBox notes; ignore other texts."""
         rows = [Located(parse_yaml(one).value, 1) for one in said[self.note or ""] if one.startswith("{")]
         return self.read(FileFields({self.name: Located(rows, 1)}))
 
 
 class Racks(Entries):
-    """Where racks stand: by site and rack, from entries of both."""
+    """Positions of racks, by site and rack."""
 
     stored = dict
 
     def of(self, owner: Any) -> Any:
-        """Return the entries."""
+        """Return racks as a list of entries."""
         sites = getattr(owner, self.attribute)
         return [self.of_kind(site, rack, *place) for site, racks in sites.items() for rack, place in racks.items()]
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return rack positions from an inventory file."""
         found: dict[str, dict[str, tuple[Fraction, Fraction]]] = {}
         for entry in self.entries(said):
             site, rack, *place = self.table.read(entry)
@@ -606,7 +612,7 @@ class Racks(Entries):
         return found
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return rack positions from a plan file."""
         found: dict[str, dict[str, tuple[Fraction, Fraction]]] = {}
         for site, racks in data.items():
             there = found.setdefault(site, {})
@@ -616,20 +622,20 @@ class Racks(Entries):
         return found
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return rack positions for a plan file."""
         return {site: {rack: [*map(str, place)] for rack, place in racks.items()} for site, racks in value.items()}
 
 
 @dataclass(frozen=True)
 class Stock(Field):
-    """Lengths of cables that can be had, by their type."""
+    """Available cable lengths, by cable type."""
 
     types: Sequence[str] = ()
     word = "lengths by type"
     stored = dict
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the lengths in an inventory file, by type."""
         if self.name not in said:
             return self.default
         found = {}
@@ -643,37 +649,37 @@ class Stock(Field):
         return found
 
     def write(self, value: Any) -> str:
-        """Return it as YAML: a line for each type."""
+        """Return lengths as YAML, one line per type."""
         lines = [f"{kind}: [{', '.join(map(Metres('').write, lengths))}]" for kind, lengths in value.items()]
         return "".join(f"\n  {line}" for line in lines)
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the lengths in a plan file, by type."""
         said = _object_of(data, list, where)
         return {kind: tuple(exact_number(one, f"{where}.{kind}") for one in row) for kind, row in said.items()}
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return lengths for a plan file."""
         return {kind: [*map(str, lengths)] for kind, lengths in value.items()}
 
     def notes(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts that NetBox keeps: a line for each type."""
+        """Yield names and texts of NetBox notes, one per type."""
         for kind, lengths in value.items():
             yield f"{self.name} {kind}", " ".join(f"{exact(one)}m" for one in lengths)
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
-        """Return what texts say that NetBox keeps."""
+        """Return the lengths in NetBox notes, by type."""
         lines = {key.removeprefix(f"{self.name} "): said[key][0] for key in said if key.startswith(f"{self.name} ")}
         return {kind: tuple(parse_metres(one, exact=True) for one in line.split()) for kind, line in lines.items()}
 
     def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
-        """Whether NetBox keeps something of it."""
+        """Return whether NetBox notes contain any lengths."""
         return any(key.startswith(f"{self.name} ") for key in said)
 
 
 @dataclass(frozen=True)
 class Inner(Field):
-    """A thing with fields of its own."""
+    """Object with fields of its own."""
 
     of_kind: type = object
     word = "fields"
@@ -681,11 +687,11 @@ class Inner(Field):
 
     @cached_property
     def table(self) -> Table:
-        """Its fields."""
+        """Fields of the object."""
         return table_of(self.of_kind)
 
     def read(self, said: FileFields) -> Any:
-        """Return what a file for people says."""
+        """Return the object in an inventory file."""
         if self.name not in said:
             return self.default
         where = said.at(self.name)
@@ -693,32 +699,32 @@ class Inner(Field):
         return self.table.read(FileFields(inner, where))
 
     def write(self, value: Any) -> str:
-        """Return it as YAML on one line."""
+        """Return an object as YAML on one line."""
         return self.table.write_one(value)
 
     def load(self, data: Any, where: str) -> Any:
-        """Return what a plan file says."""
+        """Return the object in a plan file."""
         return self.table.load(data, where)
 
     def dump(self, value: Any) -> Any:
-        """Return it for a plan file."""
+        """Return an object for a plan file."""
         return self.table.dump(value)
 
     def notes(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts that NetBox keeps, of its fields."""
+        """Yield names and texts of the NetBox notes of its fields."""
         yield from self.table.notes(value)
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> Any:
-        """Return what texts say that NetBox keeps."""
+        """Return the object in NetBox notes."""
         return self.of_kind(**self.table.noted(said))
 
     def is_noted(self, said: Mapping[str, Sequence[str]]) -> bool:
-        """Whether NetBox keeps something of it."""
+        """Return whether NetBox notes contain any of its fields."""
         return any(one.is_noted(said) for one in self.table.fields)
 
 
 class Table:
-    """The fields of a class, in the order of its attributes."""
+    """Fields of a class, in the order of its attributes."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -736,18 +742,21 @@ class Table:
         self.loaded = [(place, one) for place, one in enumerate(self.fields) if type(one).load is not Field.load]
 
     def values(self, said: FileFields) -> dict[str, Any]:
-        """Return what a file for people says of each attribute, and of fields that only files have."""
+        """Return attribute values from an inventory file.
+
+        They include the fields that exist only in files.
+        """
         return {one.attribute: one.read(said) for one in (*self.fields, *self.read_only)}
 
     def read(self, said: FileFields) -> Any:
-        """Return the thing that a file for people describes."""
+        """Return an entry from an inventory file."""
         try:
             return self.make(**self.values(said))
         except FieldError as error:
             raise said.wrong(error.name, error.message) from None
 
     def write(self, things: Iterable[Any]) -> Iterator[str]:
-        """Yield entries in YAML; things alike whose names count up are one, with ranges."""
+        """Yield entries as YAML; merge consecutive names into ranges."""
         for _, group in groupby(things, key=lambda thing: [one.of(thing) for one in self.fields if not one.ranged]):
             alike = list(group)
             rest = self._fixed(alike[0])
@@ -758,17 +767,20 @@ class Table:
                 yield f"{{{', '.join([*said, *rest])}}}"
 
     def write_one(self, thing: Any) -> str:
-        """Return a thing in YAML on one line, which may say nothing."""
+        """Return an entry as one line of YAML (``{}`` if all defaults)."""
         return next(self.write([thing]))
 
     def _fixed(self, thing: Any) -> list[str]:
-        """Return what entries say beside their ranges, lists last."""
+        """Return the fields without ranges as YAML, lists last."""
         fixed = [one for one in self.fields if not one.ranged and one.of(thing) != one.default]
         fixed.sort(key=lambda one: isinstance(one, Entries | Texts))
         return [f"{one.name}: {one.write(one.of(thing))}" for one in fixed]
 
     def load(self, data: object, where: str) -> Any:
-        """Return the thing that a plan file specifies: a row, or an object if it has lists of things."""
+        """Return an entry from a plan file.
+
+        Entries with lists of entries are objects; others are rows.
+        """
         if self.as_row:
             row = checked_row(data, [one.stored for one in self.fields], where, len(self.needed))
             values = list(row)
@@ -783,7 +795,10 @@ class Table:
         return self.kind(**said)
 
     def dump(self, thing: Any) -> Any:
-        """Return a thing for a plan file: of a row, the last values lack if all of them say nothing."""
+        """Return an entry for a plan file.
+
+        The last values of a row are omitted if all of them are defaults.
+        """
         if self.as_row:
             short = all(getattr(thing, one.attribute) == one.python for one in self.fields[self.kept :])
             return [one.dump(getattr(thing, one.attribute)) for one in self.fields[: self.kept if short else None]]
@@ -791,12 +806,15 @@ class Table:
         return {one.attribute: one.dump(value) for one, value in values if one.always or value != one.python}
 
     def notes(self, thing: Any, **instead: Any) -> Iterator[tuple[str, str]]:
-        """Yield names and texts of what NetBox keeps in comments and descriptions; some values may be others."""
+        """Yield names and texts of an entry's NetBox notes.
+
+        Keyword arguments replace values of attributes.
+        """
         for one in self.fields:
             yield from one.notes(instead[one.attribute] if one.attribute in instead else one.of(thing))
 
     def noted(self, said: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Return the values of attributes that NetBox keeps so."""
+        """Return the attribute values in NetBox notes."""
         found = {}
         for one in self.fields:
             if one.is_noted(said):
@@ -808,7 +826,7 @@ class Table:
 
 
 class FieldError(FileFormatError):
-    """What a field of a file says cannot be: its name, and why."""
+    """Invalid field of a file: its name and the reason."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -827,12 +845,12 @@ def table_of(kind: type) -> Table:
 
 
 def noted_lines(comments: str) -> dict[str, list[str]]:
-    """Return the texts after each name in the lines ``name: text`` of a comment."""
+    """Return texts by name from comment lines ``name: text``."""
     return _noted(comments.splitlines(), ": ")
 
 
 def noted_words(words: Iterable[str]) -> dict[str, list[str]]:
-    """Return the texts after each name in the words ``name text`` of a description."""
+    """Return texts by name from description words ``name text``."""
     return _noted(words, " ")
 
 
@@ -860,10 +878,10 @@ def _annotated_fields(kind: type) -> Iterator[Field]:
 
 
 def _object_of(data: object, kind: type, where: str) -> dict[str, Any]:
-    """Return an object of any names whose values are of a type."""
+    """Return an object after checking the type of its values."""
     return checked_object(data, {}, where, dict.fromkeys(data, kind) if isinstance(data, dict) else {})
 
 
 def _says(one: Field, cell: str) -> bool:
-    """Whether the text of a ranged field says something."""
+    """Return whether a ranged field differs from its default."""
     return one.default is REQUIRED or cell != one.show(one.default)

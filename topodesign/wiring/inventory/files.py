@@ -1,4 +1,4 @@
-"""Inventories in files: YAML, and CSV for tables of ports; an error names the line and the field.
+"""Inventory files: YAML, and CSV for port tables.
 
 Which fields there are follows from :mod:`topodesign.wiring.inventory.devices`; ``docs/inventory.md`` lists them.
 
@@ -40,7 +40,7 @@ _HEAD = """\
 
 
 def as_inventory(value: InventoryLike) -> Inventory:
-    """Return the inventory that a value is or names."""
+    """Return an inventory, reading it if given a path."""
     if isinstance(value, Inventory):
         return value
     if isinstance(value, str | Path):
@@ -49,7 +49,7 @@ def as_inventory(value: InventoryLike) -> Inventory:
 
 
 def read_inventory(path: str | Path) -> Inventory:
-    """Read an inventory from a YAML file, or from a port table in CSV.
+    """Read an inventory from YAML or from a CSV port table.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read_inventory(path: str | Path) -> Inventory:
 
 
 def _origin(files: list[tuple[Path, FileFields]], error: InventoryError) -> str | None:
-    """Return the file and the line of the entry that an error is about, or of its port; the last of several alike."""
+    """Return the file and line of an erroneous entry or port."""
     part = next(one for one in table_of(Inventory).fields if one.attribute == error.part)
     row = error.row
     for path, said in files:
@@ -128,7 +128,7 @@ _OF_PANELS = tuple(one.name for one in (*_PANEL.fields, *_PANEL_PORT.fields) if 
 
 
 def _port_table(content: str) -> FileFields:
-    """Return a port table as the fields that an inventory in YAML has."""
+    """Return a port table as fields of a YAML inventory."""
     rows_of: dict[str, list[dict[str, Located]]] = {}
     columns = tuple(dict.fromkeys((*_OF_HOSTS, *_CABLED, *_OF_PANELS)))
     for row in parse_csv(content, _COLUMNS, columns):
@@ -149,7 +149,7 @@ def _port_table(content: str) -> FileFields:
 
 
 def _check_rows(name: str, rows: list[FileFields], *, is_host: bool) -> None:
-    """Look whether rows of a device agree about it, and have no columns of the other kind of device."""
+    """Check that rows of a device agree and use valid columns."""
     own, others, what = (_OF_HOSTS, _OF_PANELS, "a host") if is_host else (_OF_PANELS, _OF_HOSTS, "a panel")
     first = rows[0].values
     for row in rows:
@@ -181,7 +181,7 @@ def _cabled(row: FileFields) -> Iterator[Located]:
 
 
 def inventory_text(inventory: InventoryLike) -> str:
-    """Return the text of a YAML file that :func:`topodesign.read_inventory` reads as this inventory.
+    """Return an inventory as YAML for :func:`topodesign.read_inventory`.
 
     Entries are drawn together into ranges, and comments say what for.
 

@@ -1,4 +1,4 @@
-"""Tables of interfaces: what hosts call the ports that an inventory names otherwise.
+"""Interface tables: host interface names of inventory ports.
 
 A CSV with the columns ``host,port,interface`` and, as needed, ``device`` (``mlx5_0``, ``rdma_en3``). ``host`` is a host
 or ``*`` for all that have no row of their own; ``port`` is ``PORT``, or ``PORT/LANE`` where it has several. A port may
@@ -25,7 +25,7 @@ _DEVICE = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 
 
 class Interface(NamedTuple):
-    """An interface of a host, and the RDMA device behind it; empty where it is not known."""
+    """Host interface and its RDMA device; empty if unknown."""
 
     name: str
     device: str
@@ -33,7 +33,7 @@ class Interface(NamedTuple):
 
 @dataclass(frozen=True)
 class InterfaceTable:
-    """What a table says.
+    """Table of interfaces.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class InterfaceTable:
     hosts: Mapping[str, str] = field(default_factory=dict)
 
     def interfaces(self, host: str, lane: str) -> tuple[Interface, ...]:
-        """Return the interfaces of a lane; none if the table does not say."""
+        """Return the interfaces of a lane; empty if not in the table."""
         return self.ports.get((host, lane)) or self.ports.get(("*", lane), ())
 
 

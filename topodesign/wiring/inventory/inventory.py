@@ -1,4 +1,4 @@
-"""What there is to wire with: hosts and their ports, panels, cables, where everything stands, and how far that is.
+"""Inventory of hosts, ports, panels, cables, positions and distances.
 
 A *lane* is one transmitter and one receiver: a port with an LC connector is one lane, an MPO-12 port four (the breakout
 of 100 Gbps into four times 25 Gbps), an MPO-16 port eight. Lanes are numbered from 1. A *panel* joins its ports to
@@ -48,7 +48,7 @@ _CABLING = "Fixed cabling that exists, lane by lane; plans keep it. Without this
 
 
 class InventoryError(ParameterError):
-    """Something in an inventory contradicts itself; knows what, so that a reader of files can tell the line.
+    """Contradiction in an inventory, with the field at fault.
 
     ``part``: ``hosts``, ``panels``, ``trunks``, ``trays`` or ``cabling``. ``row``: position in that part. ``name``:
     the field at fault. ``message``: what is wrong. ``port``: the port at fault, if it is one of a host or a panel.
@@ -65,7 +65,7 @@ class InventoryError(ParameterError):
 
 @dataclass(frozen=True, repr=False)
 class Inventory:
-    """All that a plan may use.
+    """Inventory of all resources for plans.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Inventory:
     IN_FILES = {"port_table": PathText("port table (CSV) with more hosts, panels and cabling", default="")}  # noqa: RUF012
 
     def __post_init__(self) -> None:
-        """Take copies, so that nobody changes it from outside, and check it."""
+        """Copy mutable arguments and check the inventory."""
         for name in ("hosts", "panels", "cabling", "trunks", "trays"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "stock", {kind: tuple(lengths) for kind, lengths in self.stock.items()})
@@ -173,12 +173,12 @@ class Inventory:
 
     @cached_property
     def port(self) -> dict[tuple[str, str], devices.Port]:
-        """Ports of hosts by the names of both."""
+        """Ports of hosts, by host and port name."""
         return {(host.name, port.name): port for host in self.hosts for port in host.ports}
 
     @cached_property
     def interfaces(self) -> dict[tuple[str, str], devices.Lane]:
-        """Lanes by their host and the name of their interface."""
+        """Lanes by host and interface name."""
         return {
             (host.name, devices.interface_name(port.name, lane, port.lanes)): devices.Lane(host.name, port.name, lane)
             for host in self.hosts
@@ -197,12 +197,12 @@ class Inventory:
 
     @cached_property
     def panel_port(self) -> dict[tuple[str, str], devices.PanelPort]:
-        """Panel ports by the panel's name and the label."""
+        """Panel ports by panel name and label."""
         return {(panel.name, port.label): port for panel in self.panels for port in panel.ports}
 
     @cached_property
     def fields(self) -> dict[str, tuple[devices.Panel, ...]]:
-        """Panels by field, in the order of the inventory."""
+        """Panels by field, in inventory order."""
         fields: dict[str, tuple[devices.Panel, ...]] = {}
         for panel in self.panels:
             fields[panel.field] = (*fields.get(panel.field, ()), panel)
@@ -210,17 +210,17 @@ class Inventory:
 
     @cached_property
     def trunk_at(self) -> dict[tuple[str, str], devices.Trunk]:
-        """Trunks by the panel and port that they lead to."""
+        """Trunks by the panel port that they lead to."""
         return {(one.panel, one.panel_port): one for one in self.trunks}
 
     @cached_property
     def leads_to(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """The panel and port that a port leads to where hosts plug in."""
+        """Panel ports behind trunks, by the port where hosts plug in."""
         return {(one.near, one.near_port): (one.panel, one.panel_port) for one in self.trunks}
 
     @cached_property
     def zones(self) -> dict[devices.Zone, tuple[tuple[str, str], ...]]:
-        """Panel ports that can be used, by field and the pods that reach them, in the order of the inventory."""
+        """Usable panel ports by zone, in inventory order."""
         ports = [key for key in self.panel_port if self.is_open(key)]
         reach: dict[str, set[tuple[str, ...]]] = {}
         for key in ports:
@@ -235,17 +235,17 @@ class Inventory:
 
     @property
     def one_way(self) -> bool:
-        """Whether some panel port can be patched fibre by fibre."""
+        """Whether any panel port can be patched fibre by fibre."""
         return any(port.mode == "simplex" and not port.blocked for port in self.panel_port.values())
 
     @cached_property
     def two_sided(self) -> bool:
-        """Whether links are made at switches with two sides, each from a port of one to a port of the other."""
+        """Whether switches connect only ports of opposite sides."""
         return any(port.side for port in self.panel_port.values())
 
     @cached_property
     def speeds(self) -> tuple[Fraction, ...]:
-        """Bits per second of lanes, the fastest first."""
+        """Lane speeds in bits per second, fastest first."""
         few = {id(port.speed): port.speed for host in self.hosts for port in host.ports}  # mostly one object
         return tuple(sorted(set(few.values()), reverse=True))
 
@@ -256,29 +256,35 @@ class Inventory:
 
     @cached_property
     def tray_ways(self) -> dict[tuple[str, str], dict[str, tuple[Fraction, tuple[int, ...]]]]:
-        """What :mod:`~topodesign.wiring.inventory.inventory` has worked out, by site and rack."""
+        """Cache of tray routes, by site and rack."""
         return {}
 
     def plugged_at(self, panel: str, port: str) -> tuple[str, str]:
-        """Return the panel and the port where a cable from a host to a panel port ends."""
+        """Return the host-side panel and port of a panel port.
+
+        A cable from a host ends there: at the near end of the port's trunk, if it has one.
+        """
         trunk = self.trunk_at.get((panel, port))
         return (panel, port) if trunk is None else (trunk.near, trunk.near_port)
 
     def pods_of(self, panel: str, port: str) -> tuple[str, ...]:
-        """Return the pods whose hosts reach a panel port, none if all do."""
+        """Return the pods that reach a panel port; empty if all do."""
         return self.panel[self.near_panel((panel, port))].pods
 
     def near_panel(self, place: tuple[str, str]) -> str:
-        """Return the panel where hosts plug in to reach a panel port."""
+        """Return the panel where hosts plug in to reach a port."""
         return self.plugged_at(*place)[0]
 
     def is_open(self, place: tuple[str, str]) -> bool:
-        """Return whether a lane can end at a panel port: it leads to no other, nor is it or the way to it blocked."""
+        """Return whether a lane can end at a panel port.
+
+        The port must not lead to another port; neither it nor the port where hosts plug in may be blocked.
+        """
         blocked = self.panel_port[place].blocked or self.panel_port[self.plugged_at(*place)].blocked
         return not blocked and place not in self.leads_to
 
     def at_speed(self, speed: Fraction) -> Inventory:
-        """Return what there is for links of a speed: without ports of other speeds and their cabling."""
+        """Return the inventory with only ports and cabling of a speed."""
         hosts = [replace(host, ports=tuple(port for port in host.ports if port.speed == speed)) for host in self.hosts]
         there = {(host.name, port.name) for host in hosts for port in host.ports}
         cabling = tuple(one for one in self.cabling if one.socket in there)
@@ -290,12 +296,12 @@ class Inventory:
         return {one.name: devices.Place(one.site, one.rack, one.unit) for one in stands}
 
     def place(self, device: str) -> devices.Place:
-        """Return where a host or a panel stands."""
+        """Return the position of a host or a panel."""
         return self._places[device]
 
     @cached_property
     def lengths(self) -> dict[tuple[object, ...], Fraction | None]:
-        """Lengths of cables that :func:`length` has found, by where their ends stand."""
+        """Cache of cable lengths, by the positions of their ends."""
         return {}
 
 
@@ -345,7 +351,7 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
 
 
 def _side_problems(inventory: Inventory, row: int, panel: devices.Panel) -> Iterator[InventoryError]:
-    """Yield what is wrong with the sides of ports: where some have one, all that make links do."""
+    """Yield errors about missing or invalid port sides."""
     led = {(one.near, one.near_port) for one in inventory.trunks} if inventory.two_sided else set()
     for port in panel.ports if inventory.two_sided else ():
         words = ""
@@ -416,12 +422,18 @@ def _repeated(names: Iterator[str]) -> str | None:
 
 
 def tray_way(inventory: Inventory, site: str, a: str, b: str) -> tuple[Fraction, tuple[int, ...]] | None:
-    """Return the metres of the shortest way through trays, and the trays by their place; None if there is no way."""
+    """Return the length (m) and trays of the shortest tray route.
+
+    Trays are positions in the inventory. The result is None if no route exists.
+    """
     return ways_from(inventory, site, a).get(b)
 
 
 def ways_from(inventory: Inventory, site: str, rack: str) -> dict[str, tuple[Fraction, tuple[int, ...]]]:
-    """Return the shortest way from a rack to each rack and junction (Dijkstra's algorithm); the first of equal ones."""
+    """Return the shortest tray routes from a rack (Dijkstra).
+
+    Keys are racks and junctions. The first of equally short routes is returned.
+    """
     if (site, rack) in inventory.tray_ways:
         return inventory.tray_ways[site, rack]
     near: dict[str, list[tuple[str, int]]] = {}
@@ -461,7 +473,9 @@ PATCH: dict[devices.Mode, CableType] = {
 
 
 def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
-    """Return the metres that a cable between two devices runs, without slack; None if nobody says where they stand.
+    """Return the cable run between devices in metres; None if unknown.
+
+    Slack is not included.
 
     Between racks it runs along the trays of the inventory, or without these at right angles, ``|dx| + |dy|``; the slack
     has to do for the ways up and down. Within a rack it runs from unit to unit.
@@ -470,7 +484,7 @@ def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
 
 
 def run(inventory: Inventory, here: devices.Place, there: devices.Place) -> Fraction | None:
-    """Return the metres of :func:`distance` between two places."""
+    """Return the cable run of :func:`distance` between two positions."""
     if here.site != there.site:
         return None
     if here.rack == there.rack:
@@ -486,7 +500,7 @@ def run(inventory: Inventory, here: devices.Place, there: devices.Place) -> Frac
 
 
 def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | None:
-    """Return the metres of the shortest cable of a type that joins two devices; None if the distance is unknown.
+    """Return the shortest suitable cable length (m); None if unknown.
 
     Types that the stock does not list can be had in all whole metres from 1 on.
     """
@@ -511,14 +525,14 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
 
 
 def racks_without_place(inventory: Inventory) -> list[str]:
-    """Return the racks of devices for which the inventory has no coordinates, if it has more than one rack."""
+    """Return racks without coordinates, if several racks exist."""
     racks = dict.fromkeys(inventory.place(name)[:2] for name in (*inventory.host, *inventory.panel))
     lacking = [rack for site, rack in racks if rack not in inventory.racks.get(site, {})]
     return lacking if len(racks) > 1 else []
 
 
 def format_metres(length: Fraction | None) -> str:
-    """Return a length with at most two decimals, rounded up so that no cable comes out too short; empty if unknown."""
+    """Return metres rounded up to two decimals; empty if unknown."""
     if length is None:
         return ""
     whole, hundredths = divmod(-(-length * 100 // 1), 100)

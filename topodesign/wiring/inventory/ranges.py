@@ -1,4 +1,4 @@
-"""Ranges in texts of inventories: ``[01-12]`` or ``[2-24:2]`` stands for a text for each number."""
+"""Ranges in inventory texts, such as ``[01-12]`` or ``[2-24:2]``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIGITS = re.compile(r"([0-9]{1,9})")
 
 
 def text(value: Located, where: str, most: int = MOST_LETTERS) -> str:
-    """Return a text of at most so many letters that can be printed on a label."""
+    """Return a printable text of up to ``most`` letters."""
     said = value.value
     if not isinstance(said, str) or not said:
         problem = "expected text"
@@ -35,7 +35,7 @@ def text(value: Located, where: str, most: int = MOST_LETTERS) -> str:
 
 
 def texts(value: Located, where: str) -> list[str]:
-    """Return the texts that one with or without a range stands for."""
+    """Return the texts of a range, or the single text."""
     whole = text(value, where)
     parts = _RANGE.split(whole)
     if len(parts) == 1 and "[" not in whole:
@@ -50,7 +50,7 @@ def texts(value: Located, where: str) -> list[str]:
 
 
 def expand(entry: Mapping[str, Located], where: str) -> list[dict[str, Located]]:
-    """Return the entries that one with ranges in its texts stands for; all ranges have the same length."""
+    """Return an entry's expansion; its ranges must be equally long."""
     columns: dict[str, list[str]] = {}
     for name, value in entry.items():
         if isinstance(value.value, str) and "[" in value.value:
@@ -67,7 +67,7 @@ def expand(entry: Mapping[str, Located], where: str) -> list[dict[str, Located]]
 
 
 def runs(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield entries that stand for rows of texts in order, those that count up as ranges: :func:`expand` reversed."""
+    """Yield rows compressed into ranges: the inverse of :func:`expand`."""
     for said in {said for row in rows for said in row}:
         if "[" in said:
             raise ParameterError(f"in a file, [ begins a range; rename {said!r}")
@@ -79,7 +79,7 @@ def runs(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
 
 
 def _run(rows: Sequence[tuple[str, ...]], start: int) -> tuple[tuple[str, ...], int]:
-    """Return the entry for as many rows from one on as it can stand for, and their number."""
+    """Return one entry for the longest run of rows, and its length."""
     if start + 1 == len(rows) or rows[start] == rows[start + 1]:
         return rows[start], 1
     columns = [_column(a, b) for a, b in zip(rows[start], rows[start + 1], strict=True)]
@@ -96,7 +96,7 @@ def _run(rows: Sequence[tuple[str, ...]], start: int) -> tuple[tuple[str, ...], 
 
 
 class _Column(NamedTuple):
-    """Texts that count up from the first by a step, which is 0 where they are all the same."""
+    """Column of texts with a constant step (0 if all are equal)."""
 
     before: str
     first: str
@@ -104,13 +104,13 @@ class _Column(NamedTuple):
     step: int
 
     def text(self, number: int) -> str:
-        """Return the text that is so many after the first."""
+        """Return the text that follows the first by ``number`` steps."""
         if not self.step:
             return self.before
         return f"{self.before}{int(self.first) + number * self.step:0{len(self.first)}}{self.after}"
 
     def entry(self, count: int) -> str:
-        """Return the range for so many."""
+        """Return the range text for ``count`` texts."""
         if not self.step:
             return self.before
         step = f":{self.step}" if self.step > 1 else ""
@@ -119,7 +119,7 @@ class _Column(NamedTuple):
 
 
 def _column(a: str, b: str) -> _Column | None:
-    """Return what two texts begin; None if no range does."""
+    """Return the column that two texts begin, or None."""
     if a == b:
         return _Column(a, "", "", 0)
     here, there = _DIGITS.split(a), _DIGITS.split(b)
