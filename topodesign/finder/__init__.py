@@ -1,4 +1,4 @@
-"""Which topology? A question, candidates from every source, their prices, and an answer with its views.
+"""Topology search: questions, candidates, costs and answers.
 
 ``question`` has the question: N and d, the objective, where to look and what must hold. ``candidate`` has a topology
 and its price, ``sources`` where candidates come from: a new source is a function that yields candidates. ``find`` runs

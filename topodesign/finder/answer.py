@@ -1,4 +1,4 @@
-"""What answers to all questions have, whatever the source of their topologies."""
+"""Common base of the answers to topology questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Result):
-    """The answer for one size: the topologies worth wiring, those that a plant carries, or those near a wiring."""
+    """Answer for one size: topologies worth wiring, supported, or near a wiring."""
 
     question: Question
     runners_up: RunnersUp | None  # what comes next to the fastest, where that was asked for
@@ -29,30 +29,30 @@ class Answer(Result):
 
     @property
     def degree(self) -> int:
-        """Ports d out of, and into, a node."""
+        """Ports d per node, in each direction."""
         return self.question.degree
 
     @property
     def workload(self) -> Workload:
-        """What times are for: latency, sizes and bandwidth."""
+        """Latency, sizes and bandwidth for times."""
         return self.question.objective.work
 
     @property
     def questions(self) -> tuple[Mix, ...]:
-        """What the topologies are ranked for: each size, or a training step."""
+        """Ranking criteria: each size, or a training step."""
         return self.question.objective.columns
 
     @property
     def next_best(self) -> tuple[RunnerUp, ...]:
-        """With --runners-up: what comes next to the fastest."""
+        """With --runners-up: the next best topologies."""
         return () if self.runners_up is None else self.runners_up.entries
 
     @property
     def among(self) -> Among:
-        """What the fastest is the fastest of."""
+        """Scope in which the fastest topology is the best."""
         return Among.FOUND
 
     @property
     @abstractmethod
     def fastest(self) -> Entry:
-        """The fastest for the first question."""
+        """Fastest topology for the first question."""

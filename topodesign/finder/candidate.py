@@ -1,4 +1,4 @@
-"""A candidate, and an entry: a topology with its price and its times."""
+"""Candidate topologies, and entries with costs and times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A topology that a source offers, with what the source knows of it.
+    """Candidate topology with the facts its source provides.
 
     * ``spec``: the text that rebuilds it, or a path or a title where there is none.
     * ``source``: where it comes from, if that is not the outermost name of its spec: own, or a package.
@@ -44,7 +44,7 @@ class Candidate:
 
     @cached_property
     def topology(self) -> Topology:
-        """The links."""
+        """Links of the topology."""
         from topodesign.topology.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
 
         return build(self.spec) if self.given is None else self.given
@@ -52,7 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class Entry(Result):
-    """A topology with its price and its times.
+    """Topology with its costs and times.
 
     * ``spec``: the text that rebuilds it; of a file or a graph of your own its path or place in the list.
     * ``cost``, ``allgather``: steps and bandwidth factor of the reduce-scatter and of the allgather.
@@ -106,27 +106,27 @@ class Entry(Result):
 
     @property
     def degree(self) -> int:
-        """Ports of a node."""
+        """Ports per node."""
         return self.question.degree
 
     @property
     def workload(self) -> Workload:
-        """What times are for: latency, sizes and bandwidth."""
+        """Latency, sizes and bandwidth for times."""
         return self.question.objective.work
 
     @property
     def bandwidth(self) -> Fraction:
-        """Bandwidth factor y of reduce-scatter or allgather, whichever is more."""
+        """Bandwidth factor y of reduce-scatter or allgather, the greater one."""
         return max(self.cost.bandwidth, self.allgather.bandwidth)
 
     @property
     def mean(self) -> Cost:
-        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
+        """Mean cost of reduce-scatter and allgather, half that of an allreduce."""
         return self.cost.averaged(self.allgather)
 
     @property
     def factor(self) -> Fraction:
-        """Bandwidth factor of the collective that was asked for, the mean of both halves of an allreduce."""
+        """Bandwidth factor of the requested collective, the mean of both for allreduce."""
         match self.question.objective.collective:
             case "reduce-scatter":
                 return self.cost.bandwidth
@@ -138,27 +138,27 @@ class Entry(Result):
 
     @property
     def merit(self) -> tuple[int, Fraction]:
-        """Steps, and what is to be small for that many: the factor, or the time of a training step."""
+        """Steps, with the bandwidth factor or the time of a training step."""
         return self.cost.steps, self.times[0] if self.question.objective.collective is None else self.factor
 
     @property
     def allreduce(self) -> tuple[Fraction, ...]:
-        """Seconds of an allreduce, for each size."""
+        """Seconds of an allreduce for each size."""
         return self.workload.allreduce(self.cost, self.allgather)
 
     @property
     def timed(self) -> Runtimes:
-        """Seconds of an allreduce with their sizes."""
+        """Seconds of an allreduce, with sizes."""
         return self.workload.timed(self.allreduce)
 
     @property
     def by_place(self) -> dict[int, Fraction]:
-        """Seconds by the number of the question."""
+        """Seconds by number of the question."""
         return dict(enumerate(self.times))
 
     @property
     def least(self) -> tuple[Fraction, ...]:
-        """Seconds that each question takes at least; less than ``times`` where all-to-all is not known exactly."""
+        """Lower bounds in seconds; less than ``times`` if all-to-all is inexact."""
         if self.all_to_all is None:
             return self.times
         return self.question.objective.times(self.cost, self.allgather, self.all_to_all.lower)
@@ -170,23 +170,23 @@ class Entry(Result):
 
     @property
     def cabling(self) -> str:
-        """Cabling for tables: duplex or simplex, and the proof of the price unless that are links and SPFF."""
+        """Duplex or simplex, plus the source of costs not from links and SPFF."""
         word = "duplex" if self.duplex else "simplex"
         return word if self.basis is Basis.LINKS else f"{word}, {self.basis.words}"
 
     @property
     def label(self) -> str:
-        """Name for tables: the spec, or the short one if it is very long."""
+        """Name for tables: the spec, or the short spec if very long."""
         return self.spec if len(self.spec) <= LONGEST_CELL or self.name is None else self.name
 
     @property
     def short(self) -> str:
-        """Name for pages and plots: the spec, or the name of its row if it has one and the spec is long."""
+        """Name for pages and plots: the spec, or the row's short name if long."""
         return self.spec if len(self.spec) <= LONGEST_SHORT or self.name is None else self.name
 
     @property
     def found(self) -> str:
-        """The kind of construction or search that it is from, ``own``, or the package of its family."""
+        """Construction or search type, ``own``, or the package of the family."""
         if self.source is not None:
             return self.source
         try:
@@ -196,7 +196,7 @@ class Entry(Result):
 
     @cached_property
     def topology(self) -> Topology:
-        """The links."""
+        """Links of the topology."""
         return self.build()
 
     def build(self) -> Topology:
@@ -206,13 +206,13 @@ class Entry(Result):
         return build(self.spec) if self.given is None else self.given
 
     def heading(self) -> str:
-        """Return the spec and its price."""
+        """Return the spec and its cost."""
         return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
 
 
 @dataclass(frozen=True, repr=False)
 class OwnEntry(Entry):
-    """A topology of your own, or of another package.
+    """Topology from the user or another package.
 
     * ``dominated_by``: the first topology of the frontier that is as good in steps and factor; null if there is none.
     """
@@ -224,7 +224,9 @@ class OwnEntry(Entry):
 
 
 def measure(candidate: Candidate, asked: Question, effort: Effort | None = None) -> Entry | None:
-    """Return a candidate with its price and times; None if it cannot be built, is not connected, or does not fit.
+    """Compute costs and times; return None for candidates that do not fit.
+
+    A candidate that cannot be built or is not connected does not fit either.
 
     All-to-all is priced where the objective has it, or with the ``effort`` that is given. A candidate of your own
     raises what is wrong with it.
@@ -256,7 +258,7 @@ def measure(candidate: Candidate, asked: Question, effort: Effort | None = None)
 
 
 def _price(topology: Topology, asked: Question) -> tuple[tuple[Cost, Cost], Basis]:
-    """Return the price of the plans known that are fastest for what is asked, and what it rests on."""
+    """Return the fastest known plan's costs for the question, and their basis."""
     from topodesign.schedulers.price import price_plans  # noqa: PLC0415  heavy
 
     ways = price_plans(topology).ways
@@ -273,7 +275,7 @@ def _price_all_to_all(topology: Topology, effort: Effort) -> Bounds | None:
 
 
 def mark_fastest(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return entries that know for each column whether they are the fastest, the first of several."""
+    """Mark the fastest entry of each column, the first in a tie."""
     some = list(entries)
     columns = range(len(some[0].times)) if some else ()
     fastest = [min(range(len(some)), key=lambda place: some[place].times[column]) for column in columns]

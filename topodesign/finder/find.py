@@ -1,4 +1,4 @@
-"""The pipeline: a question, candidates, entries with prices, an answer; and its Python functions."""
+"""Pipeline from a question to an answer, with its Python functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def pareto(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Pareto:
-    """Find every topology worth wiring for N nodes of degree d: look it up, or search where that gives no answer.
+    """Find the Pareto-optimal topologies with N nodes of degree d.
+
+    The catalog answers if it can; otherwise a search does.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def pareto(
 def find(
     asked: Question, own: Iterable[Candidate] = (), runners_up: int = 0, progress: Progress | None = None
 ) -> Pareto:
-    """Answer a question, with topologies of your own and the next best beside the others."""
+    """Answer a question, with the user's topologies and the next best ones."""
     answer = _find_allreduce(asked, progress) if asked.objective.collective == "allreduce" else None
     others: list[Entry] = []
     if answer is None or runners_up:
@@ -118,12 +120,12 @@ def find(
 
 
 def rank_from_rows(rows: Iterable[Row], asked: Question) -> Pareto:
-    """Return the frontier that rows of the catalog make, all of one size, in order and undominated."""
+    """Return the frontier of catalog rows that are in order and undominated."""
     return Pareto(asked, _mark(_measure(map(sources.from_row, rows), asked), asked), "catalog")
 
 
 def _mark(entries: list[Entry], asked: Question) -> tuple[Entry, ...]:
-    """Return entries that know whether they are the fastest; InfeasibleError if limits leave none."""
+    """Mark the fastest entries; raise InfeasibleError if there are none."""
     if not entries:
         raise InfeasibleError(
             f"no known topology with {asked.nodes} nodes and degree {asked.degree} is within --max-steps and --within; "
@@ -133,7 +135,7 @@ def _mark(entries: list[Entry], asked: Question) -> tuple[Entry, ...]:
 
 
 def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
-    """Return the frontier of allreduces: the catalog's where that settles it, or else what a search finds."""
+    """Return the allreduce frontier from the catalog, or from a search."""
     nodes, degree, duplex, work = asked.nodes, asked.degree, asked.duplex, asked.objective.work
     known: list[Row] = []
     better = trouble = None
@@ -174,7 +176,7 @@ def _find_allreduce(asked: Question, progress: Progress | None) -> Pareto:
 def _rank(
     asked: Question, front: Pareto | None, progress: Progress | None, *, every: bool
 ) -> tuple[Pareto, list[Entry]]:
-    """Return what no other beats in steps and the factor or time that was asked for, and all that was priced.
+    """Return the frontier in steps and factor or time, and all entries.
 
     A frontier of allreduces stays as it is; then only the rest is priced. What the catalog keeps for all-to-all may be
     the best for other collectives, too. Without ``every``, a topology without a price that takes as many steps as a row
@@ -225,7 +227,7 @@ def _measure(candidates: Iterable[Candidate], asked: Question) -> list[Entry]:
 
 
 def _compare(entry: Entry, front: Iterable[Entry]) -> OwnEntry:
-    """Return an entry that names what is as good on a frontier."""
+    """Return an entry that names the first frontier entry as good as it."""
     steps, factor = entry.merit
     as_good = (one.spec for one in front if one.merit[0] <= steps and one.merit[1] <= factor)
     known = {field.name: getattr(entry, field.name) for field in fields(entry)}
@@ -233,7 +235,7 @@ def _compare(entry: Entry, front: Iterable[Entry]) -> OwnEntry:
 
 
 def _is_hopeless(candidate: Candidate, rows: Iterable[Candidate]) -> bool:
-    """Return whether a topology takes as many steps as one of least bandwidth, by the distances from one node."""
+    """Return whether a topology has no fewer steps than a bandwidth-optimal row."""
     from topodesign.pricing.closed_form import distances  # noqa: PLC0415  heavy
 
     costs = [one.costs for one in rows if one.costs is not None]
@@ -247,7 +249,7 @@ def _is_hopeless(candidate: Candidate, rows: Iterable[Candidate]) -> bool:
 
 
 def _settles(rows: Iterable[Row], asked: Question) -> bool:
-    """Whether rows answer without a search: not where all are of a port less, above the bound, and one stays free."""
+    """Return whether catalog rows answer the question without a search."""
     some, size = list(rows), (asked.nodes, asked.degree)
     if not keeps_port_free(*size, duplex=asked.duplex) or not all(has_idle_ports(parse(row.spec)) for row in some):
         return True
@@ -256,7 +258,7 @@ def _settles(rows: Iterable[Row], asked: Question) -> bool:
 
 
 def _suggest_size(nodes: int, degree: int) -> str:
-    """Return what to ask for where nothing is known."""
+    """Suggest another request if no topology is known."""
     if nodes <= LARGEST_ROW:
         return "try --search 30"
     sizes = sorted({nodes // SMOOTH * SMOOTH, min(MAX_NODES, -(-nodes // SMOOTH) * SMOOTH)} - {nodes})

@@ -1,4 +1,4 @@
-"""Options of a question: each once, for Python and for the command line."""
+"""Options of a question, for Python and the command line."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from topodesign.pricing.mix import PRICED, Mix
 
 
 class RankOptions(TypedDict, total=False):
-    """What is to be fast, and the seed of searches."""
+    """Criterion for ranking, and the seed of searches."""
 
     collective: Annotated[
         str | None,
@@ -34,13 +34,13 @@ class RankOptions(TypedDict, total=False):
 
 
 class BoxOptions(RankOptions, total=False):
-    """The same for boxes, which have latencies and bandwidths of their own."""
+    """Ranking options for boxes, with message sizes."""
 
     sizes: Annotated[Quantity | Iterable[Quantity], SIZES]
 
 
 class FindOptions(WorkOptions, RankOptions, total=False):
-    """What is to be fast, how long to search, and what to show besides."""
+    """Options for ranking, search, limits and next best topologies."""
 
     search: Annotated[
         Quantity | None,

@@ -1,4 +1,4 @@
-"""The answer for one number of nodes and ports: the topologies worth wiring, with what they are compared with."""
+"""Answer for one number of nodes and ports, with baselines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodes
 
 @dataclass(frozen=True, slots=True)
 class _Floor(Declared):
-    """Lower bounds."""
+    """Lower bounds with their proof and times."""
 
     bounds: LowerBounds
     least: LeastSteps
@@ -68,7 +68,7 @@ class _Floor(Declared):
 
 @dataclass(frozen=True, slots=True)
 class _Usual(Declared):
-    """A topology and schedule in use today, by formula."""
+    """Standard topology and schedule, with costs by formula."""
 
     baseline: Baseline
     timed: Runtimes
@@ -85,7 +85,7 @@ class _Usual(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Pareto(Several[Entry], Answer):
-    """The answer for one number of nodes.
+    """Answer for one number of nodes and ports.
 
     Of an allreduce, entries have ascending steps and strictly descending mean bandwidth. Of other collectives and of
     workloads, the fastest for the first question comes first, and no other has as few steps and as small a factor of
@@ -119,76 +119,79 @@ class Pareto(Several[Entry], Answer):
 
     @property
     def bidirectional(self) -> bool:
-        """Whether only duplex topologies were asked for."""
+        """Whether the question is limited to duplex topologies."""
         return self.question.duplex
 
     @property
     def bounds(self) -> tuple[Cost, ...]:
-        """Costs of which every topology has at least one or more: the bound itself, but for more ports than peers."""
+        """Lower bounds, at least one of which holds for every topology.
+
+        There is one bound unless nodes have more ports than peers.
+        """
         return self.question.bounds
 
     @property
     def bound(self) -> Cost:
-        """The lower bound: the steps of :func:`topodesign.least_steps` and (N-1)/N."""
+        """Lower bound: the steps of :func:`topodesign.least_steps`, and (N-1)/N."""
         return lower_bound(self.nodes, self.degree, duplex=self.bidirectional)
 
     @property
     def floor(self) -> _Floor:
-        """Lower bounds."""
+        """Lower bounds with times."""
         return _Floor(LowerBounds(self.bounds), self.least, self.workload.timed(self.workload.fastest(self.bounds)))
 
     @property
     def baselines(self) -> tuple[Baseline, ...]:
-        """What people wire today."""
+        """Standard topologies and schedules in use today."""
         return tuple(baselines(self.nodes, self.degree, self.workload))
 
     @property
     def usual(self) -> tuple[_Usual, ...]:
-        """What rings and trees would take."""
+        """Costs and times of rings and trees."""
         return tuple(_Usual(one, self.workload.timed(one.allreduce)) for one in self.baselines)
 
     @property
     def best(self) -> Entry:
-        """The fastest entry for the first size."""
+        """Fastest entry for the first size."""
         return next(entry for entry in self.entries if entry.fastest)
 
     @property
     def fastest(self) -> Entry:
-        """The same, whatever the source of an answer."""
+        """Fastest entry for the first question."""
         return self.best
 
     @property
     def allreduce_best(self) -> str:
-        """The spec of all that were priced that is fastest for an allreduce of the first question's largest size."""
+        """Spec with the fastest allreduce at the first question's largest size."""
         work = replace(self.workload, sizes=(max(share.size for share in self.questions[0].shares),))
         some = (self.best, *self.entries, *self.beaten)
         return min(some, key=lambda one: work.allreduce(one.cost, one.allgather)).spec
 
     @property
     def compared(self) -> int:
-        """How many topologies were looked at."""
+        """Number of topologies compared."""
         return len(self.entries) + len(self.beaten) + self.ruled_out
 
     @property
     def proven(self) -> bool:
-        """Whether none of the others can be faster for the first question, whatever their bounds leave open."""
+        """Whether no other topology can be faster for the first question."""
         best = self.best
         others = (one for one in (*self.entries, *self.beaten) if one is not best)
         return all(best.times[0] <= other.least[0] for other in others)
 
     @property
     def least(self) -> LeastSteps:
-        """What the bound of the steps rests on."""
+        """Lower bound on the steps, with its proof."""
         return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
 
     @property
     def among(self) -> Among:
-        """What the entries are the undominated ones of."""
+        """Scope in which the entries are undominated."""
         return Among.CATALOG if self.origin == "catalog" else Among.FOUND
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What it is the best of, and by which proof."""
+        """Claims on the best entries, with proofs."""
         if self.question.objective.collective == "allreduce":
             means = [entry.mean for entry in self.entries]
             return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))
@@ -198,7 +201,7 @@ class Pareto(Several[Entry], Answer):
 
     @property
     def verdict(self) -> str:
-        """What to take, and why, in a sentence or two."""
+        """Recommendation with its reason, in one or two sentences."""
         if self.question.objective.collective == "allreduce":
             offers = [(entry.label, entry.mean) for entry in self.entries]
             said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
@@ -209,11 +212,11 @@ class Pareto(Several[Entry], Answer):
         return f"{first_of(self.compared)}{sure}: {shortened(best)}, {also}"
 
     def __getitem__(self, place: int) -> Entry:
-        """Return an entry by its place, the one with the fewest steps first."""
+        """Return an entry by its place, starting with the minimum steps."""
         return self.entries[place]
 
     def heading(self) -> str:
-        """Return the question, and where the answer comes from."""
+        """Return the question and the origin of the answer."""
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
         return (
             f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
@@ -221,7 +224,7 @@ class Pareto(Several[Entry], Answer):
         )
 
     def table(self) -> Table:
-        """Return the entries, then your own, then the bound and the baselines to compare them with."""
+        """Return a table of entries, user topologies, bounds and baselines."""
         objective, least = self.question.objective, self.question.least
         some = (*self.entries, *self.candidates)
         far = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
@@ -271,7 +274,7 @@ class Pareto(Several[Entry], Answer):
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield the verdict, which factors are means, and which specs are short for the entries."""
+        """Yield notes for the table: verdict, mean factors and short specs."""
         yield self.verdict
         allreduce = self.question.objective.collective == "allreduce"
         means = [entry.mean for entry in self.entries]

@@ -1,4 +1,4 @@
-"""A question: how many nodes and ports, what is to be fast, and where to look."""
+"""Question: size, criterion for ranking, and sources to search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_DEGREE = 64  # largest degree that is searched for
 
 @dataclass(frozen=True)
 class Objective:
-    """What is to be fast: a collective of each size, or all that a training step sends.
+    """Criterion for ranking: a collective at each size, or a training step.
 
     * ``columns``: what is timed, the first decides which topology is the fastest.
     * ``collective``: the collective that topologies are ranked by; None for a training step.
@@ -36,7 +36,7 @@ class Objective:
 
     @classmethod
     def read(cls, collective: str | None = None, workload: Mix | str | Path | None = None, **given: Any) -> Objective:
-        """Return the objective of options.
+        """Read the objective from options.
 
         Parameters
         ----------
@@ -57,12 +57,12 @@ class Objective:
 
     @property
     def mix(self) -> Mix:
-        """What decides which topology is the fastest."""
+        """Mix that decides which topology is the fastest."""
         return self.columns[0]
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Title of each column of times."""
+        """Titles of the columns of times."""
         if self.collective == "allreduce":
             from topodesign.base.units import format_size  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ class Objective:
 
     @property
     def words(self) -> str:
-        """What times are of, in words."""
+        """Description of the times."""
         match self.collective:
             case "allreduce":
                 return "allreduce times, y of half one"
@@ -85,18 +85,18 @@ class Objective:
         return any(share.collective == "all-to-all" for one in self.columns for share in one.shares)
 
     def times(self, there: Cost, back: Cost, exchange: Fraction) -> tuple[Fraction, ...]:
-        """Return the seconds of each column with a reduce-scatter, an allgather and a factor of all-to-all."""
+        """Return the seconds of each column at given costs."""
         return tuple(get_seconds(one, there, back, exchange, self.work) for one in self.columns)
 
     def least(self, nodes: int, degree: int, *, duplex: bool) -> tuple[Fraction, ...]:
-        """Return the seconds that no topology of a size undercuts, for each column."""
+        """Return lower bounds in seconds for each column."""
         bounds, far = lower_bounds(nodes, degree, duplex=duplex), moore_distances(nodes, degree, duplex=duplex)
         return tuple(get_least_seconds(one, bounds, far, self.work) for one in self.columns)
 
 
 @dataclass(frozen=True)
 class Question:
-    """N nodes of degree d, what is to be fast, and where to look.
+    """Topology question: N nodes of degree d, criterion, sources and limits.
 
     * ``catalog``: where to look first; None to search afresh.
     * ``seconds``: of search for more than is known; None for as much as is needed.
@@ -118,7 +118,7 @@ class Question:
     def read(
         cls, nodes: int, degree: int, options: Mapping[str, Any], *, duplex: bool, catalog: CatalogLike
     ) -> Question:
-        """Return the question that :class:`~topodesign.finder.options.FindOptions` as they were given make."""
+        """Read the question from :class:`~topodesign.finder.options.FindOptions`."""
         said = read(FindOptions, options, "a question")
         return cls(
             nodes,
@@ -134,16 +134,16 @@ class Question:
 
     @cached_property
     def bounds(self) -> tuple[Cost, ...]:
-        """Costs of which every topology has at least one or more."""
+        """Lower bounds, at least one of which holds for every topology."""
         return lower_bounds(self.nodes, self.degree, duplex=self.duplex)
 
     @property
     def least(self) -> tuple[Fraction, ...]:
-        """Seconds that no topology of the size undercuts, for each column."""
+        """Lower bounds in seconds for each column."""
         return self.objective.least(self.nodes, self.degree, duplex=self.duplex)
 
     def admits(self, there: Cost, back: Cost) -> bool:
-        """Return whether the costs of a reduce-scatter and an allgather are within the limits."""
+        """Return whether reduce-scatter and allgather costs are within the limits."""
         most, factor = self.max_steps, max(there.bandwidth, back.bandwidth)
         if most is not None and max(there.steps, back.steps) > most:
             return False
@@ -151,12 +151,12 @@ class Question:
 
     @property
     def searches(self) -> bool:
-        """Whether a search was asked for."""
+        """Whether a search was requested."""
         return self.catalog is None or self.seconds is not None or self.seed is not None
 
 
 def read_objective(options: Mapping[str, Any]) -> Objective:
-    """Return the objective of options that were given."""
+    """Read the objective from given options."""
     names = ("collective", "workload", "alpha", "sizes", "bandwidth")
     return Objective.read(**{name: options[name] for name in names if name in options})
 
@@ -167,7 +167,7 @@ def get_seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Wor
 
 
 def get_least_seconds(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: Workload) -> Fraction:
-    """Return a lower bound of the seconds of a mix: each collective by the bound that is best for it."""
+    """Return a lower bound in seconds of a mix, one collective at a time."""
     each = [[_get_share_seconds(share, cost, cost, exchange, work) for cost in bounds] for share in mix.shares]
     return sum(map(min, each), Fraction(0))
 
@@ -183,7 +183,10 @@ def _get_share_seconds(share: Share, there: Cost, back: Cost, exchange: Fraction
 
 
 def check_question(nodes: int, degree: int, *, bidirectional: bool, most: int = MAX_SEARCHED) -> None:
-    """Raise ParameterError, with the nearest size that works, unless a topology of this size can exist."""
+    """Raise ParameterError if no topology of this size can exist.
+
+    The error names the nearest size that works. Sizes that are too large to search are rejected too.
+    """
     check_size(nodes, degree)
     if nodes > most:
         raise ParameterError(f"{nodes} nodes are too many to search (at most {most}); evaluate takes larger specs")

@@ -1,4 +1,4 @@
-"""What comes next to the fastest topology of a size, criterion by criterion: steps, cabling, symmetry, wiring."""
+"""Next best topologies of a size for each criterion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOO_SLOW = 2
 
 @dataclass(frozen=True, repr=False)
 class RunnerUp(Result):
-    """A topology that comes next to the fastest."""
+    """Next best topology by a criterion."""
 
     wish: str  # what it is good at
     place: int  # its place among those, from 1
@@ -47,33 +47,33 @@ class RunnerUp(Result):
 
     @property
     def timed(self) -> Runtimes:
-        """Seconds of an allreduce with their sizes."""
+        """Seconds of an allreduce, with sizes."""
         return self.entry.timed
 
     @property
     def transitive(self) -> bool:
-        """Whether the construction proves that all nodes are alike."""
+        """Whether the construction proves vertex transitivity."""
         return bool(self.entry.topology.vertex_transitive)
 
     @cached_property
     def wiring(self) -> tuple[int, int]:
-        """Patches, and lengths of cable."""
+        """Numbers of patches and of cable lengths."""
         return count_patches(self.entry.topology)
 
     @property
     def patches(self) -> int:
-        """Patches to be plugged."""
+        """Number of patches to plug."""
         return self.wiring[0]
 
     @property
     def lengths(self) -> int:
-        """Different lengths of patches, with nodes in a circle by number."""
+        """Number of different patch lengths, with nodes in a circle by number."""
         return self.wiring[1]
 
 
 @dataclass(frozen=True, repr=False)
 class RunnersUp(Several[RunnerUp]):
-    """The next best topologies, criterion by criterion."""
+    """Next best topologies for each criterion."""
 
     fastest: RunnerUp  # what they come next to, with the place 0
     entries: tuple[RunnerUp, ...]  # the topologies, in the order of :data:`WISHES`
@@ -82,11 +82,11 @@ class RunnersUp(Several[RunnerUp]):
     ROWS = "entries"
 
     def heading(self) -> str:
-        """Return what they are taken from."""
+        """Return the scope of the comparison."""
         return f"runners-up among {self.among}"
 
     def table(self) -> Table:
-        """Return the table that people see: each topology once, with all that it is next by."""
+        """Return a table of topologies, each with all its criteria."""
         wishes: dict[str, list[str]] = {}
         for one in (self.fastest, *self.entries):
             wishes.setdefault(one.entry.spec, []).append(one.wish if one.place < 2 else f"{one.wish} ({one.place})")
@@ -141,7 +141,7 @@ cords, then the fewest lengths of cable, of those that take less than twice as l
 
 
 def pick_runners_up(count: int, fastest: Entry, others: Iterable[Entry], progress: Progress | None = None) -> RunnersUp:
-    """Return the next best of entries of a size for every criterion."""
+    """Return the next best entries of a size for every criterion."""
     least = fastest.times[0]
     known = [RunnerUp("", 1, one, one.times[0] / least) for one in others if one.spec != fastest.spec]
     found = []
@@ -152,7 +152,7 @@ def pick_runners_up(count: int, fastest: Entry, others: Iterable[Entry], progres
 
 
 def count_patches(topology: Topology) -> tuple[int, int]:
-    """Return how many patch cords a topology takes, and how many lengths if its nodes stand in a circle in order.
+    """Count the patch cords and their lengths, with nodes in a circle.
 
     A pair of opposite links takes one patch, a link of one way one of its own, and a link of capacity c is c of them.
     Links from u to v and from s to t have cables of one length if u and v are as many places apart, either way round,

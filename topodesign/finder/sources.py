@@ -1,4 +1,4 @@
-"""Where candidates come from: a source is a function of a question that yields candidates."""
+"""Sources: functions that return candidates for a question."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ _SEARCHES = 3  # searches for all-to-all that are made, of some tenths of a seco
 
 
 def from_row(row: Row) -> Candidate:
-    """Return a row of the catalog as a candidate."""
+    """Return a catalog row as a candidate."""
     costs = row.cost, row.allgather
     return Candidate(row.spec, None, None, costs, row.all_to_all, row.duplex, row.basis, row.name)
 
 
 def read_catalog(asked: Question, *, exchanges: bool) -> list[Candidate]:
-    """Return all rows of a size, each topology once for each number of steps, and those kept for all-to-all if wanted.
+    """Return the catalog rows of a size, each topology once per step count.
+
+    With ``exchanges``, the rows kept for all-to-all are included.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def find_members(asked: Question) -> Iterator[Candidate]:
 
 
 def find_known(asked: Question) -> list[Candidate]:
-    """Return the rows of the catalog, those kept for all-to-all too, and the members of the known families.
+    """Return catalog rows, all-to-all rows and members of known families.
 
     Members alone where the catalog is damaged.
     """
@@ -90,7 +92,7 @@ def find_known(asked: Question) -> list[Candidate]:
 
 
 def find_plugged_in(asked: Question) -> Iterator[Candidate]:
-    """Yield members of the families of other packages."""
+    """Yield family members from other packages."""
     packages = {plugin.name: plugin.package for plugin in doors.FAMILIES.plugins}
     for name, family in doors.FAMILIES.others.items() if asked.nodes <= MOST_NODES else ():
         for args in islice(family.find(asked.nodes, asked.degree), MAX_MEMBERS):
@@ -100,7 +102,10 @@ def find_plugged_in(asked: Question) -> Iterator[Candidate]:
 
 
 def read_candidates(path: Path) -> list[str]:
-    """Return the specs and paths in a file, one a line; those of files are from where the file is."""
+    """Read specs and paths from a file, one per line.
+
+    Paths are relative to the directory of the file.
+    """
     from topodesign.fabrics.networks import names_file  # noqa: PLC0415  heavy
     from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy
 
@@ -121,7 +126,7 @@ def read_candidates(path: Path) -> list[str]:
 
 
 def as_candidates(values: Iterable[TopologyLike], nodes: int, degree: int, *, duplex: bool) -> list[Candidate]:
-    """Return topologies of your own, each of which must have this size."""
+    """Return the user's topologies as candidates of the given size."""
     found = []
     for place, value in enumerate(values, 1):
         from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy, and most often there is none
@@ -140,7 +145,7 @@ def as_candidates(values: Iterable[TopologyLike], nodes: int, degree: int, *, du
 
 
 def sort_by_size(values: Iterable[TopologyLike]) -> dict[tuple[int, int], list[TopologyLike]]:
-    """Return topologies of your own by N and d."""
+    """Group the user's topologies by N and d."""
     found: dict[tuple[int, int], list[TopologyLike]] = {}
     for value in values:
         from topodesign.fabrics.places import as_topology  # noqa: PLC0415  heavy, and most often there is none
@@ -151,7 +156,7 @@ def sort_by_size(values: Iterable[TopologyLike]) -> dict[tuple[int, int], list[T
 
 
 def search(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
-    """Return the frontier of allreduces that a search finds from what is known of a size."""
+    """Search for the allreduce frontier, starting from known rows."""
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Found, Target  # noqa: PLC0415
 
@@ -169,7 +174,7 @@ def search(asked: Question, known: Sequence[Row], progress: Progress | None = No
 
 
 def compose(asked: Question, known: Sequence[Row], progress: Progress | None = None) -> list[Found]:
-    """Return the frontier beyond the catalog: expansions of its rows, and what a search finds."""
+    """Return the frontier of expanded catalog rows and searched topologies."""
     from topodesign.search.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Target  # noqa: PLC0415
 
@@ -181,7 +186,7 @@ def compose(asked: Question, known: Sequence[Row], progress: Progress | None = N
 
 
 def search_for_all_to_all(asked: Question) -> Iterator[Candidate]:
-    """Yield topologies of small distances: what short searches find, and line graphs of a d-th the size.
+    """Yield topologies of low distance from short searches and line graphs.
 
     The same always, since all budgets are of work.
     """
@@ -208,7 +213,7 @@ def _search_low_distances(target: Target, asked: Question) -> Iterator[Spec]:
 
 
 def _find_near(asked: Question) -> list[Topology]:
-    """Return the topologies of the sizes beside one that keeps a port free, which a node more or less makes it."""
+    """Return topologies with a node more or less, if a port stays free."""
     if asked.catalog is None or not keeps_port_free(asked.nodes, asked.degree, duplex=asked.duplex):
         return []
     sizes = [n for n in (asked.nodes - 1, asked.nodes + 1) if covers(n, asked.degree)]
@@ -219,7 +224,7 @@ def _find_near(asked: Question) -> list[Topology]:
 
 
 def _spare_a_port(asked: Question) -> list[Row]:
-    """Return the rows of one port less, which may stay free where one does anyway."""
+    """Return rows of degree d-1 if a port stays free in any case."""
     nodes, degree = asked.nodes, asked.degree
     free = keeps_port_free(nodes, degree, duplex=asked.duplex) and covers(nodes, degree - 1)
     if asked.catalog is None or not free:
@@ -231,7 +236,7 @@ def _spare_a_port(asked: Question) -> list[Row]:
 
 
 def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) -> list[Found]:
-    """Return a frontier by SPFF with what deferred schedules put on it: rows, and two steps where one is possible."""
+    """Add deferred schedules to an SPFF frontier."""
     from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
     from topodesign.search.candidate import Candidate as Found  # noqa: PLC0415
@@ -251,6 +256,6 @@ def _add_deferred(front: Iterable[Found], known: Iterable[Row], target: Target) 
 
 
 def from_found(one: Found) -> Candidate:
-    """Return what a search found as a candidate."""
+    """Return a search result as a candidate."""
     costs = one.cost, one.allgather
     return Candidate(str(one.spec), None, one.topology, costs, None, one.duplex, one.basis)

@@ -1,4 +1,4 @@
-"""What one port or one node more or less buys: the fastest topology of every size of a grid, side by side."""
+"""Survey of the fastest topologies over a grid of sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST = 4096  # sizes of a grid at most
 
 @dataclass(frozen=True)
 class Missing(Declared):
-    """A size of which there is nothing, and why."""
+    """Size without a topology, with the reason."""
 
     nodes: int | None  # nodes N; null for all hosts of a plant
     degree: int | None  # ports d out of, and into, a node; null for all lanes
@@ -46,7 +46,7 @@ class Missing(Declared):
 
 @dataclass(frozen=True, slots=True)
 class _Surveyed(Declared):
-    """The fastest topology of a size."""
+    """Fastest topology of a size."""
 
     best: Entry
     answer: Answer
@@ -67,23 +67,23 @@ class _Surveyed(Declared):
 
     @property
     def next_best(self) -> tuple[RunnerUp, ...]:
-        """What comes next to the fastest."""
+        """Next best topologies."""
         return self.answer.next_best
 
     @property
     def version(self) -> str | None:
-        """The version of the catalog, in which short specs mean this; null without any."""
+        """Catalog version that defines the short specs; null without a catalog."""
         return self.answer.version if isinstance(self.answer, Pareto) else None
 
     @property
     def candidates(self) -> tuple[OwnEntry, ...]:
-        """Your own of this size."""
+        """User topologies of this size."""
         return self.answer.candidates if isinstance(self.answer, Pareto) else ()
 
 
 @dataclass(frozen=True, repr=False)
 class Survey(Several[Answer]):
-    """The fastest topology of every size of a grid, in the order of nodes, then degrees."""
+    """Fastest topology of each size, ordered by nodes, then degree."""
 
     objective: Objective  # what is to be fast; its bandwidth is that of a node, or of a port with ``per_port``
     bidirectional: bool  # whether only duplex topologies were asked for
@@ -101,23 +101,25 @@ class Survey(Several[Answer]):
 
     @property
     def workload(self) -> Workload:
-        """What times are for; the bandwidth is that of a node, or of a port with ``per_port``."""
+        """Latency, sizes and bandwidth per node, or per port with ``per_port``."""
         return self.objective.work
 
     @property
     def bandwidth_of(self) -> str:
-        """What has the bandwidth of the workload: each node, or each port."""
+        """Owner of the workload's bandwidth: each node, or each port."""
         return "port" if self.per_port else "node"
 
     @property
     def sizes(self) -> tuple[_Surveyed, ...]:
-        """The fastest topology of each size."""
+        """Fastest topology of each size."""
         pairs = zip(self.frontiers, self.gains, strict=True)
         return tuple(_Surveyed(one.fastest, one, None if gain is None else gain[0]) for one, gain in pairs)
 
     @property
     def gains(self) -> tuple[tuple[Fraction, ...] | None, ...]:
-        """For every size, what part of the time of the one before it is saved, for each size of data; below 0 if lost.
+        """Share of time saved over the previous size; negative for a loss.
+
+        Each size has one share for each size of data.
 
         The one before it has one port less, or as many ports and fewer nodes; None for the first of a series.
         """
@@ -135,7 +137,7 @@ class Survey(Several[Answer]):
 
     @property
     def verdict(self) -> str:
-        """Which size to take, and why."""
+        """Recommended size, with the reason."""
         mix = self.objective.mix
         share = mix.shares[0]
         alone = f"{with_article(share.collective)} of {format_size(share.size)}"
@@ -162,13 +164,13 @@ class Survey(Several[Answer]):
 
     @property
     def among(self) -> Among:
-        """What each size has the fastest of."""
+        """Scope in which each topology is the fastest."""
         looked_up = all(one.among is Among.CATALOG for one in self.frontiers)
         return Among.CATALOG if looked_up else Among.FOUND
 
     @property
     def _what(self) -> str:
-        """What decides which topology is the fastest."""
+        """Collective and size, or mix, that decides the fastest topology."""
         share = self.objective.mix.shares[0]
         one = len(self.objective.mix.shares) == 1
         return f"{share.collective} of {format_size(share.size)}" if one else self.objective.mix.words
@@ -183,7 +185,7 @@ class Survey(Several[Answer]):
         )
 
     def table(self) -> Table:
-        """Return a row for every size: its fastest topology for the first size of data."""
+        """Return a table with the fastest topology of every size."""
         rows = tuple(_row(one.fastest, gain) for one, gain in zip(self.frontiers, self.gains, strict=True))
         without = [f"{one.nodes} nodes, degree {one.degree}: {one.why}" for one in self.missing[:4]]
         if len(self.missing) > len(without):
@@ -207,7 +209,7 @@ def _percent(share: Fraction) -> str:
 
 
 def _change(gain: Fraction) -> str:
-    """Return how much more or less than before, for people."""
+    """Format the change from the previous size."""
     return "same" if not gain else f"{-float(gain) * 100:+.1f}%"
 
 
@@ -242,7 +244,9 @@ def survey(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Survey:
-    """Return the fastest topology of every size of a grid, to see what one port or one node more or less buys.
+    """Return the fastest topology of every size of a grid.
+
+    The result shows the gain from one more port or node.
 
     Parameters
     ----------
@@ -324,7 +328,7 @@ def show_catalog(
     catalog: CatalogLike = True,
     **options: Unpack[FindOptions],
 ) -> Pareto | Survey:
-    """Look up the best known topologies of a size, or the fastest of several sizes.
+    """Look up the best known topologies of one or several sizes.
 
     Parameters
     ----------

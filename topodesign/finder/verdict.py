@@ -1,4 +1,4 @@
-"""The verdict on a frontier in a sentence or two: what is the best, at which sizes, and how much is left to gain."""
+"""Verdict on a frontier: best topology, sizes, and remaining gap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_HALVES = "as a reduce-scatter and an allgather after it"  # what the bounds o
 
 
 def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) -> Iterator[Claim]:
-    """Yield what is proven of a frontier: whether its least steps, y in so many steps, and y are those of bounds."""
+    """Yield the proven claims on steps and bandwidth of a frontier."""
     among = Among.DUPLEX if duplex else Among.TOPOLOGIES
     if costs[0].steps == bounds[0].steps:
         yield Claim(Of.STEPS, costs[0].steps, among, Proof.BOUND, bounds[0].steps)
@@ -30,7 +30,7 @@ def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) ->
 
 
 def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, among: Among, *, duplex: bool) -> str:
-    """Return the verdict on a frontier of allreduces."""
+    """Return the verdict on an allreduce frontier."""
     costs = [cost for _, cost in offers]
     if all(bound in costs for bound in bounds):
         time = work.fastest(bounds)[0]
@@ -57,7 +57,7 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, 
 
 
 def _said(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Among) -> str:
-    """Return who wins where."""
+    """Describe the best topology for each range of sizes."""
     if len(wins) == 1:
         return f"{shortened(offers[wins[0][1]][0])} is {fastest_of(among)} at every size"
     first, *rest = wins

@@ -1,4 +1,4 @@
-"""Verifying the catalog: every row against its links, by an audit, or against the plans that can be made of it."""
+"""Catalog verification by links, audit or plans."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def verify_catalog(
     on_fault: Callable[[Fault], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Verify rows of a catalog, and what it keeps for all-to-all alone unless a sample is drawn.
+    """Verify catalog rows, and the all-to-all rows unless sampled.
 
     Parameters
     ----------
@@ -114,7 +114,10 @@ def verify_catalog(
 
 
 def compare_with_plans(row: Row, known: _Known) -> Audited:
-    """Return which plan of a row's topology no row of its size matches, if any."""
+    """Check a row against the plans of its topology.
+
+    A plan that no row of its size matches is a fault.
+    """
     if row.mean.bandwidth == Fraction(row.nodes - 1, row.nodes):
         return Audited(None)
     rows = known[row.degree, row.nodes]
@@ -134,7 +137,7 @@ def compare_with_plans(row: Row, known: _Known) -> Audited:
 
 
 def _mean_costs(topology: Topology) -> Iterable[tuple[str, Cost]]:
-    """Yield the mean prices of both halves of an allreduce by the plans known, with their methods."""
+    """Yield the mean cost of each known plan, with its methods."""
     prices = price_plans(topology)
     for methods, (there, back) in prices.ways:
         yield " and ".join(methods), there.averaged(back)
