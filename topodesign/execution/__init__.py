@@ -1,4 +1,4 @@
-"""Execution: plans that move real bytes, among threads of one process or among processes, and are checked.
+"""Execution of plans with real data, in threads or processes.
 
 A plan's kind says who sends what to whom, ``program`` what each rank has to do, ``workspace`` where its data lie and
 what must be in them in the end. A *transport* carries the messages: ``threads``, ``mpi`` and ``torch``. To add one,

@@ -1,4 +1,4 @@
-"""The transport of MPI: a process for every rank, and persistent messages that do not block.
+"""MPI transport: one process per rank, persistent non-blocking messages.
 
 All messages of a rank are prepared once for a size: where they lie, whom they are from or to. Then it starts all that
 it receives, and does its batches; what lies in one piece in memory is sent from there and received there.
@@ -56,7 +56,7 @@ class MpiWorld(World):
         return shared
 
     def deal(self, values: list[_Made] | None) -> _Made:
-        """Return on every rank its own of the values that rank 0 has."""
+        """Scatter the values of rank 0 and return this rank's value."""
         own: _Made = self._all.scatter(values)
         return own
 
@@ -78,7 +78,7 @@ class MpiWorld(World):
         return _calls(self._mpi, collective)
 
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:  # noqa: ARG002
-        """Return the communicator of this rank's group, and what gives it back to MPI."""
+        """Return the communicator of this rank's group, and a function to free it."""
         group = self._all.Split(team if team >= 0 else self._mpi.UNDEFINED, self.rank)
 
         def free() -> None:
@@ -135,7 +135,7 @@ class _Prepared:
 
 
 def _calls(mpi: Any, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
-    """Return MPI's function for a collective: of a communicator, what is sent, what is received, and the root."""
+    """Return the MPI function for a collective: (group, sent, received, root)."""
 
     def broadcast(group: Any, sent: Array, got: Array, root: int) -> None:
         if group.Get_rank() == root:

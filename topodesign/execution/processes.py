@@ -1,4 +1,4 @@
-"""Transports with a process for every rank: what they have in common, whatever carries the messages."""
+"""Common base of transports with one process per rank."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "PMIX")
 
 
 def started_by() -> Literal["mpi", "torch"] | None:
-    """Return what has started this process as one of several, by its environment; None if nothing has."""
+    """Return the launcher of this process by its environment, or None."""
     if all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")):
         return "torch"
     return "mpi" if any(os.environ.get(f"{name}_SIZE", "").isdecimal() for name in STARTERS) else None
 
 
 def speaks() -> bool:
-    """Return whether this process is the one that reports what is wrong with the input of all: rank 0, or the only."""
+    """Return whether this process reports input errors: rank 0, or the only one."""
     names = ["RANK"] if started_by() == "torch" else [f"{name}_RANK" for name in STARTERS]
     return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
 
@@ -60,7 +60,7 @@ class Work(Protocol):
         """Do the rank's part."""
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return how many elements are not what they must be, and that."""
+        """Return the number of wrong elements, and a message."""
 
     def free(self) -> None:
         """Give back what it took."""
@@ -82,7 +82,7 @@ class World(ABC):
 
     @abstractmethod
     def deal(self, values: list[_Made] | None) -> _Made:
-        """Return on every rank its own of the values that rank 0 has."""
+        """Scatter the values of rank 0 and return this rank's value."""
 
     @abstractmethod
     def gather(self, value: _Made) -> list[_Made]:
@@ -97,7 +97,10 @@ class World(ABC):
         """Return this rank's part of a trial."""
 
     def own(self, trial: Trial) -> Work | None:
-        """Return the library's own collective with the same data, on all ranks at once; None if it has none."""
+        """Return the library's own collective on the same data, or None.
+
+        Collective: all ranks must call it.
+        """
         calls = None if trial.collective is None else self.call_of(trial.collective)
         if trial.collective is None or calls is None:
             return None
@@ -112,11 +115,14 @@ class World(ABC):
 
     @abstractmethod
     def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
-        """Return the library's function for a collective: of a group, what is sent, what is received, and the root."""
+        """Return the library's function for a collective: (group, sent, received, root)."""
 
     @abstractmethod
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
-        """Return the library's group of this rank, -1 being none, and what gives it back; all ranks ask at once."""
+        """Return this rank's library group, and a function to free it.
+
+        Collective: all ranks must call it; group number -1 means no group.
+        """
 
     @abstractmethod
     def end(self) -> None:
@@ -154,7 +160,10 @@ class World(ABC):
         return len(set(self.gather(socket.gethostname())))
 
     def end_all(self, error: BaseException) -> NoReturn:
-        """Say what is wrong on this rank, and end all processes at once: the others may be waiting for it."""
+        """Report an error on this rank and end all processes at once.
+
+        The other ranks may be waiting for this one.
+        """
         name = "" if isinstance(error, TopodesignError) else f"{type(error).__name__}: "
         words = f"{name}{error}" if isinstance(error, Exception) else "interrupted"
         sys.stdout.flush()
@@ -197,7 +206,7 @@ class World(ABC):
 
 
 class Own:
-    """A library's own collective among the members of a rank's group, with the same data.
+    """Library collective on the same data, in this rank's group.
 
     ``call``: its function, of what is sent and what is received: arrays of one dimension. ``takes_part``: whether the
     rank is in a group. ``free`` gives back what the call takes.
@@ -238,7 +247,7 @@ class Own:
         self._call(self._sent, self._got)
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return how many elements are not what they must be, and that."""
+        """Return the number of wrong elements, and a message."""
         wanted = np.empty_like(self._got)
         _spread(wanted, self._outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in self._outputs])
         count = int((wanted != self._got).sum())
@@ -247,7 +256,7 @@ class Own:
 
 
 def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, int]:
-    """Return the number of a rank's group, -1 if it is in none, and the place of the group's root in it, else 0."""
+    """Return a rank's group (-1 if none) and the root's place in it (0 by default)."""
     teams = collective.teams(ranks)
     team = int(teams[rank])
     root = None if team < 0 else collective.single[team].root

@@ -1,4 +1,4 @@
-"""What each rank has to do, in batches: messages to send and to receive, for any size of the data.
+"""Rank programs: batches of sends and receives for any data size.
 
 What goes from one rank to another in the same instants is one message. A message gets a *level*: one more than that of
 the latest level at which its sender has put in place what it needs. A rank goes through levels upwards, and at each it
@@ -49,13 +49,13 @@ class Message:
 
     @property
     def name(self) -> tuple[int, int]:
-        """What tells it from others that its rank receives: the peer and the tag."""
+        """Unique key of a message at its receiving rank: peer and tag."""
         return self.peer, self.tag
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A block that a rank has at the start or must have in the end."""
+    """Block that a rank holds at the start or must hold at the end."""
 
     # stream, block: which
     stream: int
@@ -64,7 +64,7 @@ class Piece:
 
 
 class Sum(NamedTuple):
-    """What a rank adds up for itself: units of a block as the sum of those of others."""
+    """Local sum of a rank: block units summed from other blocks."""
 
     block: int
     lo: int
@@ -73,7 +73,7 @@ class Sum(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a rank does at a level; places of messages among those that its program sends or receives."""
+    """Operations of a rank at one level; messages are indices into its program."""
 
     level: int
     sends: tuple[int, ...]
@@ -111,7 +111,10 @@ class Program:
 
 
 def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> list[Program]:
-    """Return the programs of all ranks, in their order; at the instants of changes all wait for each other."""
+    """Return the programs of all ranks in order.
+
+    All ranks wait for each other at the instants in ``changes``.
+    """
     if max(one.units for one in transfers) >= MOST_UNITS:
         raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
     table = message_table(transfers)
@@ -150,7 +153,7 @@ def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> 
 
 
 def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
-    """Return what every rank adds up, with the instant at which all of it is there."""
+    """Return the sums of every rank, each with the instant of its last input."""
     found: list[list[tuple[int, Sum]]] = [[] for _ in range(transfers.ranks)]
     for step, rank, block, source, lo, hi in [] if transfers.sums is None else transfers.sums.T.tolist():
         last = found[rank][-1] if found[rank] else None
@@ -162,13 +165,13 @@ def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
 
 
 def _places(column: IntArray, count: int) -> list[IntArray]:
-    """Return where each of the numbers below a count is in a column."""
+    """Return the positions in a column of each number below ``count``."""
     order = np.argsort(column, kind="stable")
     return np.split(order, np.searchsorted(column[order], np.arange(1, count)))
 
 
 def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[list[Piece]]]:
-    """Return what every rank has at the start, and what it must have in the end."""
+    """Return the input pieces and output pieces of every rank."""
     ranks = transfers[0].ranks
     inputs: list[list[Piece]] = [[] for _ in range(ranks)]
     outputs: list[list[Piece]] = [[] for _ in range(ranks)]
@@ -254,7 +257,7 @@ class _Rank:
         return level
 
     def receive(self, number: int, level: int) -> None:
-        """Put a message of this level in its place as soon as what is there has been sent."""
+        """Place a received message once the old contents have been sent."""
         at = self._receives[number]
         cells = self._cells[len(self._sends) + at]
         stream, block, _, _ = self._data[len(self._sends) + at].tolist()
@@ -303,12 +306,12 @@ class _Rank:
 
 
 def _by_pair(places: Sequence[int], messages: Sequence[Message]) -> tuple[int, ...]:
-    """Return places of messages by peer and number, which both ends of a pair have in the same order."""
+    """Sort message indices by peer and number, equally at both ends."""
     return tuple(sorted(places, key=lambda at: (messages[at].peer, messages[at].tag)))
 
 
 def _joined(rows: IntArray) -> IntArray:
-    """Return rows (stream, block, lo, hi) as few that do not touch, ascending."""
+    """Merge touching rows (stream, block, lo, hi) and sort them."""
     rows = rows[:, np.lexsort(rows[::-1])]
     if not rows.shape[1]:
         return rows
@@ -324,7 +327,7 @@ def _joined(rows: IntArray) -> IntArray:
 
 
 def cells_of(rows: IntArray, most: int) -> IntArray:
-    """Return from which to which cell every row goes, where the ends of all rows cut blocks into cells."""
+    """Return the cell range of every row; all row ends cut blocks into cells."""
     blocks, place = np.unique(rows[:2], axis=1, return_inverse=True)
     del blocks
     place = place.ravel()

@@ -1,4 +1,4 @@
-"""What running a plan showed: sizes, times, rates and whether the results were right."""
+"""Result of a plan's run: sizes, times, rates and correctness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topodesign.execution.workspace import TYPES, Outcome
 
 @dataclass(frozen=True)
 class Fit(Declared):
-    """The latency and the bandwidth with which the model comes closest to times that were measured.
+    """Latency and bandwidth that fit the model to measured times.
 
     The model is ``steps * alpha + y * M / B``. What is smallest is the sum of the squares of ``model / measured - 1``,
     among all latencies and bandwidths that are not negative.
@@ -59,7 +59,7 @@ class Fit(Declared):
 
 
 def fitted_model(steps: Fraction, y: Fraction, times: Sequence[tuple[int, Fraction]]) -> Fit:
-    """Return the latency and bandwidth that fit best; exact, so that nothing has to be certified."""
+    """Return the exact best fit of latency and bandwidth."""
     # With u = steps / t and v = 8 y M / t: least squares of alpha u + beta v = 1, beta seconds per bit.
     rows = [(steps / seconds, 8 * y * size / seconds) for size, seconds in times]
     uu, uv, vv = (sum((row[i] * row[j] for row in rows), Fraction(0)) for i, j in ((0, 0), (0, 1), (1, 1)))

@@ -1,4 +1,4 @@
-"""``run_plan``: move the real bytes of a plan, check every result, and say how fast it was."""
+"""``run_plan``: execution with real data, result checks and speed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run_plan(
     between: str | Callable[[int], None] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RunResult:
-    """Run a plan with real data, and check every element of every result of every iteration.
+    """Run a plan with real data and check every result element.
 
     A rank is a node, in ascending order. It has its own sends alone, sends what several blocks need over a link at a
     time as one message, and does at once all that needs nothing of each other; then it goes on. What is added up is
@@ -171,7 +171,7 @@ def _world(transport: Transport) -> World:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What to run, how often, and whom to tell how far it is."""
+    """Sizes, iterations and callbacks of a run."""
 
     sizes: list[Fraction]
     dtype: str
@@ -251,7 +251,7 @@ def _result(
     messages: int,
     note: str,
 ) -> RunResult:
-    """Return the result of runs; ``carrier``: the rank that this is, and what carried the messages."""
+    """Return the result of runs; ``carrier``: own rank, transport and its name."""
     transfers = prepared.transfers
     bus, words = _bus(transfers)
     said = [words, *prepared.notes, *_padding(transfers, runs)]
@@ -283,7 +283,7 @@ def _result(
 
 
 def _bus(transfers: tuple[Transfers, ...]) -> tuple[Fraction | None, str]:
-    """Return the factor of the bus bandwidth, and what there is to say about rates."""
+    """Return the bus bandwidth factor, and a note on rates."""
     if len(transfers) > 1:
         return None, "algbw: the data of all collectives over the time of all; they have no busbw"
     collective, ranks = transfers[0].collective, transfers[0].ranks
@@ -311,7 +311,7 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
 
 @contextmanager
 def _taking_turns() -> Iterator[None]:
-    """Let threads take turns often, so that a message does not wait for another rank's work."""
+    """Switch threads often, so that messages do not wait for other ranks."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
     try:
@@ -345,7 +345,10 @@ def lowered(
     verified: bool,
     waits: bool = False,
 ) -> Prepared:
-    """Return what a plan says to every rank, if it may be run; ``waits``: whether all wait where circuits change."""
+    """Lower a runnable plan to rank programs.
+
+    ``waits``: all ranks wait at circuit changes.
+    """
     alone = transport != "threads"  # each has a process of its own
     made = as_plan(plan() if callable(plan) else plan)
     notes = []
@@ -391,7 +394,7 @@ def lowered(
 
 
 def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
-    """Return how often a plan takes the latency, and how often M/B."""
+    """Return a plan's latency and M/B factors."""
     place, topology = plan.place, plan.topology
     bandwidth = NODE_BANDWIDTH
     if isinstance(place, Fabric):

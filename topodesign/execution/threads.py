@@ -1,4 +1,4 @@
-"""The transport inside one process: a thread for every rank, and a queue for what is sent to it."""
+"""Single-process transport: one thread and message queue per rank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Exchange:
         self._queues: list[SimpleQueue[_Parcel | None]] = [SimpleQueue() for _ in spaces]
 
     def move(self, rank: int, meet: Callable[[int], None] = lambda _: None) -> None:
-        """Do all that a rank has to do; all ranks do at the same time, each in its thread, and meet before a phase."""
+        """Run all operations of a rank in its own thread.
+
+        All ranks must run concurrently; they meet before each phase.
+        """
         space, queue = self._spaces[rank], self._queues[rank]
         arrived: dict[tuple[int, int], Array] = {}
         for batch in space.script:
@@ -55,7 +58,7 @@ class Exchange:
 
 
 class Crew:
-    """Threads that do something together, and of which none is left when one fails or the program has to end."""
+    """Cooperating threads that all stop on a failure or at exit."""
 
     def __init__(self, count: int, wake: Callable[[], None]) -> None:
         self._count, self._wake = count, wake
@@ -67,7 +70,7 @@ class Crew:
         self._barrier.wait()
 
     def run(self, work: Callable[[int], None]) -> None:
-        """Do the work of every rank, and raise what the first to fail has raised."""
+        """Run the work of every rank and raise the first failure."""
 
         def guarded(rank: int) -> None:
             try:

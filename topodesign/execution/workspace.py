@@ -1,4 +1,4 @@
-"""The memory of one rank for one size of the data: where units lie, what goes in and out of messages, what is right.
+"""Memory of one rank for one data size: layout, message data, result checks.
 
 A block of n elements cut into u units has unit i from element ``i * n // u`` on, so that every size can be cut, into
 parts that differ by an element at most; a message without elements is not sent.
@@ -48,7 +48,7 @@ class Extent:
 
 
 def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tuple[Extent, int]:
-    """Return the least extent with at least so much data, and how many bytes it really is."""
+    """Return the smallest extent that holds ``size``, and its actual bytes."""
     elements, whole = [], Fraction(0)
     for one in transfers:
         elements.append(-(-size * one.share // (one.shards * one.mean * width)))
@@ -57,7 +57,7 @@ def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tup
 
 
 def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
-    """Return for each stream how many shares its blocks have, where that is not one for all."""
+    """Return the shares per block of each stream, if they are not all one."""
     found: list[dict[int, int]] = []
     for one in transfers:
         if one.sums is not None:  # blocks are as large as all data
@@ -72,7 +72,7 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
 
 
 def coefficients(ranks: int, iteration: int) -> IntArray:
-    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank."""
+    """Return every rank's factor in an iteration, small enough for exact sums."""
     most = _EXACT // (_PLACES * ranks)
     if most < 2:
         raise TooLargeError(f"{ranks} ranks are too many for sums that short floats hold exactly")
@@ -80,7 +80,7 @@ def coefficients(ranks: int, iteration: int) -> IntArray:
 
 
 def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
-    """Return the numbers, from 1, of the elements of a block between two of them."""
+    """Return the numbers (from 1) of a block's elements in a range."""
     place = np.arange(first, last, dtype=np.uint64) + np.uint64((block * 40_503 + stream * 7_919) % 2**32)
     place *= np.uint64(0x9E3779B97F4A7C15)
     place >>= np.uint64(40)
@@ -121,7 +121,7 @@ class Layout:
         return elements
 
     def spans(self, message: Message) -> list[tuple[int, int]]:
-        """Return from where to where in the memory a message's units lie, what follows on another as one."""
+        """Return a message's memory ranges, merging adjacent ones."""
         first, last = self._ends(message.stream, message.block, message.lo, message.hi)
         some = first < last
         found: list[tuple[int, int]] = []
@@ -133,7 +133,7 @@ class Layout:
         return found
 
     def addends(self, one: Sum) -> list[slice]:
-        """Return where in the memory a sum lies, and what is added up to it."""
+        """Return the memory slices of a sum: target first, then its addends."""
         block = np.array((one.block, *one.sources), dtype=np.int64)
         zeros = np.zeros_like(block)
         return list(map(slice, *(ends.tolist() for ends in self._ends(zeros, block, zeros + one.lo, zeros + one.hi))))
@@ -194,7 +194,7 @@ class Workspace(Layout):
         ]
 
     def fill(self, factor: IntArray) -> None:
-        """Put in what the rank begins with, and zeros elsewhere; ``factor`` are the :func:`coefficients`."""
+        """Write the rank's inputs, scaled by :func:`coefficients`, and zeros elsewhere."""
         self.memory.fill(0)
         own = int(factor[self.program.rank])
         for _, where in self.inputs:
@@ -208,7 +208,7 @@ class Workspace(Layout):
             np.add(into, other, out=into)
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return how many elements of the results are not what they must be, and the first of them in words."""
+        """Return the number of wrong result elements, and the first one as text."""
         count, first = 0, ""
         for piece, where in self.outputs:
             wanted = self._wanted[: where.stop - where.start]
@@ -226,7 +226,7 @@ class Workspace(Layout):
 
 
 class Slot:
-    """Where the data of one message lie in a rank's memory, and the buffer that it is sent from or received in.
+    """Memory location and buffer of one message.
 
     * ``count``: elements.
     * ``straight``: whether its elements follow one another in memory and may be sent from there, or be received there
@@ -251,7 +251,7 @@ class Slot:
         self._spare: Any = None
 
     def bind(self, memory: Any, empty: Callable[[int], Any]) -> Slot:
-        """Take views of memory; ``empty`` makes more of its kind, for so many elements."""
+        """Bind views of memory; ``empty`` allocates more of its type by element count."""
         self._views, self._empty = [memory[begin:end] for begin, end in self._spans], empty
         return self
 
@@ -269,7 +269,7 @@ class Slot:
         return self._spare
 
     def gather(self) -> Any:
-        """Copy what is sent into the buffer, and return that; partial sums begin anew then."""
+        """Copy outgoing data into the buffer and return it; reset partial sums."""
         buffer = self.buffer
         for view, (begin, end) in zip(self._views, self._parts, strict=True) if not self.straight else ():
             buffer[begin:end] = view
@@ -278,7 +278,7 @@ class Slot:
         return buffer
 
     def place(self, arrived: Any = None) -> None:
-        """Put what is in the buffer, or has arrived elsewhere, where it belongs."""
+        """Store or add received data from the buffer, or ``arrived``, in memory."""
         if arrived is None and self.straight:
             return
         source = self.buffer if arrived is None else arrived
@@ -294,7 +294,7 @@ def _add(into: Array, other: Array) -> None:
 
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
-    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way."""
+    """Return a rank's approximate memory in bytes, messages included."""
     units, elements = (np.array(one, dtype=np.float64) for one in (extent.units, extent.elements))
 
     def total(one: Program | Message) -> int:
@@ -307,7 +307,7 @@ def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int
 
 
 def _cut(unit: IntArray, elements: IntArray, units: IntArray) -> IntArray:
-    """Return the element that units begin at; both factors of the product are below the units of a block."""
+    """Return each unit's first element, computed without overflow."""
     whole, rest = np.divmod(elements, units)
     cut: IntArray = unit * whole + unit * rest // units
     return cut

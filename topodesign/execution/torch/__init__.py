@@ -1,4 +1,4 @@
-"""Plans among the processes of PyTorch: a transport of ``run``, a process group backend, and a hook for DDP.
+"""PyTorch integration: transport of ``run``, process group backend, DDP hook.
 
 Importing this registers the backend ``topodesign`` of ``torch.distributed.init_process_group``. ``links`` moves the
 messages of one plan, ``engine`` chooses plans of a set and keeps what it has made of them, ``group`` is the backend,

@@ -1,4 +1,4 @@
-"""Collectives by the plans of a set among the processes of a group: what is chosen, lowered, proven and kept."""
+"""Collectives by a plan set: selection, lowering, verification and cache."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Engine:
     # -- collectives --------------------------------------------------------------------------------------------------
 
     def allreduce(self, data: torch.Tensor, op: Op = Op.SUM) -> bool:
-        """Put into data, on all ranks, the sum of theirs, or what else an operation makes of them."""
+        """Reduce the data of all ranks in place, by default to their sum."""
         count = -(-data.numel() // len(self))
 
         def own(piece: Piece) -> torch.Tensor:
@@ -106,14 +106,17 @@ class Engine:
         return self._do("allreduce", (count, len(self)), data, own, own, whole=data, op=op)
 
     def reduce_scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], op: Op = Op.SUM) -> bool:
-        """Put into one tensor the sum of the parts that all ranks have for this one; parts may differ in size."""
+        """Reduce each rank's part into one tensor; parts may differ in size."""
         blocks = max(map(torch.Tensor.numel, parts)), len(self)
         return self._do(
             "reduce-scatter", blocks, into, lambda piece: parts[self._place[piece.block]], lambda _: into, op=op
         )
 
     def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, whole: torch.Tensor | None = None) -> bool:
-        """Put into the parts what every rank has; parts may differ in size. ``whole`` is what they are parts of."""
+        """Gather the data of all ranks into parts, which may differ in size.
+
+        The parts are slices of ``whole`` if that is given.
+        """
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
         blocks, all_of_it = (max(map(torch.Tensor.numel, raw)), len(self)), None if whole is None else as_bytes(whole)
         return self._do(
@@ -121,28 +124,31 @@ class Engine:
         )
 
     def broadcast(self, data: torch.Tensor, root: int) -> bool:
-        """Put into data, on all ranks, what the rank of this number in the group has."""
+        """Copy the data of the root (rank in the group) to all ranks."""
         raw = as_bytes(data)
         return self._do("broadcast", (len(raw), 1), raw, lambda _: raw, lambda _: raw, whole=raw, root=root)
 
     def reduce(self, data: torch.Tensor, root: int, op: Op = Op.SUM) -> bool:
-        """Put into data, on the rank of this number in the group, the sum of what all have, or what else."""
+        """Reduce the data of all ranks at the root (rank in the group)."""
         return self._do("reduce", (data.numel(), 1), data, lambda _: data, lambda _: data, root=root, op=op)
 
     def gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, root: int) -> bool:
-        """Put into the parts, on the rank of this number in the group, what every rank has; others have no parts."""
+        """Gather the data of all ranks at the root (rank in the group).
+
+        Other ranks have no parts.
+        """
         raw, mine = [as_bytes(one) for one in parts], as_bytes(own)
         blocks = len(mine), len(self)
         return self._do("gather", blocks, mine, lambda _: mine, lambda piece: raw[self._place[piece.block]], root=root)
 
     def scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], root: int) -> bool:
-        """Put into a tensor the part for this rank that the rank of this number in the group has."""
+        """Receive this rank's part from the root (rank in the group)."""
         mine, raw = as_bytes(into), [as_bytes(one) for one in parts]
         blocks = len(mine), len(self)
         return self._do("scatter", blocks, mine, lambda piece: raw[self._place[piece.block]], lambda _: mine, root=root)
 
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
-        """Send part i to rank i, and put into tensor i what it has for this one; ``most``: bytes of the largest."""
+        """Exchange part i with rank i; ``most`` is the largest part (bytes)."""
         raw, out = ([as_bytes(one) for one in some] for some in (into, parts))
         nodes = dist.get_world_size()
         return self._do(
@@ -156,7 +162,7 @@ class Engine:
     # -- plans --------------------------------------------------------------------------------------------------------
 
     def _refuse(self, what: str, size: int, detail: str) -> bool:
-        """Say once, on the first rank of the group, that no plan does this; return False."""
+        """Report a missing plan once, on the group's first rank; return False."""
         name = f"{what} {detail}".strip()
         self.used[f"without a plan: {name}"] += 1
         if name not in self._said:
@@ -183,7 +189,7 @@ class Engine:
         root: int | None = None,
         op: Op = Op.SUM,
     ) -> bool:
-        """Do a collective on tensors like one, in blocks of so many elements, so many; tell whether there is a plan."""
+        """Run a collective by plan, (elements, blocks) given; return whether one exists."""
         count, shards = blocks
         size = count * shards * like.element_size()
         asked = like.nbytes if collective == "allreduce" else size  # its data are not padded to whole blocks
@@ -212,7 +218,7 @@ class Engine:
         return True
 
     def _make(self, key: tuple[Any, ...], lowered: _Lowered, each: int, like: torch.Tensor) -> _Kept:
-        """Return what does a plan with blocks of so many elements, kept from now on."""
+        """Create and cache a runner for blocks of ``each`` elements."""
         by = key[-1]
         layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
         runner = Runner(layout, self.group, self._place, by=by, traffic=self.traffic)
@@ -225,7 +231,7 @@ class Engine:
         return kept
 
     def _lower(self, entry: PlanEntry) -> _Lowered | None:
-        """Return a plan as this rank has it, when it is proven right; None if it needs ranks outside the group."""
+        """Verify and lower a plan for this rank; None if it needs outside ranks."""
         plan = self.plans.load(entry)
         report = verify(plan)
         if not report.ok:
@@ -252,7 +258,7 @@ class Engine:
 
 
 class _Kept:
-    """What does a plan for one size and type, with memory of its own if that is needed."""
+    """Cached runner of a plan for one size and type, with optional memory."""
 
     def __init__(self, runner: Runner, like: torch.Tensor, nothing: float) -> None:
         self._runner, self._layout = runner, runner.layout
@@ -261,7 +267,7 @@ class _Kept:
         self._memory: torch.Tensor | None = None
 
     def run(self, given: Given, results: Given, *, whole: torch.Tensor | None = None) -> None:
-        """Move data: what the rank has of a piece at the start, and where its result goes.
+        """Move data from each input piece to each result.
 
         ``whole`` is what all results are parts of. If it is the rank's memory as it is, nothing is copied in or out.
         """
@@ -279,7 +285,7 @@ class _Kept:
             self._runner.release()
 
     def _taken(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
-        """Return the memory for a call: the whole, if results lie there as they do in the layout, or our own."""
+        """Return ``whole`` if results lie there as in the layout, else own memory."""
         if whole is not None and whole.nbytes >= LEAST_BOUND and whole.numel() == self._layout.size:
             lie = ((results(piece).data_ptr(), where.start) for piece, where in self._layout.outputs)
             if all(address == whole.data_ptr() + start * whole.element_size() for address, start in lie):
@@ -293,7 +299,7 @@ class _Kept:
 
 
 def _copy(into: torch.Tensor, data: torch.Tensor) -> None:
-    """Copy what there is of data and has room, unless it is there already."""
+    """Copy data up to the smaller length, unless it is already there."""
     if into.data_ptr() != data.data_ptr():
         count = min(len(into), len(data))
         into[:count].copy_(data[:count])
@@ -305,7 +311,7 @@ def as_bytes(data: torch.Tensor) -> torch.Tensor:
 
 
 class _Worker:
-    """A thread that does one thing after the other, so that who asks for it goes on."""
+    """Thread that runs tasks in sequence while callers continue."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[tuple[Callable[[], Any], torch.futures.Future[Any]] | None] = SimpleQueue()

@@ -1,4 +1,4 @@
-"""The process group backend ``topodesign``: collectives by plans where there are any, and by gloo or NCCL else."""
+"""Process group backend ``topodesign``: plans if available, else gloo or NCCL."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def _default_backend() -> str:
 
 @functools.cache
 def _read(folder: str | Path) -> tuple[PlanSet, str]:
-    """Return a set and a digest of its files, which all groups of a default group share."""
+    """Return a plan set, cached for all groups, and a digest of its files."""
     plans = read_plan_set(folder)
     paths = [plans.folder / INDEX, *(plans.folder / one.plan for one in plans.entries)]
     return plans, hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
 
 
 def _check_same(plans: PlanSet, own: str, store: Any, rank: int) -> None:
-    """Refuse sets that differ between hosts: ranks would not do the same."""
+    """Reject plan sets that differ between hosts."""
     if rank == 0:
         store.set("topodesign plans", own)
     elif store.get("topodesign plans").decode() != own:
@@ -128,7 +128,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     @property
     def engine(self) -> Engine:
-        """What does collectives by plans, with a group of its own that carries messages."""
+        """Engine for collectives by plans, with its own group for messages."""
         if self._made is None:
             self._made = Engine(self._plans, self._new_inner())
         return self._made
@@ -162,7 +162,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
             self._made.stop()
 
     def _do(self, tensors: Any, like: torch.Tensor, opts: Any, *steps: _Step) -> Any:
-        """Do steps, each by a plan, or else instead by the inner group."""
+        """Run steps, each by a plan or, without one, by the inner group."""
 
         def done() -> Any:
             for work, instead in steps:
@@ -223,7 +223,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
-        """Add up, and leave a part on every rank; sizes may differ."""
+        """Reduce tensors and leave one part per rank; sizes may differ."""
         opts = opts or dist.ReduceScatterOptions()
 
         def step(into: torch.Tensor, parts: list[torch.Tensor]) -> _Step:
@@ -236,13 +236,13 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._do(outputs, outputs[0], opts, *map(step, outputs, inputs))
 
     def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
-        """Add up one tensor, and leave a part of it on every rank."""
+        """Reduce one tensor and leave one part of it per rank."""
         return self._scattered([output], [given], opts or dist.ReduceScatterOptions(), output)
 
     def reduce_scatter_single_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
-        """Add up several tensors, and leave a part of each on every rank."""
+        """Reduce several tensors and leave one part of each per rank."""
         return self._scattered(outputs, inputs, opts or dist.ReduceScatterOptions(), outputs)
 
     def _scattered(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any, result: Any) -> Any:
@@ -307,7 +307,10 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         input_splits: list[int],
         opts: Any = None,
     ) -> Any:
-        """Send a part of one tensor to every rank; with sizes of parts on all ranks, or on none."""
+        """Send a part of one tensor to every rank.
+
+        Give the sizes of parts on all ranks or on none.
+        """
         opts = opts or dist.AllToAllOptions()
 
         def work() -> bool:
@@ -337,7 +340,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return int(own.item())
 
     def _exchange(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
-        """Do it by the inner group; gloo has it for one tensor alone."""
+        """Run all-to-all by the inner group, as one tensor for gloo."""
         sizes = [[one.numel() for one in some] for some in (outputs, inputs)]
         into = torch.cat([flattened(one) for one in outputs])
         work = self.inner.all_to_all_single(into, torch.cat([flattened(one) for one in inputs]), *sizes, opts)

@@ -1,4 +1,4 @@
-"""One plan among processes of PyTorch: batches of messages between neighbours, buffers made once and used again."""
+"""Runner of one plan among PyTorch processes, with reused buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def as_work(future: torch.futures.Future[Any]) -> Any:
 
 
 def flattened(data: torch.Tensor) -> torch.Tensor:
-    """Return data in one dimension: a view where their strides allow, else a copy."""
+    """Return data as one dimension: a view if possible, otherwise a copy."""
     return data.contiguous().view(-1)
 
 
@@ -28,7 +28,7 @@ def on_flat(data: torch.Tensor, work: Callable[[torch.Tensor], bool]) -> bool:
 
 
 def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]], bool]) -> bool:
-    """Let something change tensors in one dimension; whether it did, and they have what it wrote."""
+    """Apply a function to flat tensors, copy results back and return its success."""
     flats = [flattened(one) for one in tensors]
     done = work(flats)
     if done:
@@ -39,7 +39,7 @@ def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]
 
 
 def rows(flat: torch.Tensor, whole: torch.Tensor, splits: list[int], ranks: int) -> Any:
-    """Return the parts of flat data that have so many rows of the whole; equal ones by default."""
+    """Split flat data into parts by rows of the whole, equal by default."""
     if not splits:
         return flat.chunk(ranks)
     width = flat.numel() // max(len(whole), 1)
@@ -58,7 +58,7 @@ class Reduction(NamedTuple):
 
 
 def reduction_of(op: Op, dtype: torch.dtype) -> Reduction | None:
-    """Return how an operation of PyTorch is done on a type, None if it is not done here.
+    """Return the reduction for a PyTorch operation and type, None if unsupported.
 
     AVG is a sum, which is divided in the end.
     """
@@ -103,7 +103,7 @@ class Traffic:
 
 
 class Runner:
-    """A rank's part of a plan for one size of the data.
+    """Runner of a rank's part of a plan, for one data size.
 
     Messages go through a registered group, in which ``peers`` are the ranks of the plan; ``traffic`` counts them.
     ``by``: how partial results become one. ``meet`` waits for all ranks, and for circuits to change to a phase.
@@ -141,7 +141,7 @@ class Runner:
         self._phases, self._meet = [one.phase for one in program.script], meet
 
     def bind(self, memory: torch.Tensor) -> None:
-        """Take memory: a tensor of one dimension with as many elements as the layout has."""
+        """Bind memory: a one-dimensional tensor with the layout's element count."""
         self._size = memory.element_size()
         self._bound = []
         self._sums = [[[memory[place] for place in one] for one in batch] for batch in self._addends]
@@ -166,7 +166,7 @@ class Runner:
         return dist.P2POp(op, data, group=self._group, group_peer=self._peers[slot.message.peer], tag=_TAG)
 
     def move(self) -> None:
-        """Do all batches; the results are in memory then, or will be on the current stream."""
+        """Run all batches; results are in memory or follow on the current stream."""
         for (sends, _, placed), ops, sums, phase in zip(
             self._batches, self._bound, self._sums, self._phases, strict=True
         ):
@@ -188,7 +188,7 @@ class Runner:
 
 
 def post(ops: list[dist.P2POp]) -> list[dist.Work]:
-    """Start a batch; under gloo as batch_isend_irecv does, but without the checks that it makes in every call."""
+    """Start a batch; under gloo without the checks of batch_isend_irecv."""
     group: Any = ops[0].group
     works: list[dist.Work]
     if dist.get_backend(group) == "gloo":
@@ -200,7 +200,7 @@ def post(ops: list[dist.P2POp]) -> list[dist.Work]:
 
 
 def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:
-    """Send a byte over all links, (from, to) by rank in the group, so that all ranks take part in a first batch.
+    """Send a byte over all links (from, to), so that every rank joins a first batch.
 
     NCCL asks for that, and opens a connection for each then.
     """

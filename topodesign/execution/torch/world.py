@@ -1,4 +1,4 @@
-"""The transport of PyTorch: a process for every rank, started by torchrun, and batches of sends to neighbours."""
+"""PyTorch transport: one torchrun process per rank, batches to neighbours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Made = TypeVar("_Made")
 
 
 class TorchWorld(World):
-    """All processes that torchrun has started; those of a default group that is there already are taken as they are."""
+    """World of all torchrun processes, reusing an existing default group."""
 
     transport = "torch"
     starter = "torchrun --nproc-per-node {ranks}"
@@ -55,7 +55,7 @@ class TorchWorld(World):
         return shared
 
     def deal(self, values: list[_Made] | None) -> _Made:
-        """Return on every rank its own of the values that rank 0 has."""
+        """Scatter the values of rank 0 and return this rank's value."""
         box: list[Any] = [None]
         dist.scatter_object_list(box, values, src=0, group=self._control)
         own: _Made = box[0]
@@ -94,7 +94,7 @@ class TorchWorld(World):
         return lambda group, sent, got, root: call(group, torch.from_numpy(sent), torch.from_numpy(got), root)
 
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
-        """Return gloo's group of this rank; they take threads, so each is made once and kept."""
+        """Return the gloo group of this rank, created once and cached."""
         teams = tuple(collective.teams(ranks).tolist())
         if teams not in self._groups:
             self._groups[teams] = [
@@ -114,7 +114,7 @@ class TorchWorld(World):
 
 
 class _Prepared:
-    """A rank's part of a trial: what goes in and out lies in NumPy's memory, which is PyTorch's on a processor."""
+    """Rank's part of a trial; on CPU, PyTorch and NumPy share its memory."""
 
     def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device, meet: Callable[[int], None]) -> None:
         self._space: Workspace = trial.workspace(rank)
@@ -146,7 +146,7 @@ _Call = Callable[[Any, Any, Any, int], object]
 
 
 def _call_of(collective: Collective) -> _Call | None:
-    """Return PyTorch's function for a collective: of a group, what is sent, what is received, and the root."""
+    """Return the PyTorch function for a collective: (group, sent, received, root)."""
 
     def allreduce(group: Any, sent: torch.Tensor, got: torch.Tensor, _: int) -> None:
         dist.all_reduce(got.copy_(sent), group=group)
