@@ -1,4 +1,4 @@
-"""What boxes reach that are wired to each other directly, proved level by level: between boxes, and inside them.
+"""Rates of directly wired boxes, proven between boxes and inside them.
 
 Allgather is that of the whole fabric, whose cut proves it. All-to-all of boxes is that of the graph of boxes, whose
 links are the cables, wherever the inside of a box carries whatever may come: then NICs can be numbered at will. The
@@ -78,7 +78,7 @@ def box_rates(
     known: tuple[Fraction, Fraction] | None = None,
     without: Collection[int] = (),
 ) -> BoxRates:
-    """Return what boxes on a topology reach; ``known`` are bounds of its factor of all-to-all, if somebody has them.
+    """Return the rates of boxes on a topology; ``known`` bounds its all-to-all.
 
     Cables of the numbers in ``without`` are not there.
     """
@@ -106,7 +106,7 @@ def box_rates(
 def _between(
     box: Box, graph: Topology, wiring: Wiring, split: int, known: tuple[Fraction, Fraction] | None
 ) -> tuple[Fraction, Fraction] | None:
-    """Return bounds by the graph of boxes, where all cables are as fast."""
+    """Return bounds from the graph of boxes, whose cables are equally fast."""
     rates = {min(box.nics[i][1], box.nics[j][1]) / split for i, j in zip(wiring.nic, wiring.at, strict=True)}
     if len(rates) > 1:
         return None
@@ -125,7 +125,7 @@ def inside_of(box: Box) -> Fabric:
 
 
 def carries_anything(box: Box, rate: Fraction) -> bool:
-    """Return whether the inside of a box carries an all-to-all of so much for each node, whatever cables bring."""
+    """Return whether the inside of a box carries an all-to-all of a size."""
     nics: dict[str, Fraction] = defaultdict(Fraction)
     for vertex, own in box.nics:
         nics[vertex] += own
@@ -139,7 +139,7 @@ def carries_anything(box: Box, rate: Fraction) -> bool:
 
 
 def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
-    """Return the all-to-all of a node by the exact flow among parts; None without parts, or if links are too narrow.
+    """Return a node's all-to-all by the exact flow among parts, or None.
 
     A part is the nodes behind one switch, and a node's own link has to carry all that may come.
     """
@@ -159,7 +159,7 @@ def exchange_of_parts(box: Box, fabric: Fabric) -> Fraction | None:
 
 
 def exchange_bound(boxes: int, ports: int) -> Fraction:
-    """Return the least factor of all-to-all of any graph of so many boxes with so many ports, parallel links included.
+    """Return the least all-to-all factor of any graph of boxes, by ports.
 
     By how many boxes can be how near; and where there are more ports than other boxes, by counting: of the r that a box
     sends another one over m cables, at least r - m goes over two, so that the sum of 2r - min(m, r) is at most the

@@ -1,4 +1,4 @@
-"""What each single failure costs: a link, a node or a switch of a fabric, worst first.
+"""Costs of single failures: links, nodes and switches, worst first.
 
 Failures that a symmetry of the fabric turns into each other cost the same, so one of them is priced, exactly.
 """
@@ -43,7 +43,7 @@ LEFT = (
 
 @dataclass(frozen=True)
 class FailedPart:
-    """Failures that cost the same, because a symmetry turns them into each other."""
+    """Failures of equal cost, images of each other under a symmetry."""
 
     kind: str  # what fails: link (both ways), node or switch
     first: str  # the first of them, as --fail takes it
@@ -100,7 +100,7 @@ def single_failures(
     method: str = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> SingleFailures:
-    """Rank all single failures of a fabric by what they cost a collective.
+    """Rank all single failures of a fabric by their cost to a collective.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def single_failures(
 
 
 def over_trees(collective: Collective | str, said: str) -> Collective:
-    """Return a collective without a root that trees carry; ``said`` is how the error begins of any other."""
+    """Return a rootless collective for trees, or raise an error."""
     kind = as_collective(collective)
     if str(kind) not in _KNOWN:
         raise ParameterError(f"{said} {', '.join(_KNOWN)}, not {kind}")
@@ -151,7 +151,7 @@ def over_trees(collective: Collective | str, said: str) -> Collective:
 
 
 def alike_failures(fabric: Fabric) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what can fail, as ``--fail`` takes it: for each kind those that a symmetry turns into each other."""
+    """Return possible failures by kind, in classes under symmetry."""
     named = _failing(fabric)
     numbers = link_classes(_symmetry(fabric), list(named.values()))
     alike: dict[tuple[str, int], list[str]] = {}
@@ -164,7 +164,7 @@ def alike_failures(fabric: Fabric) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def failure_image(fabric: Fabric, first: str, other: str) -> IntArray | None:
-    """Return a symmetry of the fabric that turns a failure into another: where each vertex goes; None if none does."""
+    """Return a symmetry that maps a failure to another, or None."""
     named = _failing(fabric)
     if other not in named:
         known = ", ".join([*named][:2])
@@ -184,7 +184,7 @@ def failure_image(fabric: Fabric, first: str, other: str) -> IntArray | None:
 
 
 def _failing(fabric: Fabric) -> dict[str, Links]:
-    """Return the links that go with each single failure, by its name."""
+    """Return the links that each single failure removes, by its name."""
     names, links = fabric.names, [link[:2] for link in fabric.topology.links()]
     present = set(links)
     found: dict[str, Links] = {}
@@ -196,7 +196,7 @@ def _failing(fabric: Fabric) -> dict[str, Links]:
 
 
 def _symmetry(fabric: Fabric) -> Symmetry:
-    """Return the symmetry of a fabric that also keeps what switches can do, and limits that links share."""
+    """Return the symmetry that keeps switch abilities and shared limits."""
     here = fabric.topology
     check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
     able = (here.switches, fabric.multicast, fabric.aggregation, fabric.memory)

@@ -1,4 +1,4 @@
-"""The best all-to-all, scatter or gather of a fabric: how fast it can be, what binds, and the least cost."""
+"""The best all-to-all, scatter or gather of a fabric, with its bottleneck."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_CUTS = 64  # that are tried for one that binds
 
 @dataclass(frozen=True)
 class FlowSolution(Solution):
-    """The throughput of a collective that neither copies nor adds, with the links that prove it."""
+    """The throughput of a pure routing collective, with its proof."""
 
     full: tuple[int, ...]  # places, in ``fabric.links()``, of the links whose prices prove the time
     shared: tuple[int, ...] = ()  # likewise of the limits that links share
@@ -68,12 +68,12 @@ class FlowSolution(Solution):
 
     @property
     def limits(self) -> list[BindingLimit] | None:
-        """The shared limits with a price in the proof; None where links share none."""
+        """The shared limits with a price in the proof, or None."""
         every = self.fabric.shared
         return [BindingLimit(every[at].bandwidth, 1, shared=every[at].name) for at in self.shared] if every else None
 
     def bottleneck_rows(self) -> list[list[str]]:
-        """Return a row of text for each link or limit that binds."""
+        """Return a text row for each binding link or limit."""
         limits = [] if self.cut else self.limits or []
         return [*super().bottleneck_rows(), *([f"'{one.shared}'", format_rate(one.bandwidth), ""] for one in limits)]
 
@@ -83,7 +83,7 @@ class FlowSolution(Solution):
         return "fluid"
 
     def crossing(self, inside: NDArray[np.bool_]) -> int:
-        """Return how many blocks have to leave a side; it says for every vertex whether it is inside."""
+        """Return the number of blocks that must leave a side of vertices."""
         compute = np.array(self.fabric.compute)
         sending, receiving = int(inside[compute].sum()), int((~inside[compute]).sum())
         root = self.collective.root
@@ -94,7 +94,7 @@ class FlowSolution(Solution):
         return receiving if inside[root] else 0
 
     def find_cut(self) -> frozenset[int]:
-        """Return a cut that binds as all links do, if one of those that links with a price make does; else nothing."""
+        """Return a cut that binds like all priced links, if one is found."""
         topology = self.fabric.topology
         open_ = np.ones(len(topology.src), dtype=np.bool_)
         open_[list(self.full)] = False
@@ -124,7 +124,7 @@ class FlowSolution(Solution):
 
     @property
     def bottleneck(self) -> str:
-        """Which links bind and what has to cross them, as the side with fewer nodes sees it."""
+        """The binding links and their load, seen from the smaller side."""
         if not self.cut:
             rates = [link.bandwidth for link in self.links] + [one.bandwidth for one in self.limits or ()]
             what = [links_in_words(self.links)] if self.links else []
@@ -143,7 +143,7 @@ class FlowSolution(Solution):
 
 
 def solve_flow(question: Question) -> FlowSolution:
-    """Find how fast a collective can be that neither copies nor adds, and the least cost if links have costs.
+    """Compute the throughput of a routing collective, and its least cost.
 
     All vertices pass data on. An even all-to-all on a topology that is alike from every node has its price from
     :mod:`topodesign.pricing`; all else is a program over classes of links and of limits that they share.
@@ -168,7 +168,7 @@ def solve_flow(question: Question) -> FlowSolution:
 def best_flow(
     fabric: Fabric, collective: Collective, costs: Mapping[str, Fraction], *, inside: bool = False
 ) -> DemandFlow:
-    """Return the flow of least time, and of those the cheapest, if there are costs.
+    """Return the flow of least time, and of least cost among those.
 
     * ``fabric``: where; limits that links share are kept.
     * ``collective``: one of ``FLOWS``, with its root and groups. Demands are in shards
@@ -225,7 +225,7 @@ def _reach(start: int, tail: IntArray, head: IntArray) -> frozenset[int]:
 
 
 def fabric_limits(fabric: Fabric, place: IntArray | None = None) -> list[Limit]:
-    """Return the limits that links share in units of capacity; links have their own numbers, or those of ``place``."""
+    """Return shared limits in units of capacity, by link numbers."""
     every = np.arange(len(fabric.topology.src)) if place is None else place
     return [
         Limit(tuple(every[list(links)].tolist()), limit.bandwidth / fabric.unit)
@@ -234,7 +234,7 @@ def fabric_limits(fabric: Fabric, place: IntArray | None = None) -> list[Limit]:
 
 
 def traffic_on(fabric: Fabric, demand: IntArray, *, most: int = FEW_COLUMNS) -> TrafficTime:
-    """Return what :func:`traffic_time` does on a fabric; the error names what cannot be reached."""
+    """Return :func:`traffic_time` on a fabric, with named errors."""
     try:
         return traffic_time(fabric.topology, demand, limits=fabric_limits(fabric), most=most)
     except UnreachableError as error:

@@ -1,4 +1,4 @@
-"""What a collective costs in several groups at once, with the links that they share, and what is proven of that."""
+"""Costs of concurrent groups on shared links, with proofs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from topodesign.topology.topology import Topology
 
 @dataclass(frozen=True, repr=False)
 class GroupPrice(Result):
-    """The least time by bandwidth of a collective in groups, which all run at once.
+    """The least time by bandwidth of concurrent groups.
 
     * ``bandwidth``: bandwidth factor y of all groups at once: the last is done after ``y M/B``, M the data of each
       group. It is the least that was found, and :attr:`claims` say among what it is the least that there is.
@@ -84,7 +84,7 @@ class GroupPrice(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims on the bandwidth factor among those of the bound, and among all; and on one after the other."""
+        """Claims on the bandwidth factor, joint and in sequence."""
         by = (
             "other nodes pass nothing on"
             if self.others == "vanish" and not _is_whole(self.place, self.collective)
@@ -101,7 +101,7 @@ class GroupPrice(Result):
 
     @property
     def contention(self) -> Fraction:
-        """How many times as long the groups take together as the slowest would alone."""
+        """The slowdown against the slowest group alone."""
         return self.bandwidth / self.alone if self.alone else Fraction(1)
 
     def heading(self) -> str:
@@ -129,7 +129,7 @@ def price_groups(
     placement: Placement | None = None,
     without: Some = (),
 ) -> GroupPrice:
-    """Price a collective in several groups of nodes that run at the same time on shared links.
+    """Compute the cost of a collective in concurrent groups.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def price_groups(
 
 
 def _over_all_ports(price: GroupPrice, ports: int) -> GroupPrice:
-    """Return a price on a topology as multiples of M/B, B being the bandwidth of all ports, spare ones and failed ones.
+    """Return a price in multiples of M/B over all ports.
 
     A link has the same share of B in every command.
     """
@@ -217,7 +217,7 @@ def _is_whole(fabric: Fabric, collective: Collective) -> bool:
 
 
 class _Solved(NamedTuple):
-    """A bandwidth factor, what it is at least, and a group of each kind, by its place, of those that are alike."""
+    """A bandwidth factor, its bound, and groups by kind."""
 
     bandwidth: Fraction
     bound: Fraction
@@ -225,7 +225,7 @@ class _Solved(NamedTuple):
 
 
 def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor in groups that is found, as :func:`price_groups` says it."""
+    """Return the least bandwidth factor found for groups."""
     if len(collective.parts) == 1:
         return _in_one(fabric, collective, others).bandwidth
     if _is_whole(fabric, collective) and not fabric.shared:
@@ -237,7 +237,7 @@ def bandwidth_of(fabric: Fabric, collective: Collective, others: Others) -> Frac
 
 
 def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
-    """Return what a collective of one phase takes, with switches that only forward."""
+    """Return the time of a one-phase collective over forwarders."""
     if collective.like(*FLOWS):
         price = degree_of(fabric.topology) * _routed(fabric, collective, others)
         return _Solved(price, price, range(len(collective.single)))
@@ -246,7 +246,7 @@ def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
 
 
 def _routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
-    """Return the time of a collective that is neither copied nor added up, the whole data being one."""
+    """Return the time of a routed collective of unit data."""
     inside = others == "vanish"
     if inside and not fabric.topology.switches and not fabric.shared:  # the links of groups have none in common
         times = [
@@ -258,7 +258,7 @@ def _routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
 
 
 def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
-    """Return what the phases of a collective take, one after the other."""
+    """Return the time of a collective's phases in sequence."""
     return sum((_in_one(fabric, part, others).bandwidth for part in collective.parts), Fraction(0))
 
 
@@ -274,7 +274,7 @@ def _solved(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
 
 
 def _alone(fabric: Fabric, collective: Collective, others: Others, found: _Solved) -> Fraction:
-    """Return what the group takes that takes longest with all links to itself."""
+    """Return the time of the slowest group with all links."""
     single = collective.single
     if len(single) == 1:
         return found.bandwidth
@@ -292,7 +292,7 @@ def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> Gro
 
 
 def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
-    """Return the price of an allreduce: both phases at once, where that is not too large; else one after the other."""
+    """Return the price of an allreduce, joint if not too large."""
     floor = _floor(fabric.topology, collective)
     if _is_whole(fabric, collective) and not fabric.shared:
         best = best_allreduce(fabric)
@@ -317,17 +317,17 @@ def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> Gro
 
 
 def _floor(topology: Topology, collective: Collective) -> Fraction:
-    """Return the bandwidth factor that nothing goes below, since all data of a group cross the cuts between members."""
+    """Return the bandwidth factor bound by cuts of groups."""
     return degree_of(topology) * slowest_cut(topology, collective)
 
 
 def slowest_cut(topology: Topology, collective: Collective) -> Fraction:
-    """Return the longest time in which a unit of the data of some group crosses a cut between its members."""
+    """Return the longest crossing time of a group's cut."""
     return max(_narrowest(topology, one) for one in collective.single)
 
 
 def _narrowest(topology: Topology, one: Collective) -> Fraction:
-    """Return the time in which a unit of the data of one group crosses the cut that takes longest."""
+    """Return the crossing time of one group's narrowest cut."""
     members = one.members(topology.nodes, topology.switches)
     if len(members) < 2:
         return Fraction(0)

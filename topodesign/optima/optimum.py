@@ -1,4 +1,4 @@
-"""The optimum of a fabric: how fast a collective can be, what keeps it from being faster, and what would help."""
+"""The optimum of a fabric: throughput, bottleneck, upgrades."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def solve(
     mirrored: bool = True,
     listener: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Find how fast a collective can be, by the algorithm of a method; see :func:`optimum`."""
+    """Compute the throughput by an algorithm; see :func:`optimum`."""
     as_choice("method", method, METHODS)
     if question.collective.like(*FLOWS):
         return solve_flow(question)
@@ -63,7 +63,7 @@ def solve(
 
 
 class TreeOptions(Asked, total=False):
-    """What trees take beside: numbers of them to look at, and for which sizes and latency to time these."""
+    """Options of trees: numbers to compare, sizes and latency."""
 
     fixed_k: int | None
     scan: int
@@ -94,7 +94,7 @@ class _Unlimited(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Optimum(TextResult):
-    """The best throughput of a collective on a fabric, its bound, what binds, and what would help.
+    """The best throughput of a collective, with bound and upgrades.
 
     What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
     """
@@ -180,7 +180,7 @@ class Optimum(TextResult):
 
     @property
     def bandwidth(self) -> Fraction:
-        """Algorithmic bandwidth, with any number of trees: bytes of the whole data of a node per second."""
+        """Algorithmic bandwidth in bytes per second, for any trees."""
         return self.solution.bandwidth
 
     @property
@@ -190,12 +190,12 @@ class Optimum(TextResult):
 
     @property
     def cost(self) -> Fraction | None:
-        """The least cost of all data at that speed, per byte of a shard or block, if costs were given."""
+        """The least cost at that speed per byte, if costs were given."""
         return self.solution.cost
 
     @property
     def reached(self) -> Solution | TreeChoice:
-        """The best with as many trees as were asked for, or with any number."""
+        """The best for the requested number of trees, or any."""
         return self.fixed or self.solution
 
     @property
@@ -207,17 +207,17 @@ class Optimum(TextResult):
 
     @cached_property
     def bound(self) -> Fraction:
-        """Algorithmic bandwidth that nothing exceeds of what :attr:`proof_covers` names; of an allreduce, none does."""
+        """The upper bound within the scope of :attr:`proof_covers`."""
         return self.solution.bound if self.best_allreduce is None else self.best_allreduce.bound
 
     @property
     def proven(self) -> bool:
-        """Whether nothing is faster, as far as ``proof_covers`` says, and with costs nothing as fast is cheaper."""
+        """Whether the throughput and any cost are proven optimal."""
         return all(claim.proven for claim in self.claims if claim.of is Of.COST) and self.claims[0].proven
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """The claims of the throughput, of the cost, of an allreduce as two phases, and of the best of any kind."""
+        """The claims of throughput, cost and allreduce."""
         best, other, cost = self.solution, self.best_allreduce, self.solution.least_cost
         if other is None:
             claims = [best.claim]
@@ -231,7 +231,7 @@ class Optimum(TextResult):
 
     @cached_property
     def best_allreduce(self) -> BestAllreduce | None:
-        """The best allreduce that need not be two phases; None if not asked for, not known, or not another one."""
+        """The best allreduce of any kind, or None if not computed."""
         asks = self.asks_for_proof and self.question.composed and isinstance(self.solution, TreeSolution)
         return best_allreduce(self.fabric) if asks and self.question.shards is None else None
 
@@ -244,12 +244,12 @@ class Optimum(TextResult):
 
     @property
     def bottleneck_links(self) -> list[BindingLink]:
-        """The links out of it, or all that have a price in the proof."""
+        """The links out of the cut, or all priced links."""
         return [BindingLink(*link) for link in self.solution.links]
 
     @property
     def bottleneck_limits(self) -> list[BindingLimit] | None:
-        """The limits that bind, of a fluid program, and those that links share."""
+        """The binding limits of the program or of shared links."""
         return self.solution.limits
 
     @property
@@ -277,7 +277,7 @@ class Optimum(TextResult):
 
     @cached_property
     def collectives(self) -> list[Solution]:
-        """Over trees the best of allgather, reduce-scatter and allreduce, if they exist; else the one asked for."""
+        """The best of the tree collectives, or the given one."""
         if self.question.root is not None or not isinstance(self.solution, TreeSolution):
             return [self.solution]
         found: list[Solution] = []
@@ -290,7 +290,7 @@ class Optimum(TextResult):
 
     @property
     def trees(self) -> int | None:
-        """The smallest number of trees per root that reaches the optimum, where it is over trees."""
+        """The fewest trees per root that reach the optimum."""
         return self.solution.smallest if isinstance(self.solution, TreeSolution) else None
 
     @property
@@ -312,7 +312,7 @@ class Optimum(TextResult):
 
     @property
     def unlimited(self) -> _Unlimited | None:
-        """What any number of trees reaches, where some number was asked for."""
+        """The optimum of any number of trees, if one was given."""
         return None if self.fixed is None or self.trees is None else _Unlimited(self.trees, self.solution)
 
     @cached_property
@@ -322,7 +322,7 @@ class Optimum(TextResult):
 
     @cached_property
     def trade_offs(self) -> list[TreeChoice]:
-        """The numbers of trees per root that pay: none beats them in both bandwidth and height."""
+        """The undominated numbers of trees by bandwidth and height."""
         return trade_off_trees(self.question, latency=self.latency, sizes=self.sizes)
 
     @property
@@ -401,7 +401,7 @@ class Optimum(TextResult):
         return "\n".join(lines)
 
     def _describe_choices(self, rows: list[TreeChoice]) -> list[str]:
-        """Return a line for each number of trees, with a star at the fastest for each size."""
+        """Return a line per number of trees, starring the fastest."""
         titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
         cells = [
             [
@@ -437,7 +437,7 @@ def optimum(
     progress: Callable[[float], None] | None = None,
     **options: Unpack[TreeOptions],
 ) -> Optimum:
-    """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
+    """Compute the best throughput of collectives on a fabric.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What to buy: the cheapest links that bring a collective to a bandwidth, or the best that a budget buys."""
+"""Purchases: the cheapest links to a rate, or best in a budget."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def upgrade(
     budget: float | str | Fraction | None = None,
     **words: Unpack[Asked],
 ) -> Purchase:
-    """Find the cheapest links to add that reach a bandwidth, or those that reach most for a budget.
+    """Find the cheapest links for a target, or the best in a budget.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class _Shop:
         self.start = self.whole / self.before.bandwidth
 
     def _walls(self, capacity: IntArray, inverse_rate: Fraction, parts: int) -> list[Wall]:
-        """Return the prices that prove the best mixture of trees too slow, if it is."""
+        """Return the prices that prove a mixture of trees too slow."""
         whole = np.empty_like(capacity)
         whole[self.order] = capacity
         fabric = self._with(whole, self.fabric.unit / self.grain / parts)
@@ -241,7 +241,7 @@ class _Shop:
         return found
 
     def for_budget(self, budget: Fraction) -> tuple[Cover, bool]:
-        """Return the cheapest of what reaches most within a budget, and whether it is proven that nothing reaches more.
+        """Return the cheapest best purchase in a budget, if proven.
 
         The throughput of a cut is its capacity over what must leave it, a whole number over one up to D, so that two
         throughputs differ by 1/D^2 or more: what lies between is bisected, and the last question proves the rest.
@@ -299,7 +299,7 @@ class _Shop:
         return replace(self._with(capacity, self.fabric.unit / self.grain), name=f"{self.fabric.name} upgraded")
 
     def _with(self, capacity: IntArray, unit: Fraction) -> Fabric:
-        """Return the fabric with other capacities of its links, in some unit."""
+        """Return the fabric with other capacities of its links."""
         common, old = int(np.gcd.reduce(capacity)), self.fabric.topology
         topology = Topology.from_arrays(old.nodes, old.src, old.dst, capacity // common, switches=old.switches)
         return replace(self.fabric, topology=topology, unit=unit * common)
@@ -309,7 +309,7 @@ _Place: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...], Fraction]
 
 
 def _for_sale(fabric: Fabric, prices: Mapping[str, Price]) -> list[_Place]:
-    """Return links, by their places, with bytes per second and cost of a step; links both ways of a class together."""
+    """Return purchasable links with rate and cost of a step."""
     every = fabric.links()
     place = {(link.src, link.dst): at for at, link in enumerate(every)}
     switches = {fabric.names[vertex] for vertex in fabric.topology.switches}
@@ -338,7 +338,7 @@ def _for_sale(fabric: Fabric, prices: Mapping[str, Price]) -> list[_Place]:
 
 @dataclass(frozen=True, repr=False)
 class Purchase(Result):
-    """The cheapest upgrade of links, or the best for a budget, and what it reaches."""
+    """The cheapest upgrade, or the best for a budget."""
 
     fabric: Fabric
     upgraded: Fabric
@@ -382,7 +382,7 @@ class Purchase(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims on the cost, and with a budget first on what is reached."""
+        """Claims on the cost, and on the rate within a budget."""
         composed = len(self.before.collective.parts) > 1
         by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
         cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)

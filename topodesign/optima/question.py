@@ -1,4 +1,4 @@
-"""A question about a fabric in values: the one place of this folder where words become a fabric, nodes and numbers."""
+"""Questions about a fabric, as values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 class Asked(TypedDict, total=False):
-    """What public functions take beside a place and a collective; see :func:`topodesign.schedulers.schedule`."""
+    """The options of public functions on a place and collective."""
 
     root: str | int | None
     shards: Shards | None
@@ -35,7 +35,7 @@ class Asked(TypedDict, total=False):
 
 
 class Pass(NamedTuple):
-    """One pass of trees: on the links as they are, or turned round where partial results move towards the roots."""
+    """One pass of trees, on links as they are or reversed."""
 
     topology: Topology
     weights: tuple[int, ...]  # sizes of the shards that move, by node
@@ -45,7 +45,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A collective on a fabric, of which somebody wants to know how fast it can be."""
+    """A collective on a fabric whose throughput is asked for."""
 
     fabric: Fabric
     collective: Collective  # with its root, if it has one

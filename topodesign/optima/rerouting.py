@@ -1,4 +1,4 @@
-"""Paths of a plan on what is left of a fabric: those that survive stay, and torn ones take the emptiest ways.
+"""Repair of paths after a failure, over the emptiest ways.
 
 The weight of torn paths goes round by round, a part of it in each: from every source over the ways that are cheapest
 for the loads so far, where fuller links are much dearer. Nothing is solved; how near to the best it is, a bound tells.
@@ -27,7 +27,7 @@ _STEEP = 12  # how much dearer fuller links are
 
 
 def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tuple[int, int], Fraction]) -> Flow:
-    """Return paths on what is left, of all blocks whose ends are there.
+    """Return the repaired paths of all surviving blocks.
 
     ``order`` is the number there of each vertex, below 0 if it is gone, and ``slower`` the share of its bandwidth that
     a link there has left, where that is not all; as much stays on it. Raises InfeasibleError if the root is gone, or
@@ -67,7 +67,7 @@ def rerouted(paths: Flow, left: Fabric, order: Sequence[int], slower: Mapping[tu
 
 
 def _renamed(paths: Flow, known: IntArray, count: int) -> IntArray:
-    """Return the number of every block among so many vertices, below 0 if one of its ends is gone."""
+    """Return the new number of every block, negative if lost."""
     collective, before = paths.collective, paths.topology.nodes
     if not collective.pairwise:
         return known
@@ -77,7 +77,7 @@ def _renamed(paths: Flow, known: IntArray, count: int) -> IntArray:
 
 
 def _amounts(paths: Flow, known: IntArray) -> tuple[int, ...] | None:
-    """Return the pieces of every block that is left, where they differ."""
+    """Return the pieces of every surviving block, if they differ."""
     if paths.sizes is None:
         return None
     own = [vertex for vertex in range(len(known)) if vertex not in paths.topology.switches]
@@ -87,7 +87,7 @@ def _amounts(paths: Flow, known: IntArray) -> tuple[int, ...] | None:
 
 
 class _Loads:
-    """What links carry so far, and what those carry together that share limits."""
+    """Loads of links so far, and of their shared limits."""
 
     def __init__(self, left: Fabric) -> None:
         self.of_links = np.zeros(len(left.topology.src))
@@ -99,7 +99,7 @@ class _Loads:
         self.of_links[list(links)] += weight
 
     def with_more(self, weight: int) -> NDArray[np.float64]:
-        """Return how full every link, or the fullest limit that it shares, would be with so much more on it."""
+        """Return the utilisation of every link with some more load."""
         full: NDArray[np.float64] = (self.of_links + weight) / self.capacity
         for links, room in self.limits:
             full[links] = np.maximum(full[links], (self.of_links[links].sum() + weight) / room)
@@ -107,7 +107,7 @@ class _Loads:
 
 
 def _cheapest(left: Fabric, load: _Loads, source: int, weight: int) -> IntArray:
-    """Return the vertex before each on the cheapest ways from a source, below 0 where there is none."""
+    """Return predecessors on cheapest ways from a source."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
@@ -129,7 +129,7 @@ def _way(left: Fabric, above: IntArray, source: int, goal: int) -> tuple[int, ..
 
 
 def node_bound(paths: Flow) -> Fraction:
-    """Return the time of a unit of data that none undercuts: what each node sends and receives, over its links."""
+    """Return the time bound of each node's own links."""
     collective, topology = paths.collective, paths.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)

@@ -1,4 +1,4 @@
-"""How fast a collective can be, as an algorithm finds and proves it: the contract of trees, flows and fluids."""
+"""Solutions: throughput with proof, by any algorithm."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class BindingLimit(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Useful(Declared):
-    """Up to where more bandwidth on the links of a class is of use."""
+    """The range in which more bandwidth of a class is useful."""
 
     useful_factor: Fraction | None
     limit: Fraction | None
@@ -74,7 +74,7 @@ class Useful(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Upgrade(Declared):
-    """More bandwidth on all links of a class, and the resulting algorithmic bandwidth."""
+    """More bandwidth on a class, and the resulting throughput."""
 
     kind: str  # the class; "" for links that have none
     doubled: Fraction  # bytes per second with twice the bandwidth on these links
@@ -89,7 +89,7 @@ class Upgrade(Declared):
     )
 
     def describe(self) -> list[str]:
-        """Return the class, the gain and up to where more is of use, in words."""
+        """Return the class, the gain and its useful range, in words."""
         now = self.doubled / (1 + self.gain)
         cells = [self.kind or "links of no class", f"doubled {change_in_words(self.doubled, now)}"]
         if self.useful is None:
@@ -120,7 +120,7 @@ class LeastCost(Declared):
 
 @dataclass(frozen=True)
 class Solution(Declared, ABC):
-    """The throughput of a collective that an algorithm reaches, its bound, and what binds.
+    """The throughput that an algorithm finds, with its bound.
 
     Algorithms derive from it: trees of nodes (:mod:`topodesign.optima.trees`), flows (:mod:`topodesign.optima.flows`)
     and fluid programs (:mod:`topodesign.optima.fluid`). :class:`topodesign.optima.optimum.Optimum` shows it.
@@ -153,7 +153,7 @@ class Solution(Declared, ABC):
 
     @property
     def inverse_rate(self) -> Fraction:
-        """1/x*: seconds per byte of a shard or block, of the mean one where they differ."""
+        """1/x*: seconds per byte of a mean shard or block."""
         return self.collective.shards(len(self.fabric.compute)) / self.bandwidth
 
     @property
@@ -183,17 +183,17 @@ class Solution(Declared, ABC):
 
     @property
     def least_cost(self) -> LeastCost | None:
-        """The least cost at that speed, if costs were given and the algorithm counts them."""
+        """The least cost at that speed, if costs count."""
         return None
 
     @property
     def cost(self) -> Fraction | None:
-        """That cost of all data, per byte of a shard or block."""
+        """The cost of all data, per byte of a shard or block."""
         return None if self.least_cost is None else self.least_cost.total
 
     @cached_property
     def cut(self) -> frozenset[int]:
-        """Vertices on the sending side of a cut that alone proves the optimum; empty if none was found."""
+        """The sending side of a proving cut; empty if none."""
         return self.find_cut()
 
     @abstractmethod
@@ -203,11 +203,11 @@ class Solution(Declared, ABC):
     @property
     @abstractmethod
     def priced(self) -> tuple[int, ...]:
-        """Places, in ``fabric.links()``, of the links that have a price in the proof; they are full."""
+        """Positions of priced links in ``fabric.links()``."""
 
     @cached_property
     def binding(self) -> tuple[int, ...]:
-        """Places, in ``fabric.links()``, of the links that bind: those out of the cut, or else all with a price."""
+        """Positions of binding links in ``fabric.links()``."""
         if not self.cut:
             return self.priced
         topology = self.fabric.topology
@@ -216,7 +216,7 @@ class Solution(Declared, ABC):
 
     @property
     def limits(self) -> list[BindingLimit] | None:
-        """The limits that bind beside links, one of those that are alike; None where the algorithm knows of none."""
+        """The binding limits beside links, or None if unknown."""
         return None
 
     @property
@@ -231,7 +231,7 @@ class Solution(Declared, ABC):
         """Which links bind and what has to cross them, in words."""
 
     def bottleneck_rows(self) -> list[list[str]]:
-        """Return a row of text for each link or limit that binds."""
+        """Return a text row for each binding link or limit."""
         return [[f"{link.src} -> {link.dst}", format_rate(link.bandwidth), link.kind] for link in self.links]
 
     @property
@@ -244,7 +244,7 @@ class Solution(Declared, ABC):
         """Solve another question in the same way."""
 
     def find_upgrades(self) -> list[Upgrade]:
-        """Return the gain of twice the bandwidth on all links of a class, for each class in the order of names."""
+        """Return the gain of doubling each class of links."""
         fabric, kinds = self.fabric, sorted(set(self.fabric.classes))
         if len(kinds) == 1 and not fabric.shared:  # all links: everything takes half the time
             return [Upgrade(kinds[0], 2 * self.bandwidth, Fraction(1))]
@@ -260,7 +260,7 @@ class Solution(Declared, ABC):
 
 
 def _double(fabric: Fabric, kind: str) -> Fabric:
-    """Return a fabric whose links of a class have twice the bandwidth."""
+    """Return the fabric with one class of links doubled."""
     topology = fabric.topology
     more = np.array([1 + (one == kind) for one in fabric.classes], dtype=np.int64)
     wider = Topology.from_arrays(
@@ -270,7 +270,7 @@ def _double(fabric: Fabric, kind: str) -> Fabric:
 
 
 def describe_side(fabric: Fabric, cut: frozenset[int], links: Sequence[FabricLink]) -> tuple[str, bool, list[int]]:
-    """Say what links out of a cut have to do, as the side with fewer nodes sees it.
+    """Describe the load of a cut, from its smaller side.
 
     And whether that is the sending side, and the nodes of it.
     """

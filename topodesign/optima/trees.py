@@ -1,4 +1,4 @@
-"""How fast a collective can be over trees of nodes, which links keep it from being faster, and with how many trees."""
+"""Throughput over trees, its bottleneck and tree counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_SMALL = 8  # largest number of trees per root that trade-offs try besides t
 
 @dataclass(frozen=True)
 class TreeSolution(Solution):
-    """The throughput of a collective over trees, of an allreduce as a reduce-scatter and then an allgather."""
+    """The throughput over trees; an allreduce is in two phases."""
 
     # algorithmic bandwidth that none of its kind exceeds, with switches that only forward (an allreduce that is a
     # reduce-scatter and then an allgather); the same, unless switches have unequal bandwidth in and out, where
@@ -62,7 +62,7 @@ class TreeSolution(Solution):
 
     @cached_property
     def bound(self) -> Fraction:
-        """Algorithmic bandwidth that none exceeds, whatever capable switches do and an allreduce of any kind."""
+        """The upper bound for any abilities and any allreduce."""
         if self.question.composed or self._capable:
             return bound_by_cuts(self.question)
         return self.forward_bound
@@ -85,17 +85,17 @@ class TreeSolution(Solution):
 
     @property
     def in_turn(self) -> Claim:
-        """The claim of an allreduce among those that are a reduce-scatter and then an allgather."""
+        """The claim of an allreduce among two-phase ones."""
         return Claim.to_bound(Of.RATE, self.bandwidth, Among.IN_TURN, self.forward_bound)
 
     @cached_property
     def smallest(self) -> int:
-        """The smallest number of trees per root that reaches the bandwidth, in both halves of an allreduce."""
+        """The fewest trees per root for the optimum, in both phases."""
         return smallest_number_of_trees(self.question)
 
     @property
     def bottleneck(self) -> str:
-        """Which links bind and what has to cross them, as the side with fewer nodes sees it.
+        """The binding links and their load, from the smaller side.
 
         Nodes whose names begin alike, up to a ``/``, ``.``, ``:``, ``_`` or ``-``, are a group, called by that
         beginning. Where no cut alone is the reason, switches are that have more bandwidth in than out, or the reverse.
@@ -124,7 +124,7 @@ class TreeSolution(Solution):
         return solve_trees(question)
 
     def find_upgrades(self) -> list[Upgrade]:
-        """Return the gain of more bandwidth, and up to where it is of use, for each class in the order of names."""
+        """Return the gain and useful range of each link class."""
         fabric, passes = self.fabric, self.question.passes
         kinds = sorted(set(fabric.classes))
         members = [np.array([word == kind for word in fabric.classes]) for kind in kinds]
@@ -142,7 +142,7 @@ class TreeSolution(Solution):
 
 
 def solve_trees(question: Question) -> TreeSolution:
-    """Return the best throughput over trees, with switches that only forward (ForestColl, section 4).
+    """Compute the best throughput over trees (ForestColl, section 4).
 
     Raises ParameterError for a collective that trees do not do, and InfeasibleError, with names, if some node cannot be
     reached.
@@ -168,7 +168,7 @@ def solve_trees(question: Question) -> TreeSolution:
 def _sending_side(
     fabric: Fabric, phase: Pass, best: TreeRate, binding: tuple[int, ...]
 ) -> tuple[frozenset[int], tuple[int, ...]]:
-    """Return the cut as the data crosses it in the fabric, and the nodes whose shards do; nothing if others bind."""
+    """Return the cut's sending side and its shards' nodes."""
     side = frozenset(range(len(fabric.names))) - best.cut if phase.reduces else best.cut
     if binding != tuple(at for at, (u, v, _) in enumerate(fabric.topology.links()) if u in side and v not in side):
         return frozenset(), ()
@@ -176,7 +176,7 @@ def _sending_side(
 
 
 def bound_by_cuts(question: Question) -> Fraction:
-    """Return the algorithmic bandwidth that nothing exceeds whatever switches can do: that of the narrowest cut.
+    """Return the throughput bound of the narrowest cut.
 
     Of an allreduce the whole data have to cross every cut between nodes, both ways.
     """
@@ -203,7 +203,7 @@ class InTurn(Declared):
 
 @dataclass(frozen=True)
 class BestAllreduce(Declared):
-    """The best allreduce that need not be a reduce-scatter and then an allgather; capable switches copy and add."""
+    """The best allreduce of any kind, through capable switches."""
 
     bandwidth: Fraction  # algorithmic bandwidth that can be reached
     bound: Fraction  # bytes per second that none exceeds of those in ``among``
@@ -241,7 +241,7 @@ class BestAllreduce(Declared):
 
     @property
     def composed_claim(self) -> Claim:
-        """The claim of a reduce-scatter followed by an allgather, among all ways."""
+        """The claim of a two-phase allreduce among all."""
         return Claim.to_bound(Of.RATE, self.composed, self.among, self.bound, missed=self.missed)
 
     @property
@@ -251,7 +251,7 @@ class BestAllreduce(Declared):
 
     @property
     def composed_is_best(self) -> bool:
-        """Whether it is proven that nothing beats a reduce-scatter followed by an allgather."""
+        """Whether a two-phase allreduce is proven optimal."""
         return self.composed == self.bound
 
     def describe(self) -> str:
@@ -263,7 +263,9 @@ class BestAllreduce(Declared):
 
 
 def best_allreduce(fabric: Fabric) -> BestAllreduce:
-    """Return the best allreduce of any kind (ForestColl, appendix F), or above some size only a bound.
+    """Return the best allreduce of any kind, or its bound.
+
+    ForestColl, appendix F.
 
     Where switches copy or add it is the fluid one (:mod:`topodesign.optima.fluid`), which counts what is alike once.
     """
@@ -289,7 +291,7 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
 
 @dataclass(frozen=True)
 class TreeChoice(Declared):
-    """A number of trees per root, and the throughput, height and times of the best schedule with it."""
+    """A number of trees per root with throughput, height, times."""
 
     trees: int  # trees per root
     bandwidth: Fraction  # as of :class:`TreeSolution`, and so is inverse_rate
@@ -307,14 +309,16 @@ class TreeChoice(Declared):
 
 
 def smallest_number_of_trees(question: Question) -> int:
-    """Return the smallest number of trees per root that reaches the optimum, in both halves of an allreduce."""
+    """Return the fewest trees per root for the optimum."""
     return max(smallest_trees(one.topology, weights=one.weights) for one in question.passes)
 
 
 def limit_trees(
     question: Question, trees: Iterable[int], *, latency: Latency = USUAL, sizes: Sequence[Fraction] = ()
 ) -> list[TreeChoice]:
-    """Return the best throughput for each of several numbers of trees per root (ForestColl, section 5.5).
+    """Return the best throughput for numbers of trees per root.
+
+    ForestColl, section 5.5.
 
     A number is per unit of shard size, too, where those differ. Every row is that of a schedule that was made; an
     allreduce is a reduce-scatter and then an allgather. Times are those of messages of these sizes and this latency.
@@ -326,7 +330,7 @@ def limit_trees(
 def trade_off_trees(
     question: Question, *, latency: Latency = USUAL, sizes: Sequence[Fraction] = ()
 ) -> list[TreeChoice]:
-    """Return which numbers of trees per root pay, of 1 to ``MOST_SMALL`` and the smallest best one, fastest first.
+    """Return the useful numbers of trees per root, fastest first.
 
     They are those that no other beats in both throughput and height; of equals the smallest.
     """

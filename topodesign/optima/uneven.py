@@ -1,4 +1,4 @@
-"""All-to-all of uneven traffic: what a matrix costs, and what a plan loses that was made for even traffic."""
+"""Uneven all-to-all: its cost, and the loss of even plans."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class UnevenPrice(Result):
 
     @property
     def fullest(self) -> Fraction:
-        """What the node that sends or receives most has, over the mean of all nodes."""
+        """The fullest node's data over the mean."""
         most = max(int(self.demand.amounts.sum(axis=axis).max()) for axis in (0, 1))
         total = int(self.demand.amounts.sum())
         return Fraction(most * len(self.place.compute), total) if total else Fraction(1)
@@ -87,7 +87,7 @@ class UnevenPrice(Result):
 
     @property
     def regret(self) -> Fraction | None:
-        """Time over paths for even traffic over that for this: at least, if this is not proven; null as those."""
+        """The slowdown of paths made for even traffic; null if unknown."""
         if self.kept is None:
             return None
         return self.kept / self.flow.time if self.flow.time else Fraction(1)
@@ -99,7 +99,7 @@ class UnevenPrice(Result):
         return (Claim.to_bound(Of.TIME, self.seconds, Among.FLOWS, self.bound, missed=missed),)
 
     def save(self, path: str | Path) -> None:
-        """Write the traffic as a table ``src,dst,amount`` (.csv), in pieces as they were given."""
+        """Write the traffic as ``src,dst,amount`` (.csv), in pieces."""
         write_whole(as_path(path), traffic_table(self.place, self.demand))
 
     def heading(self) -> str:
@@ -127,7 +127,7 @@ def price_uneven(
     exact: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> UnevenPrice:
-    """Price an all-to-all in which each node has another amount of data for each.
+    """Compute the cost of an all-to-all with a traffic matrix.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def price_uneven(
 
 
 def _over_even_paths(place: Topology | Fabric, demand: IntArray) -> tuple[Fraction, Fraction]:
-    """Return loads of the fullest link, of the mean traffic and of this, over the paths of the best even flow.
+    """Return link loads over the best even paths.
 
     On fabrics these are the paths of the plan that ``schedule`` makes.
     """
@@ -211,7 +211,7 @@ _Ways = dict[int, list[tuple[tuple[int, ...], Fraction]]]  # to each node, with 
 
 
 def _even_paths(place: Topology | Fabric) -> tuple[Fraction, Iterator[tuple[int, _Ways]]]:
-    """Return the load of the fullest link if one goes from each to each, and the ways from each node."""
+    """Return the fullest link's load for even paths, and the paths."""
     if isinstance(place, Topology):
         known = all_to_all(place, effort="auto").flow or all_to_all(place, effort="approximate").flow
         if known is None:

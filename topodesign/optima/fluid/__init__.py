@@ -1,4 +1,4 @@
-"""Fluid programs: the best steady flow of a collective where parts can copy, add up, store or only forward.
+"""Fluid programs: steady flows over parts that copy, add and store.
 
 ``network`` has arcs, limits and who can copy; ``symmetry`` what automorphisms exchange; ``decomposition``
 (Dantzig-Wolfe) the master programs, whose columns ``cheapest_tree`` finds; ``problem`` the optimum with its

@@ -1,4 +1,4 @@
-"""Compiled inner loops of the cheapest arborescence: it grows backwards along a path and contracts circles.
+"""Compiled loops of the cheapest arborescence: growth and contraction.
 
 Every set of vertices that the path comes to (one vertex, or a circle that was contracted) takes its cheapest arc in,
 whose price all its arcs in give up. What they give up, set by set, is a packing of cuts that no arborescence is cheaper
@@ -89,7 +89,7 @@ def grow(prices: Prices, root: int, room: tuple[Prices, Prices], parent: Ints, u
 
 @tiered(_work)
 def cuts_hold(prices: Prices, root: int, up: Ints, weight: Prices, room: Prices) -> bool:
-    """Return whether cuts as :func:`grow` has them exclude the root, and no arc is cheaper than those that it enters.
+    """Return whether the cuts of :func:`grow` prove its price.
 
     ``room`` is for a number for each set.
     """

@@ -1,4 +1,4 @@
-"""The cheapest tree from one root to all nodes at given prices of arcs.
+"""The cheapest tree from a root to all nodes at given arc prices.
 
 Data branch where they can be copied and pass through the other vertices, once for every branch beyond them. So a tree
 is an arborescence over those that can copy, each arc of it a cheapest path through vertices that take no part. Where
@@ -33,7 +33,7 @@ class Tree(NamedTuple):
     load: IntArray  # how often each arc is used, shape ``(arcs,)``
 
     def moved(self, network: Network, order: IntArray) -> Tree:
-        """Return the image under an automorphism, which brings vertex v to ``order[v]``."""
+        """Return the image under an automorphism, vertex v to ``order[v]``."""
         load = np.empty_like(self.load)
         load[network.arcs_between(order[network.src], order[network.dst])] = self.load
         return Tree(int(order[self.root]), tuple(tuple(order[list(edge)].tolist()) for edge in self.edges), load)
@@ -48,7 +48,7 @@ class Cheapest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Cheapest paths through vertices that take no part, at prices of the arcs.
+    """Cheapest paths through vertices that take no part.
 
     Prices are whole; of paths of one price those over the fewest arcs are taken, by counting arcs in the low digits.
     """
@@ -68,7 +68,7 @@ class Ways:
 
     @cached_property
     def step(self) -> int:
-        """What a unit of price is in :attr:`weights`: more than the arcs of all paths of a tree."""
+        """A unit of price in :attr:`weights`, above the arcs of a tree."""
         return 1 << (self.longest * (self.network.vertices + 1)).bit_length()
 
     @cached_property
@@ -85,12 +85,12 @@ class Ways:
 
     @cached_property
     def ends(self) -> IntArray:
-        """Nodes, and all that can copy or add: where paths start and end."""
+        """Ends of paths: nodes, and vertices that copy or add."""
         return np.flatnonzero(self.network.copies | self.network.adds)
 
     @cached_property
     def distance(self) -> NDArray[Any]:
-        """Weight of the cheapest path from every end to every vertex, shape ``(ends, vertices)``."""
+        """Weights of cheapest paths from ends, shape ``(ends, vertices)``."""
         network, weights = self.network, self.weights
         order = np.argsort(network.dst, kind="stable")
         src, dst, weight = network.src[order], network.dst[order], weights[order]
@@ -106,7 +106,7 @@ class Ways:
             distance[:, goals] = better
 
     def _passed(self, distance: NDArray[Any]) -> NDArray[Any]:
-        """Return the distances with those removed from which no path goes on."""
+        """Return the distances of vertices that a path can continue from."""
         passed = distance.copy()
         passed[:, self._shut] = self.far
         passed[np.arange(len(self.ends)), self.ends] = 0
@@ -146,7 +146,7 @@ class Ways:
         return arcs[::-1]
 
     def between(self, ends: list[int]) -> NDArray[Any]:
-        """Return what the cheapest paths between some ends weigh; where there is none, more than any tree."""
+        """Return the weights of cheapest paths between ends, large if none."""
         between = self.distance[np.ix_([self._row[vertex] for vertex in ends], ends)]
         missing = between >= self.far
         if not missing.any():
@@ -158,13 +158,13 @@ class Ways:
         return between
 
     def proven(self) -> bool:
-        """Whether no arc would shorten a path: so no path is cheaper than its distance here."""
+        """Whether no arc shortens a path, which proves the distances."""
         longer = self._passed(self.distance)[:, self.network.src] + self.weights
         return bool(np.all(np.minimum(longer, self.far) >= self.distance[:, self.network.dst]))
 
 
 def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]], *, single: bool = False) -> Cheapest:
-    """Return the cheapest tree from a root, any vertex that can copy, to all nodes over one of these sets of relays.
+    """Return the cheapest tree from a copying root to all nodes.
 
     It is the cheapest of all where every set of relays is like one of them. ``single``: the root cannot copy, so that
     one edge leaves it.
@@ -176,7 +176,7 @@ def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]], *, sing
 
 
 def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple[int, dict[int, int]]:
-    """Return weight and parents of the cheapest tree over the nodes and these relays, less relays that lead nowhere."""
+    """Return weight and parents of the cheapest tree over some relays."""
     ends = list(dict.fromkeys([root, *ways.network.nodes.tolist(), *relays]))
     prices = ways.between(ends)
     dear = single * ways.far * (ways.network.vertices + 1)  # so that one edge is cheaper than two
@@ -194,7 +194,7 @@ def _over(ways: Ways, root: int, relays: tuple[int, ...], single: bool) -> tuple
 
 
 def _outwards(parent: dict[int, int], root: int) -> list[int]:
-    """Return the vertices but the root in an order in which each comes after its parent."""
+    """Return the vertices but the root, each after its parent."""
     below: dict[int, list[int]] = {}
     for vertex, above in sorted(parent.items()):
         below.setdefault(above, []).append(vertex)
@@ -232,7 +232,7 @@ class Arborescence(NamedTuple):
 
 
 def cheapest_arborescence(prices: Prices, root: int) -> Arborescence:
-    """Return the cheapest arborescence from the root to all; prices are not negative, the diagonal is not looked at."""
+    """Return the cheapest arborescence for non-negative arc prices."""
     count = len(prices)
     parent, up = np.full(count, -1), np.full(2 * count, -1)
     weight = np.zeros(2 * count, dtype=prices.dtype)
@@ -243,7 +243,7 @@ def cheapest_arborescence(prices: Prices, root: int) -> Arborescence:
 
 
 def proven_price(found: Arborescence, prices: Prices, root: int) -> int | None:
-    """Return what no arborescence is cheaper than if cuts prove it; None if they do not, being dearer than some arc."""
+    """Return the proven least arborescence price, or None."""
     holds = cuts_hold.plain if prices.dtype == object else cuts_hold
     proven = holds(prices, root, found.up, found.weight, np.zeros_like(found.weight))
     return sum(map(int, found.weight.tolist())) if proven else None

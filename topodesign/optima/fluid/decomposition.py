@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe, standard and mirrored: trees become columns of a small program, and its prices say which are missing.
+"""Dantzig-Wolfe decomposition: trees as columns of a master program.
 
 The master program has a row for every orbit of limits, which adds up what columns put on its limits, and one for every
 orbit of roots, whose columns are weighted by shares of the data (chapter 5). With automorphisms a column stands for its
@@ -38,7 +38,7 @@ _NEAR = Fraction(1, 10**6)  # of the value: a bound as near as this calls for th
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A subproblem: data that go out from a root, and from all roots that are like it."""
+    """A subproblem: data from a root and its equivalent roots."""
 
     network: Network  # as it is, or turned round
     root: int  # which one stands for all
@@ -56,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it has come: rounds, columns, the value of the best solution and what none is better than."""
+    """The state of the solution: rounds, columns, value and bound."""
 
     rounds: int
     columns: int
@@ -71,7 +71,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A tree from the root of a source, and what it and its images put on every row and cost together."""
+    """A tree of a source, with its rows and cost, images included."""
 
     source: int
     tree: Tree
@@ -107,7 +107,7 @@ def _column(rows: Iterable[int] | IntArray, values: Iterable[int] | IntArray) ->
 
 
 def _read(program: Program, columns: list[int], limits: int, exact: bool) -> tuple[list[Fraction], list[int], int]:
-    """Return values of columns, prices of all rows, and what these are multiplied by; exact ones where that is asked.
+    """Return columns, row prices and their scale, exact if asked.
 
     The first so many rows are limits. Exact numbers are those of the solver's basis, if they prove each other.
     """
@@ -122,7 +122,7 @@ def _read(program: Program, columns: list[int], limits: int, exact: bool) -> tup
 
 
 class _Solved(NamedTuple):
-    """What a master program found: weights of columns, their value, what none is better than, and prices for that."""
+    """A solved master program: weights, value, bound and prices."""
 
     weights: list[Fraction]
     value: Fraction
@@ -152,7 +152,7 @@ class Decomposition:
 
     @cached_property
     def _choices(self) -> list[tuple[list[tuple[int, ...]], bool]]:
-        """The sets of relays that trees of each source are looked for with, and whether no other makes a difference."""
+        """The relay sets of each source, and whether they suffice."""
         return [self._sets(source) for source in self.sources]
 
     @staticmethod
@@ -169,7 +169,7 @@ class Decomposition:
         return [(), tuple(relays), *((relay,) for relay in relays)], False
 
     def solve(self, *, cheapest: bool) -> Mixture:
-        """Return the fastest mixture of trees, and if asked the cheapest of these.
+        """Return the fastest mixture of trees, and the cheapest if asked.
 
         It begins with trees at prices of one over a limit where it has no columns.
         """
@@ -193,7 +193,7 @@ class Decomposition:
         )
 
     def _fastest(self) -> _Solved:
-        """Return weights of the columns, the time that they take, and what none is faster than."""
+        """Return the weights of columns, their time, and its bound."""
         bounds = self.symmetry.bounds
         times = max(bounds)
         program = self._program([0] * len(bounds))
@@ -207,7 +207,7 @@ class Decomposition:
         return self._rounds(program, times, 0, self._time, proves, self.floor)
 
     def _cheapest(self, time: Fraction) -> _Solved:
-        """Return the same with costs in the place of the time, which is not to be more than this."""
+        """Return the weights of least cost within a time, and the bound."""
         bounds = self.symmetry.bounds
         program = self._program([time.numerator * bound for bound in bounds])
 
@@ -231,7 +231,7 @@ class Decomposition:
         proves: Callable[[list[int], int, Fraction], Fraction],
         floor: Fraction = Fraction(0),
     ) -> _Solved:
-        """Solve a master program, without columns at first, adding them until they are proven to suffice.
+        """Solve a master program by adding columns until they suffice.
 
         It has loads multiplied by ``times``, and ``costs`` (0 or 1) times the costs. ``worth`` is the value of weights
         of the columns, None if they are not allowed; ``proves`` what no solution is better than, given prices of the
@@ -275,7 +275,7 @@ class Decomposition:
         return _Solved(weights, value, bound, proof)
 
     def _program(self, room: list[int]) -> Program:
-        """Return a master program without columns of trees: limits, then sources, then the data of all pairs."""
+        """Return a master program without trees: limits, sources, pairs."""
         program = Program()
         program.add_rows(len(room), Entries((), (), ()), upper=room)
         pairs = self._pairs
@@ -295,7 +295,7 @@ class Decomposition:
 
     @property
     def _pairs(self) -> dict[int, list[int]]:
-        """Sources by the pair that they belong to; empty if every root has a shard."""
+        """Sources by their pair; empty if every root has a shard."""
         pairs: dict[int, list[int]] = {}
         for at, source in enumerate(self.sources):
             if source.pair is not None:
@@ -303,7 +303,7 @@ class Decomposition:
         return pairs
 
     def _enter(self, program: Program, column: Column, times: int, costs: int) -> int:
-        """Add a column to a master program and return its number there."""
+        """Add a column to a master program and return its number."""
         loaded = np.flatnonzero(column.load)
         rows = np.append(loaded, len(column.load) + column.source)
         values = np.append(column.load[loaded] * times, 1)
@@ -311,7 +311,7 @@ class Decomposition:
         return int(place)
 
     def _normal(self, found: list[Fraction]) -> list[Fraction]:
-        """Return weights that give every root its share exactly, near to those found."""
+        """Return nearby weights that give every root exactly its share."""
         found = [max(Fraction(0), weight) for weight in found]
         whole = [Fraction(0)] * len(self.sources)
         for column, weight in zip(self.columns, found, strict=False):
@@ -333,7 +333,7 @@ class Decomposition:
         ]
 
     def _time(self, weights: list[Fraction]) -> Fraction:
-        """Return the time that the fullest row of limits takes, exactly, of those that are fullest when rounded."""
+        """Return the exact time of the fullest row of limits."""
         used = [(column, weight) for column, weight in zip(self.columns, weights, strict=False) if weight]
         bounds = self.symmetry.bounds
         total = np.zeros(len(bounds))
@@ -347,7 +347,7 @@ class Decomposition:
         )
 
     def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
-        """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
+        """Add the cheapest tree of every source if new and useful.
 
         Given are prices of the orbits of limits, what a unit of cost counts in their scale, and what the master pays
         for the columns of each source (nothing: all are kept). Return what the cheapest trees cost together, None if
@@ -382,7 +382,7 @@ class Decomposition:
         return Fraction(total), added
 
     def enter(self, at: int, tree: Tree) -> bool:
-        """Add the columns of a tree of a source and of its images that stand for others; return whether it is new."""
+        """Add the columns of a tree and its images; return whether it is new."""
         source, many = self.sources[at], len(self.columns)
         cost = source.many * int((source.network.cost * tree.load).sum())
         for one in self.symmetry.turned(tree, source.point):
@@ -396,7 +396,7 @@ class Decomposition:
         return len(self.columns) > many
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
-        """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
+        """Return a source's cheapest tree, and whether all relays were tried."""
         source, (sets, all_sets) = self.sources[at], self._choices[at]
         if len(sets) > _FEW and not exact and pays is not None:
             cheapest = cheapest_tree(ways, source.root, sets[:_FEW], single=source.single)

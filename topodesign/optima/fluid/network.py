@@ -1,4 +1,4 @@
-"""What a fluid program knows of a fabric: arcs, what they cost, the limits that they share, and who can copy."""
+"""The network of a fluid program: arcs, costs, limits, abilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topodesign.topology.topology import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arcs over which data go out from roots, and limits on sets of them."""
+    """Arcs of data from roots, and limits on sets of arcs."""
 
     vertices: int  # how many there are, numbered as in the fabric
     src: IntArray  # one for each arc, in the order of the fabric's links: its ends, and what a unit of data costs on it
@@ -33,18 +33,18 @@ class Network:
     teams: tuple[tuple[int, ...], ...] = ()  # sets of vertices that are groups, which automorphisms may exchange
 
     def turned(self) -> Network:
-        """Return the network with arcs turned round, and who can add in the place of who can copy.
+        """Return the reversed network, with adding in place of copying.
 
         What flows out from a root there stands for what is added up on its way to it here (section 3.2).
         """
         return replace(self, src=self.dst, dst=self.src, copies=self.adds, adds=self.copies)
 
     def point(self, vertex: int, team: int) -> int:
-        """Return a number for a vertex in a group; without groups the vertex."""
+        """Return the number of a vertex in a group, or of the vertex."""
         return vertex * max(1, len(self.teams)) + team
 
     def images(self, points: IntArray, order: IntArray) -> IntArray:
-        """Return where an automorphism, which brings vertex v to ``order[v]``, brings points."""
+        """Return the images of points under an automorphism."""
         vertex, team = np.divmod(points, max(1, len(self.teams)))
         return order[vertex] * max(1, len(self.teams)) + (self.team_of[order[self._first[team]]] if self.teams else 0)
 
@@ -63,14 +63,14 @@ class Network:
 
     @property
     def relays(self) -> IntArray:
-        """The vertices that can copy but take no part, such as host memory: a tree may use them or not."""
+        """Optional vertices that copy without taking part, such as memory."""
         takes_part = np.zeros(self.vertices, dtype=np.bool_)
         takes_part[self.nodes] = True
         return np.flatnonzero(self.copies & ~takes_part)
 
     @cached_property
     def _by_ends(self) -> tuple[IntArray, IntArray]:
-        """The arcs in ascending order of a number for their ends, and these numbers."""
+        """The arcs in order of a number for their ends, and the numbers."""
         keys = self.src * self.vertices + self.dst
         order = np.argsort(keys, kind="stable")
         return order, keys[order]
@@ -84,7 +84,7 @@ class Network:
 
     @cached_property
     def joined(self) -> IntArray:
-        """A number for every vertex, the same for those that data can go between both ways."""
+        """A component number per vertex, for data both ways."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -96,12 +96,12 @@ class Network:
 
     @cached_property
     def relay_sets(self) -> dict[int, list[tuple[int, ...]] | None]:
-        """The sets of relays that make a difference to trees of a root, where they have been looked for."""
+        """The relevant relay sets of a root, where they were found."""
         return {}
 
     @cached_property
     def _of_limits(self) -> tuple[IntArray, IntArray]:
-        """The arcs of all limits, one after the other, and where those of each begin."""
+        """The arcs of all limits, concatenated, and their starts."""
         sizes = np.array([len(arcs) for arcs in self.limits])
         return np.concatenate(self.limits), np.cumsum(sizes) - sizes
 
@@ -111,7 +111,7 @@ class Network:
         return np.add.reduceat(load[arcs], begin)
 
     def arc_prices(self, prices: list[int]) -> list[int]:
-        """Return for every arc the sum of the prices of its limits."""
+        """Return for every arc the sum of its limits' prices."""
         total = [0] * len(self.src)
         for arcs, price in zip(self.limits, prices, strict=True):
             if price:
@@ -121,7 +121,7 @@ class Network:
 
 
 def network_of(fabric: Fabric, costs: Mapping[str, int] | None = None) -> Network:
-    """Return the network of a fabric on which data go out; costs are whole, by class of links, 0 if none is given."""
+    """Return the network of a fabric with integer costs by link class."""
     topology = fabric.topology
     rates = [limit.bandwidth / fabric.unit for limit in fabric.shared]
     scale = math.lcm(1, *(rate.denominator for rate in rates))

@@ -1,4 +1,4 @@
-"""A mixture of trees as a plan: one image of every tree for each root, on links told apart.
+"""A mixture of trees as a plan: one image of every tree per root.
 
 The optimum is a mixture whose trees stand for all their images under the automorphisms, which may be more than can be
 counted. A plan has one image for each root, so its links are not loaded alike of themselves; weights that make them so
@@ -35,7 +35,7 @@ _ROUNDS = 600  # without an exact solution, after which the best that was found 
 
 
 class Packing(NamedTuple):
-    """A tree schedule, the time that it takes, and what none of its kind is faster than (in blocks a unit)."""
+    """A tree schedule, its time, and a lower bound, in blocks a unit."""
 
     trees: Trees
     time: Fraction
@@ -49,7 +49,7 @@ class Packing(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """An image of a tree, and how many units of its root's share go over it."""
+    """An image of a tree, with its units of the root's share."""
 
     root: int
     weight: int
@@ -66,7 +66,7 @@ def packing(
     others: Others = "forward",
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
-    """Return trees for a collective, as fast together as there are, over few links; shared limits are kept.
+    """Return the fastest trees of a collective over few links.
 
     ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded; ``spared`` says
     whether trees are of nodes alone where that is no slower; ``others`` what nodes do that are none of a group.
@@ -118,7 +118,7 @@ def packing(
 
 
 def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:
-    """Return whole weights in proportion to these, or so near to it as units allow."""
+    """Return proportional integer weights, as near as units allow."""
     common = math.lcm(*(weight.denominator for weight in weights))
     exact = [int(weight * common) for weight in weights]
     divisor = math.gcd(*exact)
@@ -154,7 +154,7 @@ def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
 
 
 def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
-    """Return the tree schedule of images, at the rate of one: in-trees first, backwards."""
+    """Return the tree schedule of images, in-trees first and reversed."""
     both = problem.collective.like(ALLREDUCE)
     inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]
     every = inward + [one for one in sent if not one.adds]
@@ -193,7 +193,7 @@ MOST_SOURCES = 192  # sorts of trees: of as many a problem takes a minute or two
 def problem_in_groups(
     fabric: Fabric, collective: Collective, others: Others = "forward", *, costs: Mapping[str, int] | None = None
 ) -> Problem:
-    """Return the fluid program of a collective over trees in one group or several, costs as for ``network_of``.
+    """Return the fluid program over trees, in one group or several.
 
     Each group has trees of its own over its members and the switches; other nodes pass data on or do not. Where
     automorphisms exchange groups one of each kind is solved, and its columns stand for all.
@@ -240,7 +240,7 @@ def problem_in_groups(
 
 
 def _symmetry(fabric: Fabric, collective: Collective, costs: Mapping[str, int] | None = None) -> Symmetry:
-    """Return the automorphisms of a fabric that keep groups, or exchange them."""
+    """Return the automorphisms of a fabric that keep or swap groups."""
     base = network_of(fabric, costs)
     teams = [one.members(base.vertices, fabric.topology.switches) for one in collective.single]
     base = replace(base, nodes=np.sort(np.concatenate(teams)), teams=tuple(tuple(team.tolist()) for team in teams))

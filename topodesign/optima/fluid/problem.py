@@ -1,4 +1,4 @@
-"""The fluid program of a collective on a fabric, and its solution: rate, cost, what binds, and the proof."""
+"""The fluid program of a collective and its solution with proof."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_APART = 256  # largest number of nodes for which subproblems are solved one
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A fluid program: what moves on which network, and what is alike in it."""
+    """A fluid program: its movement, network and symmetry."""
 
     fabric: Fabric  # what is asked for, the collective with its root
     collective: Collective
@@ -43,7 +43,7 @@ class Problem:
 
     @property
     def shards(self) -> int:
-        """Shards that the data of all nodes, or of a group, are."""
+        """The number of shards in the data of all nodes, or of a group."""
         return self.collective.shards(len(self.network.nodes))
 
     def solved(
@@ -63,7 +63,7 @@ class Problem:
 
 
 def with_names(error: InfeasibleError, fabric: Fabric) -> InfeasibleError:
-    """Return the error with the names of vertices in place of their numbers."""
+    """Return the error with names of vertices in place of numbers."""
     words = [f"'{fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")]
     return InfeasibleError(" ".join(words).replace("vertex ", ""))
 
@@ -71,7 +71,7 @@ def with_names(error: InfeasibleError, fabric: Fabric) -> InfeasibleError:
 def problem_of(
     fabric: Fabric, collective: Collective, *, costs: dict[str, Fraction] | None = None, mirrored: bool = True
 ) -> Problem:
-    """Return the fluid program of a collective on a fabric, whose memory, capable switches and shared limits count.
+    """Return the fluid program of a collective on a fabric.
 
     ``costs`` are those of a unit of data on links of each class, nothing if they do not matter; ``mirrored`` says
     whether what automorphisms exchange is solved once.
@@ -102,13 +102,13 @@ def problem_of(
 
 
 def not_priced(fabric: Fabric) -> str:
-    """Say why trees of an allreduce through capable switches are not looked for on a fabric; nothing if they are."""
+    """Return why allreduce trees through switches are not priced, if so."""
     many = len(problem_of(fabric, ALLREDUCE).sources) // 2
     return "" if many <= MOST_APART else f"by cuts alone: {many} nodes and switches that none is like are too many"
 
 
 def sum_places(network: Network) -> IntArray:
-    """Return where sums of an allreduce may be complete: nodes, and switches that add, within reach of all nodes.
+    """Return the vertices where sums of an allreduce can complete.
 
     One that cannot copy sends the sum to one place. If all that copy add, too, or none of them that is no node, the
     place itself will do.
@@ -140,7 +140,7 @@ class Work(Declared):
 
 @dataclass(frozen=True)
 class FluidSolution(Solution):
-    """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof."""
+    """The best steady schedule of a collective, with its proof."""
 
     problem: Problem
     mixture: Mixture
@@ -243,7 +243,7 @@ def solve_fluid(
     mirrored: bool = True,
     listener: Callable[[Progress], None] | None = None,
 ) -> FluidSolution:
-    """Find the best steady schedule of a collective where parts copy, add, store or only forward.
+    """Compute the best steady schedule with copying and adding parts.
 
     With costs it is the cheapest of what is fastest. The answer may miss what is proven by ``gap``, a part of the time
     and of the cost. The listener is called after every round.

@@ -1,4 +1,4 @@
-"""Automorphisms of a fabric that keep all that a fluid program knows, and the orbits of roots and limits.
+"""Automorphisms of a fluid program, with orbits of roots and limits.
 
 What the search (:mod:`topodesign.topology.automorphisms`) finds is checked.
 """
@@ -70,20 +70,20 @@ class Symmetry:
         return [tree]
 
     def kind(self, _point: int, many: int) -> int:
-        """Return a number that is the same for points, roots in their groups, at which the same prices are asked."""
+        """Return a number that is equal for points with equal prices."""
         return many
 
     def carried(self, _point: int, many: int, load: IntArray) -> IntArray:
-        """Return what the limits of each orbit carry together of a load of the arcs and its images for all roots."""
+        """Return the load of each limit orbit, images for all roots added."""
         return self.spread(load) * many
 
     def asked(self, _point: int, many: int, prices: list[int]) -> list[int]:
-        """Return the price of every arc and its images for all roots, from those of one limit of each orbit."""
+        """Return arc prices over all images, from a limit per orbit."""
         return [price * many for price in self.network.arc_prices([prices[orbit] for orbit in self.limit_of.tolist()])]
 
     @cached_property
     def point_of(self) -> IntArray:
-        """The smallest of the orbit of every point, a vertex in a group."""
+        """The smallest point of every point's orbit."""
         points = np.arange(self.network.vertices * max(1, len(self.network.teams)))
         return orbits_under(len(points), (self.network.images(points, one) for one in self.generators))
 
@@ -94,18 +94,18 @@ class Symmetry:
         return orbits_under(len(first), (self.network.team_of[one[first]] for one in self.generators))
 
     def representatives(self, vertices: IntArray) -> list[tuple[int, int]]:
-        """Return a vertex of every orbit of some, and how many of them are in it."""
+        """Return a vertex of every orbit, with the orbit's size."""
         first, many = np.unique(self.root_of[vertices], return_counts=True)
         return list(zip(first.tolist(), many.tolist(), strict=True))
 
     def spread(self, load: IntArray) -> IntArray:
-        """Return what the limits of each orbit carry together of a load of the arcs."""
+        """Return the load of each limit orbit from loads of arcs."""
         total = np.zeros(len(self.sizes), dtype=np.int64)
         np.add.at(total, self.limit_of, self.network.on_limits(load))
         return total
 
     def movers(self, point: int) -> dict[int, IntArray]:
-        """Return for every point of a point's orbit an automorphism that brings that there.
+        """Return an automorphism to every point of a point's orbit.
 
         If a search finds them, they are a group: then they load links alike that it exchanges.
         """
@@ -142,7 +142,7 @@ class Symmetry:
         return _power(drawn, order // int(rng.choice(primes))) if primes else drawn
 
     def _group(self, point: int) -> dict[int, IntArray] | None:
-        """Look for automorphisms that bring a point to each point of its orbit once and are a group.
+        """Return a group with one automorphism per point of an orbit.
 
         Hints, and elements of prime order that are drawn, are kept as long as what they generate leaves no point of
         the orbit where it is.
@@ -167,7 +167,7 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """One image of a tree for each root in its group, and limits told apart."""
+    """One image of a tree for each root in its group, by limit."""
 
     symmetry: Symmetry  # automorphisms, of which one is taken that brings a point to another
 
@@ -191,14 +191,14 @@ class Images:
         return {}
 
     def moved(self, point: int) -> IntArray:
-        """Return where arcs go when a point goes to each point that it can, shape ``(points, arcs)``."""
+        """Return images of arcs per target point, shape ``(points, arcs)``."""
         if point not in self._moved:
             movers = np.array(list(self.symmetry.movers(point).values()))
             self._moved[point] = self.network.arcs_between(movers[:, self.network.src], movers[:, self.network.dst])
         return self._moved[point]
 
     def turned(self, tree: Tree, point: int) -> list[Tree]:
-        """Return a tree of a point and its images under some automorphisms that leave the point where it is."""
+        """Return a tree's images under automorphisms that fix its point."""
         generators, network = self.symmetry.generators, self.network
         found = [tree]
         for _ in range(_TURNS if generators else 0):
@@ -215,18 +215,18 @@ class Images:
         return np.random.default_rng(0)
 
     def kind(self, point: int, _many: int) -> int:
-        """Return a number that is the same for points at which the same prices are asked."""
+        """Return a number that is equal for points with equal prices."""
         return point
 
     def carried(self, point: int, _many: int, load: IntArray) -> IntArray:
-        """Return what each limit carries of a load of the arcs and its images for all points."""
+        """Return the load of each limit, images for all points added."""
         moved = self.moved(point)
         total = np.zeros(len(load), dtype=np.int64)
         np.add.at(total, moved, np.broadcast_to(load, moved.shape))
         return self.network.on_limits(total)
 
     def asked(self, point: int, _many: int, prices: list[int]) -> list[int]:
-        """Return the price of every arc and its images for all points, from those of the limits."""
+        """Return arc prices over images for all points."""
         each = np.array(self.network.arc_prices(prices), dtype=object)
         total: list[int] = each[self.moved(point)].sum(axis=0).tolist()
         return total
@@ -235,7 +235,7 @@ class Images:
 def find_symmetry(
     network: Network, *, apart: bool = False, fixed: Iterable[int] = (), topology: Topology | None = None
 ) -> Symmetry:
-    """Return the automorphisms of a network that leave some vertices where they are; ``apart``: take nothing for alike.
+    """Return the automorphisms of a network that fix some vertices.
 
     Shifts of the nodes of a topology, if it is given, suggest groups of them.
     """
@@ -249,7 +249,7 @@ def find_symmetry(
 
 
 def _order(permutation: IntArray) -> int:
-    """Return how often a permutation has to be applied to change nothing."""
+    """Return the order of a permutation."""
     seen = np.zeros(len(permutation), dtype=np.bool_)
     order = 1
     for start in range(len(permutation)):
@@ -271,7 +271,7 @@ def _power(permutation: IntArray, times: int) -> IntArray:
 
 
 def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> list[IntArray] | None:
-    """Return the group that permutations generate; None if one of it but the identity leaves a point of the orbit."""
+    """Return the generated group, or None if it is not free."""
     identity = np.arange(len(elements[0]))
     found = {identity.tobytes(): identity}
     todo = [identity]
@@ -289,7 +289,7 @@ def _generated(elements: list[IntArray], orbit: IntArray, network: Network) -> l
 
 
 def _found(network: Network, fixed: list[int]) -> list[IntArray]:
-    """Return what keeps arcs, limits, groups and capable vertices, and leaves some vertices where they are."""
+    """Return the automorphisms that keep all and fix some vertices."""
     takes_part, single = np.isin(np.arange(network.vertices), network.nodes).tolist(), len(network.src)
     able = zip(takes_part, network.copies.tolist(), network.adds.tolist(), strict=True)
     return find_automorphisms(
@@ -303,7 +303,7 @@ def _found(network: Network, fixed: list[int]) -> list[IntArray]:
 
 
 def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] | None:
-    """Return where arcs and limits go; None if the permutation does not keep all of the network."""
+    """Return the images of arcs and limits, or None."""
     n = network.vertices
     if not np.array_equal(np.sort(generator), np.arange(n)):
         return None
@@ -327,7 +327,7 @@ def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] 
 
 
 def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ...]] | None:
-    """Return sets of relays such that every set is like one of them, as seen from a root; None if they are too many.
+    """Return representative relay sets of a root, or None if too many.
 
     Relays that automorphisms exchange, two by two and with all others left alone, count by their number.
     """
@@ -349,7 +349,7 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
 
 
 def _exchanged(first: IntArray, one: int, other: int, generators: tuple[IntArray, ...]) -> IntArray:
-    """Return groups of vertices, joined where the exchange of two leads under automorphisms of the rest."""
+    """Return vertex groups joined by exchanges under symmetry."""
     pairs = {(one, other)}
     todo = [(one, other)]
     for u, v in todo:

@@ -1,4 +1,4 @@
-"""Spanning trees, packed (ForestColl): what they reach at most, and schedules that do.
+"""Packed spanning trees (ForestColl): optima, and schedules.
 
 Bounds: ``bottleneck`` (1/x* and the cut that binds), ``balance`` (the part of unequal switches that is of use),
 ``tree_counts`` (a given number of trees), ``allreduce`` (both phases at once, a program over cuts; with

@@ -1,4 +1,4 @@
-"""The best allreduce by trees of any kind, and whether a reduce-scatter followed by an allgather reaches it.
+"""The best allreduce by trees of any kind, with its proof.
 
 ForestColl, appendix F. Every node v may be the root of any share x(v) of the data, and reduction and broadcast may
 divide the links between them as they like, at the same time. Each phase has a capacity on every link, b(e) and r(e),
@@ -75,7 +75,7 @@ _SLACK = 1e-7
 
 @dataclass(frozen=True)
 class AllreduceRate:
-    """How fast an allreduce can be, in units of capacity: M bytes take ``M / (throughput * unit)``."""
+    """An allreduce rate: M bytes take ``M / (throughput * unit)``."""
 
     throughput: Fraction  # what can be reached, exactly
     bound: Fraction  # what no allreduce beats that goes through trees of compute nodes (and of capable switches)
@@ -89,7 +89,7 @@ class AllreduceRate:
 
 @dataclass(frozen=True)
 class AllreduceOptimum(AllreduceRate):
-    """The best allreduce through trees of compute nodes, with a proof: sets that bind, and prices of links."""
+    """The best allreduce through trees, proven by sets and prices."""
 
     roots: tuple[Fraction, ...]  # share of the data that each compute node, ascending, is the root of
     cuts: Mapping[Cut, Fraction]  # sets and their weights, which together with the prices prove the bound
@@ -98,7 +98,7 @@ class AllreduceOptimum(AllreduceRate):
 
     @cached_property
     def traffic(self) -> Mapping[Phase, Mapping[Path, Fraction]]:
-        """Bandwidth over every path in use, by phase, from :attr:`halves` without their switches.
+        """Bandwidth over each used path, by phase, without switches.
 
         That costs more than all else, and by Theorem 7 it always succeeds, so that only schedules ask for it.
         """
@@ -115,7 +115,7 @@ class AllreduceOptimum(AllreduceRate):
 
 
 def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
-    """Return the throughput of the best allreduce through trees, with a proof that none is better.
+    """Compute the throughput of the best allreduce through trees.
 
     ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
     of its multi-commodity flow between compute nodes. Beyond ``MOST_NODES`` compute nodes no program is solved: then it
@@ -144,13 +144,13 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
 
 
 def composed_rate(topology: Topology) -> Fraction:
-    """Return what a reduce-scatter and then an allgather reach: N over the sum of the 1/x* of both."""
+    """Return the rate of reduce-scatter and then allgather."""
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
     return (topology.nodes - len(topology.switches)) / sum(times, Fraction(0))
 
 
 def not_looked_for(topology: Topology) -> str:
-    """Say what is not looked for on so many nodes, both phases at once; nothing if it is."""
+    """Return what is not computed at a size, if anything."""
     count = topology.nodes - len(topology.switches)
     if count <= MOST_NODES:
         return ""
@@ -162,7 +162,7 @@ def not_looked_for(topology: Topology) -> str:
 
 
 def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
-    """Yield bounds from disjoint sets of vertices that have every compute node in one of them.
+    """Yield bounds from disjoint sets with all compute nodes.
 
     The sets are bottlenecks of the allgather (links into them count) or of the reduce-scatter (links out of them), the
     smallest or the largest first as far as they are disjoint, and the nodes that are left.
@@ -186,7 +186,7 @@ def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> I
 
 
 def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[frozenset[int]]:
-    """Return the smallest sets around nodes that can take in no more than an allgather in that time needs."""
+    """Return the smallest tight sets around nodes for an allgather."""
     demand = scaled(np.ones(len(nodes), dtype=np.int64), time.denominator)
     network = rooted_network(topology, scaled(topology.capacity, time.numerator), demand)
     rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))
@@ -228,7 +228,7 @@ class _Cuts:
                     self._add(phase, side)
 
     def settle(self, known: Fraction, bound: Fraction) -> Certificate:
-        """Solve and add cuts until none is violated, or no more is left than is known to be reached."""
+        """Solve and add cuts until none is violated or none can help."""
         scale = Fraction(_GRID) / bound
         for _ in range(_ROUNDS):
             self.program.solve()
@@ -245,7 +245,7 @@ class _Cuts:
         return self.program.certificate()
 
     def reached(self, solution: Certificate) -> Iterator[_Reached]:
-        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
+        """Yield exactly feasible throughputs of a solution."""
         scale = Fraction(_GRID) / max(solution.columns)
         rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale
         for whole in (_whole(solution.columns), rounded):
@@ -257,7 +257,7 @@ class _Cuts:
                 continue
 
     def bound(self, solution: Certificate) -> _Bound:
-        """Return a bound on the throughput that holds whether the prices are optimal or not, with what proves it.
+        """Return a valid throughput bound from any prices, with its proof.
 
         Prices of sets are weights, scaled to one for the node that has least; those of switches are potentials, whose
         differences add up to nothing on the way from node to node.
@@ -297,7 +297,7 @@ class _Cuts:
         return total / pressure, tuple(Fraction(one, total) for one in share.tolist()), halves
 
     def _parts(self, values: IntArray, scale: Fraction) -> tuple[IntArray, IntArray, IntArray]:
-        """Return shares, capacities of the broadcast, and those of the reduction as links of the transpose."""
+        """Return shares, and capacities of both phases."""
         out = np.maximum(values[self.out], 0)
         spent = out + np.maximum(values[self.unused], 0)
         most = np.array([int(capacity * scale) for capacity in self.topology.capacity.tolist()], dtype=np.int64)
@@ -313,7 +313,7 @@ class _Cuts:
         return added
 
     def _add(self, phase: Phase, side: Side) -> bool:
-        """Add the row of a set, x(S) - b(out of S) <= 0 or x(S) - r(into S) <= 0; return whether it is new."""
+        """Add the row of a vertex set; return whether it is new."""
         if (phase, side.tobytes()) in self.rows:
             return False
         inside, links = self.total[side[self.nodes]], np.flatnonzero(self._crossing(phase, side))
@@ -329,11 +329,11 @@ class _Cuts:
         return True
 
     def _crossing(self, phase: Phase, side: Side) -> Side:
-        """Return which links lead out of a set, or into it in a reduction."""
+        """Return the links out of a set, or into it in a reduction."""
         return crossing(self.topology, side if phase == "broadcast" else ~side)
 
     def _potentials(self, solution: Certificate) -> dict[Phase, list[Fraction]]:
-        """Return by phase, for every link, the potential where it leads to minus that where it starts.
+        """Return the potential difference of every link, by phase.
 
         Only switches have one. A reduction is what the other columns leave, so their prices count against it.
         """
@@ -352,7 +352,7 @@ class _Cuts:
 
 
 def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
-    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
+    """Return integer columns and their scale; None beyond 64 bits."""
     common = common_denominator(columns)
     if common * sum(columns) >= LARGEST:
         return None

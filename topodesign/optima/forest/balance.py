@@ -1,4 +1,4 @@
-"""Capacities that are balanced: as much into every switch as out of it (ForestColl, appendix D, assumption (b)).
+"""Balanced capacities at switches (ForestColl, appendix D, (b)).
 
 What a switch gets it has to pass on, so trees use balanced capacities only, and switches can be removed from a fabric
 whose capacities are balanced already. Where they are not, because a link has died in one direction or whole numbers of
@@ -48,7 +48,7 @@ _TOO_FAR = "the bandwidths at switches with unequal in and out are too far apart
 
 @dataclass(frozen=True, eq=False)
 class Usable:
-    """The balanced part of capacities that keeps as much throughput as any."""
+    """The best balanced part of capacities."""
 
     inverse_rate: Fraction  # 1/x that the part reaches
     # no balanced part has a smaller one; the two differ only where the solver was too inexact for a proof
@@ -60,21 +60,21 @@ class Usable:
 
 
 def switch_balance(topology: Topology) -> IntArray:
-    """Return for each switch, ascending, and link 1 if the link leads into it, -1 if out of it."""
+    """Return 1 for links into each switch, -1 for links out of it."""
     switches = np.array(sorted(topology.switches), dtype=np.int64)[:, None]
     rows: IntArray = (topology.dst == switches).astype(np.int64) - (topology.src == switches)
     return rows
 
 
 def always_balanced(topology: Topology, capacity: IntArray, group: NDArray[np.bool_]) -> bool:
-    """Whether the capacities are balanced at all switches, and stay so when those of a group grow together."""
+    """Return whether capacities are balanced and scale together."""
     return not (surplus(topology, capacity).any() or surplus(topology, np.where(group, capacity, 0)).any())
 
 
 def usable_part(
     topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
 ) -> Usable:
-    """Return the balanced part of capacities with the best throughput for the shard sizes of the compute nodes.
+    """Return the best balanced part of capacities for shard sizes.
 
     The topology's own capacities play no part; those of ``unlimited`` links are not limited.
     """
@@ -92,7 +92,7 @@ def usable_part(
 
 
 class _Cuts:
-    """The linear program of the sets that are known: its columns are c, then U. A capacity of 0 is no limit."""
+    """The linear program of known sets; columns are c, then U."""
 
     def __init__(self, topology: Topology, capacity: IntArray, demand: IntArray) -> None:
         self.topology, self.capacity, self.demand = topology, capacity, demand
@@ -144,7 +144,7 @@ class _Cuts:
         return solution
 
     def bound(self, solution: Certificate) -> tuple[Fraction, Fraction, tuple[Fraction, ...]]:
-        """Return a bound on 1/x that holds whether the prices are optimal or not, and what proves it."""
+        """Return a valid bound on 1/x from any prices, with its proof."""
         topology, capacity = self.topology, self.capacity.tolist()
         prices = [Fraction(0)] * len(capacity)
         worth = Fraction(0)
@@ -165,7 +165,7 @@ class _Cuts:
         return worth / cost, worth, tuple(prices)
 
     def _add_violated(self, capacity: IntArray, demand: IntArray, slack: float) -> int:
-        """Add sets that let out less than they have to by more than some slack; return how many are new."""
+        """Add violated sets beyond a slack; return how many are new."""
         added = 0
         for side in violated_cuts(self.topology, capacity, demand):
             short = demanded(self.topology, demand, side) - int(capacity[crossing(self.topology, side)].sum())
@@ -187,7 +187,7 @@ class _Cuts:
 def _part(
     topology: Topology, capacity: IntArray, demand: IntArray, columns: Sequence[Fraction]
 ) -> tuple[Fraction, IntArray]:
-    """Return the 1/x that capacities reach exactly, rounded if they are too fine, and these as whole numbers."""
+    """Return the 1/x of capacities, and these as integers."""
     limited = capacity > 0
     pairs = [(one, limit) for one, limit in zip(columns, capacity.tolist(), strict=True) if limit]
     fullest = max((one / limit for one, limit in pairs), default=Fraction(1)) or Fraction(1)

@@ -1,4 +1,6 @@
-"""The best throughput that a fabric allows, and the cut that allows no more (ForestColl, sections 4 and 5.2).
+"""The best throughput of a fabric and the cut that limits it.
+
+ForestColl, sections 4 and 5.2.
 
 Every compute node v has a shard of size w(v), one by default, which is to reach all the others. If a set S of vertices
 excludes some compute node, the shards inside it must leave over its links, so that the time per unit of shard is at
@@ -85,7 +87,9 @@ class Gain:
 def optimum(
     topology: Topology, *, weights: Sequence[int] | None = None, names: Sequence[str] | None = None
 ) -> TreeRate:
-    """Return the best throughput of an allgather (or, reversed, a reduce-scatter of the transpose), exactly.
+    """Compute the exact best throughput of an allgather.
+
+    Of the transpose it is that of a reduce-scatter.
 
     Parameters
     ----------
@@ -116,7 +120,7 @@ def optimum(
 
 @lru_cache(maxsize=_REMEMBERED)
 def solved(topology: Topology, weights: tuple[int, ...]) -> TreeRate:
-    """Return the optimum of these shard sizes; where links are alike both ways it is asked for again and again."""
+    """Return the cached optimum for shard sizes."""
     demand = np.array(weights, dtype=np.int64)
     part = usable_part(topology, topology.capacity, demand)
     usable, grain = topology, Fraction(1)
@@ -146,7 +150,7 @@ def solved(topology: Topology, weights: tuple[int, ...]) -> TreeRate:
 def sensitivity(
     topology: Topology, groups: Sequence[NDArray[np.bool_]], *, weights: Sequence[int] | None = None
 ) -> list[Gain]:
-    """Return, for each group of links (a mask over them), what raising its capacity would buy."""
+    """Return the gain of raising the capacity of each group of links."""
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, None)
     gains = []
@@ -159,13 +163,13 @@ def sensitivity(
 
 
 def tree_capacities(topology: Topology, tree_rate: Fraction) -> Topology:
-    """Return the topology with the number of trees of this rate that each link can carry; links that carry none go."""
+    """Return the topology of tree counts per link at a rate."""
     counts = [int(capacity / tree_rate) for capacity in topology.capacity.tolist()]
     return with_capacity(topology, np.array([min(count, LARGEST) for count in counts], dtype=np.int64))
 
 
 def with_capacity(topology: Topology, capacity: IntArray) -> Topology:
-    """Return the topology with other capacities, numbers of trees; links of capacity zero go."""
+    """Return the topology with other capacities, without zero links."""
     most = int(capacity.max(initial=0))
     if most > MAX_CAPACITY:
         trees = most if most < LARGEST else "2^62 or more"
@@ -180,7 +184,7 @@ def with_capacity(topology: Topology, capacity: IntArray) -> Topology:
 
 
 def shard_sizes(topology: Topology, weights: Sequence[int] | None) -> IntArray:
-    """Return the shard sizes of the compute nodes, checked; ones if None."""
+    """Return the checked shard sizes of the compute nodes; ones if None."""
     count = topology.nodes - len(topology.switches)
     if count < 2:
         raise TopologyError(f"a collective needs at least 2 compute nodes, not {count}")
@@ -196,7 +200,7 @@ def shard_sizes(topology: Topology, weights: Sequence[int] | None) -> IntArray:
 
 
 def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | None) -> None:
-    """Raise InfeasibleError if a compute node cannot get the shard of another."""
+    """Raise InfeasibleError if a node cannot get another's shard."""
     nodes = compute_nodes(topology)
     roots = nodes[demand > 0]
     # if the first root reaches all nodes, and all roots reach it, then all roots reach all nodes
@@ -211,7 +215,7 @@ def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | No
 
 
 def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio: Fraction) -> Side:
-    """Return the sending side of a cut that meets the ratio exactly, with few links; empty if there is none."""
+    """Return the sending side of a cut of a ratio, with few links."""
     wanted = scaled(demand, ratio.denominator)
     network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
     ends = distinct_nodes(topology, demand, capacity)
@@ -219,7 +223,7 @@ def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio:
 
 
 def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArray, limit: Fraction) -> Fraction:
-    """Return the least factor of the capacity of a group at which 1/x* is down to its limit."""
+    """Return the least factor on a group at which 1/x* is minimal."""
 
     def amounts(factor: Fraction) -> tuple[IntArray, IntArray]:
         other = scaled(topology.capacity, limit.numerator * factor.denominator)
@@ -230,7 +234,7 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
         return needed(crossing(topology, side).astype(int).tolist(), Fraction(demanded(topology, demand, side)))
 
     def needed(prices: Sequence[Fraction], worth: Fraction) -> Fraction:
-        """Return the factor at which links of these prices carry what is worth so much."""
+        """Return the factor at which priced links carry a given worth."""
         sums = [Fraction(0), Fraction(0)]
         for grows, capacity, price in zip(group.tolist(), topology.capacity.tolist(), prices, strict=True):
             sums[grows] += capacity * price
@@ -253,7 +257,7 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
 
 
 def narrowest(topology: Topology) -> Fraction:
-    """Return the least capacity into a set of vertices with compute nodes inside and outside: no allreduce has more."""
+    """Return the least capacity into a set between compute nodes."""
     demand = np.zeros(topology.nodes - len(topology.switches), dtype=np.int64)
     demand[0] = 1
     return 1 / max(worst_ratio(graph, graph.capacity, demand) for graph in (topology, topology.transpose()))

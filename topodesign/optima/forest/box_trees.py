@@ -1,4 +1,4 @@
-"""Trees of a fabric of equal boxes: over the switch to the same place of every other box, and from there within boxes.
+"""Trees of equal boxes: across by place, then within boxes.
 
 Let m boxes have the same links within, and all nodes of a place p a switch in common. Each of the ``d_p`` trees of a
 node goes from it to the node of its place in every other box, which takes ``d_p * (m - 1)`` of the links to and from
@@ -41,7 +41,7 @@ def boxed_trees(
     demand: IntArray,
     shard: tuple[int, ...] | None,
 ) -> Trees | None:
-    """Return out-trees with the throughput of an optimum; None where the fabric is none of equal boxes with room.
+    """Return optimal out-trees of equal boxes, or None.
 
     ``demand`` are the trees of every compute node.
     """
@@ -63,7 +63,7 @@ def boxed_trees(
 
 
 def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
-    """Return boxes whose nodes follow one another, looked up link by link; None if there are no such."""
+    """Return boxes of consecutive nodes, checked by links, or None."""
     nodes = compute_nodes(topology)
     place = np.full(topology.nodes, -1)
     place[nodes] = np.arange(len(nodes))
@@ -92,7 +92,7 @@ def _boxes(topology: Topology, demand: IntArray) -> _Boxes | None:
 
 
 def _columns(found: _Boxes, packing: Packing, demand: IntArray) -> dict[str, IntArray]:
-    """Return the columns of trees of all nodes, of the roots in the first box."""
+    """Return the columns of trees of all nodes of the first box."""
     size, boxes, every = found.box.nodes, found.number, len(found.nodes)
     root, weight, src, dst, hop = [], [], [], [], []
     far = np.arange(1, boxes) * size

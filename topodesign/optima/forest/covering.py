@@ -1,4 +1,4 @@
-"""The cheapest links to add so that all cuts are wide enough: an integer program over cuts, solved with a proof.
+"""The cheapest links to widen all cuts, by an integer program.
 
 A collective over trees is as fast as its narrowest cut allows (:mod:`topodesign.optima.forest.bottleneck`), so what has
 to be bought is a covering problem: of every set S of vertices that excludes a compute node,
@@ -38,7 +38,7 @@ _TOO_SLOW = "links that are not for sale are too slow for that"
 
 @dataclass(frozen=True)
 class Item:
-    """What can be bought any number of times: some more capacity on links."""
+    """A purchase: more capacity on links, any number of times."""
 
     links: tuple[int, ...]  # their places
     step: tuple[int, ...]  # more capacity on each of them
@@ -55,7 +55,7 @@ class Cover:
 
 
 class Wall(NamedTuple):
-    """What cannot be passed faster: prices of the links, what limits add to these, and what all shards have to pay."""
+    """A bound on time: link prices, limits and the demand."""
 
     price: IntArray
     limits: Fraction
@@ -67,7 +67,7 @@ Walls = Callable[[IntArray, Fraction, int], list[Wall]]
 
 
 class Covering:
-    """Capacities, demands and items; walls that were found serve for all questions.
+    """Capacities, demands and items, with walls found so far.
 
     They are cuts, if ``find`` finds no others.
     """
@@ -86,7 +86,7 @@ class Covering:
         self.common = math.gcd(*(item.cost for item in items)) if items else 1
 
     def capacities(self, times: Sequence[int], parts: int = 1) -> IntArray:
-        """Return the capacities, multiplied by ``parts``, with every item bought ``times / parts`` times."""
+        """Return the capacities after purchases, in integer parts."""
         more = self.capacity * parts
         for item, number in zip(self.items, times, strict=True):
             for link, step in zip(item.links, item.step, strict=True):
@@ -94,11 +94,11 @@ class Covering:
         return more
 
     def cheapest(self, inverse_rate: Fraction, below: int | None = None) -> Cover | None:
-        """Return what is cheapest of all that brings 1/x down to a rate; None if nothing costs less than ``below``."""
+        """Return the cheapest purchase to a rate, or None."""
         return _Search(self, inverse_rate, below).run()
 
     def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Wall]:
-        """Return walls that are too narrow with ``times / parts`` items, new ones and known ones; none if it is enough.
+        """Return the walls that remain too narrow, new and known.
 
         Those that are new are remembered.
         """
@@ -108,7 +108,7 @@ class Covering:
         return found
 
     def _cuts(self, capacity: IntArray, inverse_rate: Fraction, parts: int) -> list[Wall]:
-        """Return cuts that are too narrow; their links have the price 1."""
+        """Return cuts that are too narrow, with unit prices."""
         room, wanted = scaled(capacity, inverse_rate.numerator), scaled(self.demand, inverse_rate.denominator * parts)
         return [
             Wall(crossing(self.topology, side).astype(np.int64), Fraction(0), self._leaving(side))
@@ -140,7 +140,7 @@ class _Search:
         self.known: set[bytes] = set()
 
     def run(self) -> Cover | None:
-        """Search until nothing cheaper can be left, or for so many branches."""
+        """Search until nothing cheaper is left, or for some branches."""
         covering = self.covering
         if not covering.short([0] * len(covering.items), self.rate):
             return Cover(0, (0,) * len(covering.items), 0)
@@ -169,7 +169,7 @@ class _Search:
         return None
 
     def _settle(self) -> int | None:
-        """Solve and add cuts until the relaxation keeps all; return its bound, or None if nothing is cheaper here."""
+        """Solve and add cuts until the relaxation holds; return its bound."""
         for _ in range(_ROUNDS):
             self.program.solve()
             bound = self._bound()
@@ -198,7 +198,7 @@ class _Search:
         return np.clip(self.program.values(_GRID)[self.times], 0, None).tolist() if self.program.solved else self.most
 
     def _add(self) -> int:
-        """Add rows for walls that the program does not have yet; return how many."""
+        """Add rows of new walls; return how many."""
         covering, added = self.covering, 0
         for key, wall in covering.walls.items():
             if key in self.known:
@@ -224,7 +224,7 @@ class _Search:
         return added
 
     def _parts(self, ends: _Ends) -> tuple[_Ends, ...]:
-        """Return a branch in two parts, at the item whose number is least whole; none if there is one number left."""
+        """Return the two parts of a branch; one if it is settled."""
         values = self._values()
         divisible = [at for at, (low, high) in enumerate(ends) if low < high]
         if not divisible:
@@ -235,7 +235,7 @@ class _Search:
         return (*ends[:at], (low, middle), *ends[at + 1 :]), (*ends[:at], (middle + 1, high), *ends[at + 1 :])
 
     def _thinned(self, times: list[int]) -> list[int]:
-        """Return numbers of items that are enough, less of the dearest as far as that still is."""
+        """Return sufficient purchases with fewer of the dearest items."""
         if self.covering.short(times, self.rate):
             times = list(self.most)
         order = sorted(range(len(times)), key=lambda at: (-self.covering.items[at].cost, at))
@@ -251,7 +251,7 @@ class _Search:
         return times
 
     def _offer(self, times: Sequence[int]) -> None:
-        """Keep numbers that are enough if they are cheaper than the best so far."""
+        """Keep a sufficient purchase if it is the cheapest yet."""
         cost = sum(item.cost * number for item, number in zip(self.covering.items, times, strict=True))
         if cost < self.cost:
             self.cost, self.best = cost, tuple(times)

@@ -1,4 +1,6 @@
-"""Tree schedules whose trees go through switches that copy or add (ForestColl, section 5.6, done before the packing).
+"""Tree schedules through switches that copy or add.
+
+ForestColl, section 5.6, done before the packing.
 
 A relay is a switch that is a vertex of trees: in an out-tree it receives once and sends to several, in an in-tree it
 receives from several and sends their sum once. The trees are packed on the topology in which relays are compute nodes,
@@ -35,7 +37,7 @@ def in_network_schedule(
     root: int | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[Trees, str]:
-    """Return trees of one phase that go through these switches, which copy or add, and in words how good they are."""
+    """Return trees of one phase through switches, with their quality."""
     collective = spanning(collective, root)
     plain = forest_schedule(topology, collective, names=names)
     graph = topology.transpose() if collective.reduces else topology
@@ -64,7 +66,7 @@ def _claim(trees: Trees, most: Fraction) -> Claim:
 
 
 def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:
-    """Return switches that all trees can have as relays without being slower, all if possible."""
+    """Return the switches usable as relays without loss of rate."""
     kind = collective.dual if collective.reduces else collective
 
     def keeps(relays: frozenset[int]) -> bool:
@@ -88,7 +90,7 @@ def _promoted(topology: Topology, relays: frozenset[int]) -> Topology:
 
 
 def _weights(graph: Topology, collective: Collective, relays: frozenset[int]) -> tuple[int, ...]:
-    """Return how much data each compute node of a promoted topology starts with: relays none."""
+    """Return initial data of a promoted topology's nodes; 0 for relays."""
     root = collective.root
     return tuple(int(v not in relays and root in (None, v)) for v in compute_nodes(graph).tolist())
 

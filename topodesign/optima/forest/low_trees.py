@@ -1,4 +1,4 @@
-"""Low spanning trees on symmetric fabrics: those of one root of every orbit, and shifted for all the others.
+"""Low spanning trees on symmetric fabrics, one root per orbit.
 
 Let a group act freely on the compute nodes (:mod:`topodesign.topology.shifts`). If the trees of one root of every orbit
 are shifted by all of its m elements, then all links of an orbit carry the same: m / (links in the orbit) of what these
@@ -64,7 +64,7 @@ class LowTrees:
 def find_low_trees(
     shifts: Shifts, numbers: Sequence[int], below: int | None = None, seeds: Sequence[Seed] = ()
 ) -> LowTrees | None:
-    """Return so many trees for every representative that, shifted, no link carries more than its capacity.
+    """Return trees of representatives that, shifted, fit all links.
 
     Capacities of the topology are numbers of trees. The lowest that were found are returned: heights are tried from the
     least that any tree can have up, or, if only trees below some height are of use, from there down as long as there
@@ -114,7 +114,7 @@ class _Quotient:
         return [1 / max(1, most) for most in self.room]
 
     def grown(self, root: int, prices: Sequence[float], weight: float | None, height: int) -> dict[int, int]:
-        """Return the depth of every node in a tree that grows by the cheapest way first, up to a height.
+        """Return the depth of nodes in a cheapest tree up to a height.
 
         A way costs its prices and ``weight`` for the depth of its start; None: the depth comes first. Nodes that cannot
         be reached are missing.
@@ -149,7 +149,7 @@ class _Quotient:
         return depth
 
     def ways(self, level: dict[int, int]) -> dict[int, dict[_Load, _Way]]:
-        """Return for every node the different ways there from nodes of lower levels, the lowest of each load."""
+        """Return each node's ways from lower levels, lowest per load."""
         near = self._ways_to_switches(level)
         found: dict[int, dict[_Load, _Way]] = {}
         for node in self.nodes:
@@ -163,7 +163,7 @@ class _Quotient:
         return found
 
     def _ways_to_switches(self, level: dict[int, int]) -> dict[int, dict[_Load, tuple[int, _Way]]]:
-        """Return the different ways to every switch, up to it, with the levels where they start."""
+        """Return the ways to every switch, with their starting levels."""
         near: dict[int, dict[_Load, tuple[int, _Way]]] = {switch: {} for switch in self.switches}
         for switch in self.switches:
             for node, number in self.into[switch]:
@@ -184,7 +184,7 @@ class _Quotient:
 
 
 def _keep(ways: dict[_Load, tuple[int, _Way]], load: _Load, level: int, way: _Way) -> bool:
-    """Keep a way unless one with the same load starts as low; return whether it was kept."""
+    """Add a way unless an equal one starts as low; return whether."""
     if load in ways and ways[load][0] <= level:
         return False
     ways[load] = level, way
@@ -193,7 +193,7 @@ def _keep(ways: dict[_Load, tuple[int, _Way]], load: _Load, level: int, way: _Wa
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """Levels of the nodes as a root sees them, and the ways that they allow: the nodes of a class have equal loads."""
+    """Levels of nodes as a root sees them, with allowed ways."""
 
     root: int  # its place among the representatives
     height: int
@@ -253,7 +253,7 @@ def _of_height(
 
 
 class _Choice:
-    """The program of how many trees have which levels, and how many nodes of a class take which way in them.
+    """The program of tree counts by levels, and ways by class.
 
     In whole numbers it asks for any solution; relaxed, for how full the fullest orbit has to be.
     """
@@ -314,7 +314,7 @@ class _Choice:
         return [max(0.0, -price / _GRID) for price in self.program.prices(Fraction(_GRID))[self.loads].tolist()]
 
     def trees(self, roots: list[int]) -> LowTrees | None:
-        """Return the trees of a solution in whole numbers, checked; None if it is none."""
+        """Return the trees of an integer solution, checked, or None."""
         if not self.program.solved:
             return None
         values = self.program.values().tolist()
@@ -353,7 +353,7 @@ def _entries(rows: list[tuple[int, int, int]]) -> Entries:
 def _dealt(
     levels: _Levels, options: tuple[_Load, ...], nodes: list[int], counts: list[int], times: int
 ) -> Iterator[tuple[int, list[tuple[int, _Way]]]]:
-    """Yield for every node of a class how many of its trees take which way; most nodes take only one."""
+    """Yield the number of trees per way for every node of a class."""
     left = [(load, count) for count, load in zip(counts, options, strict=True) if count][::-1]
     for node in nodes:
         share, missing = [], times
@@ -368,7 +368,7 @@ def _dealt(
 
 
 def _cut(shares: dict[int, list[tuple[int, _Way]]], times: int) -> Iterator[tuple[int, dict[int, _Way]]]:
-    """Yield different trees and their weights, from how many trees take which way to each node."""
+    """Yield different trees and weights from counts of ways."""
     ends = {node: np.cumsum([part for part, _ in share]).tolist() for node, share in shares.items()}
     cuts = sorted({0, times, *(end for row in ends.values() for end in row)})
     at = dict.fromkeys(shares, 0)
@@ -410,7 +410,7 @@ def shifted_trees(
     *,
     higher: Trees | None = None,
 ) -> Trees | None:
-    """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
+    """Return low optimal out-trees by a free symmetry, or None.
 
     ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
     looked for only where all nodes are alike.
@@ -429,7 +429,7 @@ def shifted_trees(
 
 
 def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
-    """Yield the depths of nodes in trees as the representatives see them, whose roots are shifted to them."""
+    """Yield depths of nodes as the representatives see them."""
     place, element = np.empty((2, group.topology.nodes), dtype=np.int64)
     for number, representative in enumerate(group.representatives.tolist()):
         place[group.elements[:, representative]] = number

@@ -19,7 +19,7 @@ from topodesign.optima.forest.packing_kernels import Forest, Network
 
 
 class Chain(NamedTuple):
-    """Scratch of the search: by arc into a node the arc before it in a chain, and the tree that moves to it."""
+    """Scratch of the search: the previous arc and tree per arc."""
 
     before: Ints
     mover: Ints
@@ -30,7 +30,7 @@ class Chain(NamedTuple):
 
 @tiered(lambda tree, forest, *_: forest.member.shape[1])
 def measure(tree: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
-    """Sort the nodes of a tree by depth, and find how deep its subtrees go: ``deepest[tree, node]``."""
+    """Sort a tree's nodes by depth and find subtree depths."""
     member, depth, parent = forest.member[tree], forest.depth[tree], forest.parent[tree]
     nodes, start = len(member), chain.start
     start[:] = 0
@@ -69,7 +69,7 @@ def _move(tree: int, node: int, above: int, forest: Forest, deepest: Ints, chain
 def _fits(
     node: int, above: int, limit: int, depth: NDArray[np.int32], parent: NDArray[np.int32], deepest: Ints
 ) -> bool:
-    """Whether a node of a tree may get this parent: it gets no deeper, or all below it stay within the limit."""
+    """Return whether a node may get a parent within the height."""
     change = depth[above] + 1 - depth[node]
     if change > 0:
         if deepest[node] + change > limit:
@@ -83,7 +83,7 @@ def _fits(
 
 @compiled
 def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
-    """Search a chain that begins with a lower place for the node in the tree; return its last arc, or -1."""
+    """Search a chain from a lower place; return its last arc, or -1."""
     first, last = net.first[node], net.first[node + 1]
     depth, parent, before, queue = forest.depth, forest.parent, chain.before, chain.queue
     tail = 0
@@ -115,7 +115,7 @@ def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deep
 
 @compiled
 def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> None:
-    """Carry out a chain for as much weight as all its trees have; trees of more weight are split."""
+    """Apply a chain at its smallest weight, splitting trees."""
     given_up = net.other[end] == forest.parent[tree, node]
     amount = forest.weight[tree] if given_up else net.left[net.link[end]]
     arc = end
@@ -145,7 +145,7 @@ def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest
 
 @compiled
 def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
-    """Bring one tree down to a height, as far as possible; return the number of chains, or -1 if there is no room."""
+    """Lower one tree to a height; return chains, or -1 without room."""
     nodes, chains = len(net.first) - 1, 0
     root = forest.member[tree, 0]
     while deepest[tree, root] > limit:
@@ -166,7 +166,7 @@ def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: In
 
 @tiered(lambda limit, net, forest, *_: forest.trees[0] * forest.member.shape[1])
 def lower(limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> bool:
-    """Bring all trees down to a height, by changing parents and splitting trees; whether that succeeded.
+    """Lower all trees to a height; return whether all fit.
 
     If not, some trees are changed. They still span, and use no more of the links than there is. It fails too if the
     forest may have no room for the trees that splitting makes.

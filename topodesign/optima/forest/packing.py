@@ -1,4 +1,6 @@
-"""Packing of spanning out-trees into a network without switches, low ones (ForestColl, section 5.4 and appendix D.3).
+"""Packing of spanning out-trees without switches, low ones.
+
+ForestColl, section 5.4 and appendix D.3.
 
 The trees of all roots grow at the same time, level by level, so that every node is reached as early as the other trees
 allow: at level h each tree takes all the nodes that it may take next to those it took at level h - 1. What a tree may
@@ -45,7 +47,7 @@ class Packing:
 
 
 def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
-    """Pack spanning out-trees so that no link is in more trees than its capacity; equal trees are one with a weight.
+    """Pack spanning out-trees within capacities, with weights.
 
     ``roots`` are pairs (root, how many trees) such that for every set S of nodes but all of them, at most as many trees
     are rooted in S as the capacity of the links out of S; any such numbers will do.
@@ -147,7 +149,7 @@ def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
 
 
 def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
-    """Lower the highest trees, level by level as long as all of them come down; what is tried in vain is undone."""
+    """Lower the highest trees level by level, undoing failures."""
     nodes, arcs, trees = len(network.first) - 1, len(network.link), int(forest.trees[0])
     chain = lowering_kernels.Chain(
         before=np.empty(arcs, dtype=np.int64),
@@ -169,7 +171,7 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
 
 
 def _enlarged(old: kernels.Forest, trees: int) -> kernels.Forest:
-    """Return a copy of a forest that has room for so many trees."""
+    """Return a copy of a forest with room for more trees."""
     new = _empty_forest(old.member.shape[1], trees)
     for name, source in old._asdict().items():
         getattr(new, name)[tuple(slice(length) for length in source.shape)] = source

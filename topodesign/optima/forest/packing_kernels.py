@@ -28,7 +28,7 @@ DONE, NO_ROOM, IMPOSSIBLE = 0, 1, 2
 
 
 class Network(NamedTuple):
-    """The links and what is left of them, as residual arcs by node.
+    """Links with remaining capacity, as residual arcs by node.
 
     Arcs of node u are ``first[u]:first[u + 1]``: every link out of u (``out`` 1) and into u (``out`` 0), with the index
     of the link and the node at the other end. ``left`` is the capacity that no tree has taken, one number per link.
@@ -43,7 +43,7 @@ class Network(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """Trees as far as they have grown; arrays have room for more rows than ``trees[0]``.
+    """Growing trees; arrays have more rows than ``trees[0]``.
 
     ``member[i, :size[i]]`` are the nodes of tree i in the order they were reached; ``within`` has bit i of row u set if
     tree i has reached u; ``depth`` is -1 for nodes not reached, whose ``parent`` means nothing.
@@ -59,7 +59,7 @@ class Forest(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Where the flows of the trees start: a list of (tree, node, amount), chained by tree and by node."""
+    """Starts of tree flows: (tree, node, amount), chained twice."""
 
     used: Ints
     tree: Ints
@@ -72,7 +72,7 @@ class Entries(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Scratch of the searches, indexed by vertex: node u is vertex u, tree i is vertex N + i.
+    """Scratch of searches by vertex: nodes, then trees.
 
     ``dead`` are vertices that no residual path leaves, so that what flows through them finds no other way.
     """
@@ -103,7 +103,7 @@ def _lowest_bit(mask: np.uint64) -> int:
 
 @compiled
 def _entry(tree: int, node: int, entries: Entries) -> int:
-    """Return the index of the entry of a tree at a node, new and zero if there is none."""
+    """Return the entry of a tree at a node, made if needed."""
     at: int = entries.of_tree[tree]
     while at >= 0:
         if entries.node[at] == node:
@@ -119,7 +119,7 @@ def _entry(tree: int, node: int, entries: Entries) -> int:
 
 @compiled
 def _measure(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> bool:
-    """Find the residual distances to the sink, as far as the nearest tree with flow to send; whether there is one.
+    """Find residual distances to the sink; return if a tree is met.
 
     Below a level of ``LARGEST`` only links into the sink count, and trees that may take one at that level.
     """
@@ -199,7 +199,7 @@ def _shift(at: int, to: int, via: int, amount: int, net: Network, entries: Entri
 
 @compiled
 def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
-    """Send flow of a tree along one shortest residual path to the sink; return how much, 0 if there is no path left."""
+    """Send a tree's flow along a shortest path; return the amount."""
     nodes, path, via = len(net.first) - 1, search.queue, search.via
     distance, cursor, entry_cursor = search.distance, search.arc_cursor, search.entry_cursor
     at = path[0] = nodes + tree
@@ -250,7 +250,7 @@ def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, 
 
 @compiled
 def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
-    """Send what the trees have not sent yet as far as it goes (Dinic's algorithm)."""
+    """Send the remaining flow of trees (Dinic's algorithm)."""
     nodes, trees = len(net.first) - 1, forest.trees[0]
     while _measure(sink, level, net, forest, entries, search):
         for node in range(nodes):
@@ -265,7 +265,7 @@ def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries,
 
 @compiled
 def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
-    """Search a residual path from a node to the sink, or to where the tree enters; return its end, or -1.
+    """Return the end of a residual path from a node, or -1.
 
     The path is in ``came_from`` and ``via``, its end the sink or the tree. The link from ``start`` to the sink is left
     out. If the search fails, ``came_from`` tells what it reached.
@@ -318,7 +318,7 @@ def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entrie
 
 @compiled
 def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries, search: Search) -> None:
-    """Take back so much of the flow of a tree, from its entries to the sink."""
+    """Withdraw flow of a tree, from its entries to the sink."""
     excess, queue = search.excess, search.queue
     entry = entries.of_tree[tree]
     while amount > 0:
@@ -351,7 +351,7 @@ def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries,
 def _claim(
     tree: int, source: int, sink: int, link: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:
-    """Give a tree as much of a link into the sink as it may take; return how much.
+    """Give a tree link capacity into the sink; return the amount.
 
     What else flows over the link makes way. The flow of so much of the tree is taken back, as it has now arrived.
     """
@@ -386,7 +386,7 @@ def _claim(
 
 @compiled
 def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None:
-    """Let so much of a tree reach the sink from a node; if that is not all, a copy of the tree does it."""
+    """Extend weight of a tree to the sink, splitting the tree."""
     taker = tree
     if taken < forest.weight[tree]:
         taker = forest.trees[0]
@@ -409,7 +409,7 @@ def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None
 
 @compiled
 def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
-    """Whether some tree could reach the sink at this level, by a link that is left."""
+    """Return whether some tree could reach the sink at this level."""
     for arc in range(net.first[sink], net.first[sink + 1]):
         if not net.out[arc] and net.left[net.link[arc]] > 0:
             node = net.other[arc]
@@ -421,7 +421,7 @@ def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
 
 @compiled
 def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
-    """Let the trees reach the sink whose whole flow comes over one link from where it starts."""
+    """Extend trees whose whole flow comes over one link."""
     for arc in range(net.first[sink], net.first[sink + 1]):
         link, source = net.link[arc], net.other[arc]
         entry = -1 if net.out[arc] else entries.at_node[source]
@@ -437,7 +437,7 @@ def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: En
 
 @tiered(lambda sink, level, net, *_: len(net.link))
 def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
-    """Let all trees reach a node that can reach it at this level; the caller goes through levels and nodes.
+    """Let all possible trees reach a node at this level.
 
     Return ``DONE``; ``NO_ROOM`` if the forest has no room for another tree (call again with more room); ``IMPOSSIBLE``
     if the trees cannot all be completed.
@@ -469,7 +469,7 @@ def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, 
 def _take_more(
     whole: bool, sink: int, level: int, trees: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:
-    """Let the other trees reach the sink that can, with their whole weight only or with part of it too."""
+    """Extend other trees, in whole or in part."""
     nodes, dead = len(net.first) - 1, search.dead
     for tree in range(trees):
         for arc in range(net.first[sink], net.first[sink + 1]):

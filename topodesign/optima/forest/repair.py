@@ -1,4 +1,4 @@
-"""Trees of a plan made whole on what is left of a fabric: what survives stays, and what is torn takes the emptiest way.
+"""Repair of trees after a failure, over the emptiest ways.
 
 Where a route has failed and its ends are still joined by others through switches, its weight is spread over these. Else
 that part of the tree's weight is cut into pieces, and of each the vertices that the root no longer reaches are joined
@@ -44,7 +44,7 @@ def repaired(
     relays: Sequence[frozenset[int]],
     slower: Mapping[tuple[int, int], Fraction],
 ) -> Trees:
-    """Return trees on what is left, at the rate that their fullest link has room for.
+    """Return the repaired trees, at the rate of the fullest link.
 
     * ``trees``: of the whole, of any collective of spanning trees, of all nodes or in groups.
     * ``topology``: what is left.
@@ -73,7 +73,7 @@ def repaired(
 
 
 def remaining(collective: Collective, known: IntArray) -> Collective:
-    """Return a collective among those of its members that are left, each by its new number, -1 of who is gone."""
+    """Return the collective of surviving members, renumbered."""
     roots = collective.roots or (() if collective.root is None else (collective.root,))
     if any(known[root] < 0 for root in roots):
         raise InfeasibleError("the root is gone, and its data with it")
@@ -95,7 +95,7 @@ class _Rest(NamedTuple):
 
 
 class _Routes(NamedTuple):
-    """Routes of edges of trees: which edge, what weight, and which span of the vertices; none if nothing takes it."""
+    """Routes of tree edges: edge, weight and vertices."""
 
     edge: IntArray
     weight: IntArray
@@ -113,7 +113,7 @@ class _Routes(NamedTuple):
 
 @dataclass
 class _Trees:
-    """Trees as they are read and changed: ``near`` and ``far`` are the ends of edges seen from the root.
+    """Trees under repair, with edge ends seen from the root.
 
     Routes go as data go; their vertices are spans of ``hop``. Trees and edges ascend.
     """
@@ -129,7 +129,7 @@ class _Trees:
     hop: IntArray
 
     def some(self, chosen: NDArray[np.bool_], edges: NDArray[np.bool_] | None = None) -> _Trees:
-        """Return some of the trees, with some of their edges or all."""
+        """Return some of the trees, with all or some edges."""
         kept = chosen[self.tree] if edges is None else edges & chosen[self.tree]
         routes = self.routes.some(kept[self.routes.edge])
         routes = routes._replace(edge=(np.cumsum(kept) - 1)[routes.edge])
@@ -137,12 +137,12 @@ class _Trees:
         return _Trees(*own, (np.cumsum(chosen) - 1)[self.tree[kept]], self.near[kept], self.far[kept], routes, self.hop)
 
     def ends(self) -> IntArray:
-        """Return of each route where it ends in the weight of its tree: those of an edge follow one another."""
+        """Return the end of each route within its tree's weight."""
         return earlier(self.routes.edge, self.routes.weight) + self.routes.weight
 
 
 class _Loads:
-    """What links of what is left carry, and ways through what is only passed."""
+    """Loads of surviving links, and ways through passed vertices."""
 
     def __init__(self, rest: _Rest, collective: Collective, *, forward: bool) -> None:
         self.topology = topology = rest.topology
@@ -161,7 +161,7 @@ class _Loads:
         self._known: dict[tuple[int, int, int], list[tuple[_Way, list[int]]]] = {}
 
     def between(self, team: int, start: int, goal: int) -> list[tuple[_Way, list[int]]]:
-        """Return ways of a team from a vertex to another, with their links; not all where many are."""
+        """Return ways of a team between vertices, with their links."""
         if (team, start, goal) not in self._known:
             found: list[tuple[_Way, list[int]]] = []
             waiting: list[_Way] = [(start,)]
@@ -177,7 +177,7 @@ class _Loads:
         return self._known[team, start, goal]
 
     def spread(self, ways: list[tuple[_Way, list[int]]], weight: int) -> dict[_Way, int]:
-        """Spread weight over ways between two vertices and put it on the links; over none if there is no way."""
+        """Spread weight over the ways between two vertices."""
         part, given = -(-weight // max(8, len(ways))), dict[_Way, int]()
         load, room = self.load, self.room
 
@@ -208,7 +208,7 @@ class _Loads:
 
 
 def _repaired_phase(trees: Trees, collective: Collective, rest: _Rest) -> Trees:
-    """Return trees that share links, made whole, of a collective among what is left.
+    """Return the repaired trees of a collective on shared links.
 
     Nodes of other groups pass data on if they did before, or else where nothing but that is left.
     """
@@ -234,7 +234,7 @@ def _over(trees: Trees, collective: Collective, rest: _Rest, loads: _Loads) -> T
 
 
 def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
-    """Return the trees whose roots are left; routes that have failed are spread over others where there are any."""
+    """Return the trees of surviving roots, routes reassigned."""
     order = rest.order
     into, root = np.arange(len(trees)) < trees.reduce_trees, order[trees.root]
     left_of = np.full(len(trees.collective.single), -1, dtype=np.int64)
@@ -291,7 +291,7 @@ def _read(trees: Trees, rest: _Rest, loads: _Loads) -> _Trees:
 
 
 def _scale(trees: Trees, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
-    """Return how much finer each tree becomes, so that those of each group that live add up to the same weight."""
+    """Return the refinement of each tree for equal group weights."""
     weights = np.bincount(team[lives], trees.weight[lives]).astype(np.int64)
     common = math.lcm(*(weight for weight in weights.tolist() if weight))
     if common // min(weight for weight in weights.tolist() if weight) * int(trees.weight.max()) > MAX_WEIGHT:
@@ -303,7 +303,7 @@ def _scale(trees: Trees, lives: NDArray[np.bool_], team: IntArray) -> IntArray:
 
 
 def _mended(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
-    """Return trees cut into pieces, all of which reach all; ``bare`` are those that lack some node in any case."""
+    """Return tree pieces that all reach all their nodes."""
     pieces = _pieces(torn, bare)
     topology, routes = loads.topology, torn.routes
     link, _ = _links(topology, torn.hop, routes)
@@ -328,7 +328,7 @@ def _mended(torn: _Trees, bare: NDArray[np.bool_], loads: _Loads) -> _Trees:
 
 
 def _pieces(torn: _Trees, bare: NDArray[np.bool_]) -> Pieces:
-    """Cut trees where some route of an edge has failed, and there into pieces."""
+    """Cut trees at failed routes into pieces."""
     routes = torn.routes
     end = torn.ends()
     spans: list[list[tuple[int, int]]] = [
@@ -348,7 +348,7 @@ def _pieces(torn: _Trees, bare: NDArray[np.bool_]) -> Pieces:
 
 
 def _parts(torn: list[tuple[int, int]], weight: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield spans of a tree's weight, and whether it is whole there."""
+    """Yield spans of a tree's weight, and whether each is whole."""
     at = 0
     for first, end in torn:
         if first > at:
@@ -361,7 +361,7 @@ def _parts(torn: list[tuple[int, int]], weight: int) -> Iterator[tuple[int, int,
 
 
 def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tuple[IntArray, IntArray]) -> _Trees:
-    """Return the pieces as trees of which no two have the same edges."""
+    """Return pieces as trees with distinct edges."""
     alike: dict[tuple[int, int, bytes], int] = {}
     keys = zip(pieces.into.tolist(), pieces.root.tolist(), joined.near, strict=True)
     group = np.array([alike.setdefault((into, root, near.tobytes()), len(alike)) for into, root, near in keys])
@@ -405,7 +405,7 @@ def _unified(torn: _Trees, pieces: Pieces, joined: Joined, edges: Edges, new: tu
 
 
 def _merged(routes: _Routes, hop: IntArray, chosen: NDArray[np.bool_]) -> _Routes:
-    """Return routes of which no two of those chosen are of the same edge and go the same way; by edges."""
+    """Return routes merged by edge and way."""
     some = routes.some(chosen)
     alike = some.edge
     for step in range(int(some.hops.max(initial=0))):
@@ -459,7 +459,7 @@ def _written(trees: Trees, collective: Collective, loads: _Loads, parts: Sequenc
 
 
 def _links(topology: Topology, hop: IntArray, routes: _Routes) -> tuple[IntArray, IntArray]:
-    """Return the links of routes one after the other, -1 for one that is gone, and of each the route."""
+    """Return the links of routes, -1 if gone, with the routes."""
     steps = np.maximum(routes.hops - 1, 0)
     of, at = ranges(routes.begin, steps)
     link = np.full(len(at), -1, dtype=np.int64)

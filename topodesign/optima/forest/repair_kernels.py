@@ -1,4 +1,4 @@
-"""Loops that join again what a failure has torn from the root of a tree, over the cheapest ways for the loads so far.
+"""Loops that rejoin torn trees over the cheapest ways.
 
 A *piece* is a part of a tree's weight: of each edge the routes that lie there, one after the other as they are listed.
 Edges are seen from the root, from the near end to the far one, whichever way data go.
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Links(NamedTuple):
-    """Links of what is left; the first axis of some is the way that data go, 0 for out-trees and 1 for in-trees.
+    """Surviving links; axis 0 is direction: out-trees, in-trees.
 
     Links lie by the vertex that they lead to, seen from the root: ``near`` and ``number`` from ``start`` on.
     ``opposite`` is the link the other way, -1 if none. ``member[team, vertex]`` is what trees of a team have
@@ -36,7 +36,7 @@ class Links(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Edges of trees by their tree, the routes of each, and the links of each route; none if it has failed."""
+    """Edges by tree, their routes, and the links of each."""
 
     start: Ints
     near: Ints
@@ -48,7 +48,7 @@ class Edges(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Of each piece its tree, the span of that tree's weight, its root, its team, and whether it is of an in-tree."""
+    """Pieces: tree, weight span, root, team and direction."""
 
     tree: Ints
     low: Ints
@@ -59,7 +59,7 @@ class Pieces(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What comes out: of each piece the near end and the origin of the edge to each vertex, and these in order.
+    """Results: near end and origin of each vertex, in order.
 
     An origin is twice an edge, and one more if it is turned round, or -2 less the number of a new way.
     """
@@ -72,7 +72,7 @@ class Joined(NamedTuple):
 
 @compiled
 def _stands(edge: int, turned: int, low: int, high: int, edges: Edges, opposite: Ints) -> bool:
-    """Return whether a span of an edge, turned round or not, has links alone that are there."""
+    """Return whether a span of an edge uses surviving links only."""
     at = 0
     for route in range(edges.route[edge], edges.route[edge + 1]):
         end = at + edges.weight[route]
@@ -107,7 +107,7 @@ def _put(
     load: Ints,
     price: Floats,
 ) -> None:
-    """Put a span of an edge on the links, or take it off: the span, and 1 or -1."""
+    """Add or remove the load of a span on its links."""
     low, high, sign = piece
     at = 0
     for route in range(edges.route[edge], edges.route[edge + 1]):
@@ -141,7 +141,7 @@ def _find_tops(near: Ints, top: Ints) -> None:
 
 @compiled
 def _search(into: int, reached: Bools, passes: Bools, links: Links, price: Floats, dist: Floats, before: Ints) -> None:
-    """Find the cheapest ways from what is reached through what is passed: the place among links before each vertex."""
+    """Find cheapest ways from the reached set; return link places."""
     for vertex in range(len(dist)):
         dist[vertex] = 0.0 if reached[vertex] else np.inf
     changed = True
@@ -161,7 +161,7 @@ def _search(into: int, reached: Bools, passes: Bools, links: Links, price: Float
 
 @compiled
 def _sort(root: int, near: Ints, order: Ints, head: Ints, following: Ints) -> int:
-    """Sort the far ends of edges so that each comes after the near one; return how many there are."""
+    """Sort edge ends parents first; return their number."""
     head[:] = -1
     for vertex in range(len(near) - 1, -1, -1):
         if near[vertex] >= 0:
@@ -182,7 +182,7 @@ def _sort(root: int, near: Ints, order: Ints, head: Ints, following: Ints) -> in
 
 @tiered(lambda pieces, edges, links, load, joined: 4 * joined.near.size + len(pieces.tree) * len(load))
 def join(pieces: Pieces, edges: Edges, links: Links, load: Ints, joined: Joined) -> tuple[int, Ints, Ints]:
-    """Join all members of each piece to its root; return a piece that cannot be, or -1, and the new ways.
+    """Join all members of pieces; return a failed one, or -1.
 
     The routes of pieces are on ``load`` as far as they stand, and so are new ones in the end. Of a new way its vertices
     are returned, from the far end to the near one, and where it begins among those of all.

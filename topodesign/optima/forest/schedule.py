@@ -1,4 +1,7 @@
-"""Tree schedules of a fabric: optimum, switch removal and tree packing put together (ForestColl, sections 5 and 6)."""
+"""Tree schedules: optimum, switch removal and packing.
+
+ForestColl, sections 5 and 6.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def forest_schedule(
     shard: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> Trees:
-    """Return a schedule over spanning trees, as fast as any for large sizes unless ``k`` is given.
+    """Make a schedule over spanning trees, optimal unless ``k`` is given.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def tree_schedule(
     shard: tuple[int, ...] | None,
     names: Sequence[str] | None = None,
 ) -> Trees:
-    """Return what :func:`forest_schedule` does, of a collective with its root; many trees folded by a symmetry."""
+    """Return :func:`forest_schedule` of a rooted collective."""
     if not collective.reduces:
         return out_trees(topology, collective, k, shard, names)
     if not collective.copies:
@@ -108,7 +111,7 @@ def tree_schedule(
 
 
 def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
-    """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
+    """Return the fastest allreduce by trees, with its quality.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
@@ -137,7 +140,7 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 
 
 def _check_size(topology: Topology, roots: int, phases: int) -> None:
-    """Refuse, before the work, trees of so many roots that no plan holds, or that need more memory than the limit.
+    """Refuse trees beyond plan or memory limits, before the work.
 
     Trees are counted as one per root, and every edge as one route of two vertices, or of three between sets of nodes
     that only switches join: there are no fewer.
@@ -178,7 +181,7 @@ def out_trees(
     *,
     phases: int = 1,
 ) -> Trees:
-    """Return an allgather or a broadcast, one of so many phases of a plan; many trees folded by a symmetry."""
+    """Return an allgather or broadcast, folded if large."""
     sizes = shard
     if collective.rooted:
         sizes = tuple((compute_nodes(topology) == collective.root).astype(int).tolist())
@@ -204,7 +207,7 @@ def out_trees(
 
 
 def _kept(trees: Trees, phases: int) -> Trees:
-    """Return trees one by one, unless with so many phases they are many, and a symmetry of the fabric folds them."""
+    """Return trees one by one, or folded by a symmetry if many."""
     if trees.fold is None or phases * len(trees.tree) * trees.sends <= MOST_EDGES * max(1, len(trees)):
         return trees.unfold()
     with contextlib.suppress(TopologyError):
@@ -252,7 +255,7 @@ def packed(
 
 
 def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Share the routes of every logical link among the tree edges that use it: edge, amount and route, ordered by edge.
+    """Assign routes of logical links to tree edges.
 
     All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
     beginning, and take the routes that they lie on.
@@ -284,7 +287,7 @@ def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, n
 
 
 def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
-    """Return the allreduce whose in-trees and out-trees share the links as the optimum says, with few trees.
+    """Return the allreduce whose in- and out-trees share links.
 
     If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
     the traffic rounded down, do as well.
@@ -315,7 +318,7 @@ def _common_part(amounts: Iterable[Fraction]) -> Fraction:
 
 
 def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction) -> Split:
-    """Return the whole trees of this rate that the traffic of a phase has room for, a reduction seen from the root."""
+    """Return the whole trees that a phase's traffic has room for."""
     pieces: dict[tuple[int, int], Pieces] = {}
     whole = best.throughput / rate  # no link is in more trees
     for path, traffic in best.traffic[phase].items():
@@ -328,7 +331,7 @@ def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction
 
 
 def side_by_side(topology: Topology, parts: Sequence[Trees], *, concurrent: bool) -> Trees:
-    """Return the allreduce of in-trees and then out-trees; rates become one by scaling the weights."""
+    """Return the allreduce of in-trees and then out-trees."""
     common = math.lcm(*(one.rate.denominator for one in parts))
     rate = Fraction(math.gcd(*(int(one.rate * common) for one in parts)), common)
     factors = [int(one.rate / rate) for one in parts]

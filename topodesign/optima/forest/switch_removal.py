@@ -1,4 +1,6 @@
-"""Switches replaced by logical links between compute nodes, without loss of throughput (ForestColl, section 5.3, D.2).
+"""Switches replaced by logical links without loss.
+
+ForestColl, section 5.3, D.2.
 
 At a switch w the links u -> w and w -> t give up some capacity, and a logical link u -> t gains it. As long as no cut
 becomes too small for the trees that have to cross it, this can go on until the switch has no capacity left, if as much
@@ -29,7 +31,7 @@ Pieces = list[tuple[int, _Path]]  # amounts and the paths that carry them
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A logical topology of compute nodes only, and what its links stand for."""
+    """A logical topology of compute nodes, with its routes."""
 
     # logical links with the number of trees each can carry; node i is vertex ``nodes[i]`` of the fabric
     topology: Topology
@@ -45,7 +47,7 @@ class Split:
 
 
 def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int = 8) -> Split:
-    """Return logical links between compute nodes that carry the same trees as the fabric, whose switches are balanced.
+    """Return logical links in place of balanced switches.
 
     A capacity is a number of trees, and each compute node is the root of so many. A link at a switch is spread to about
     ``fan`` others: more make lower trees, but more logical links to choose from; with 1, as much as possible to the
@@ -63,7 +65,7 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
 
 
 def check_balance(topology: Topology) -> None:
-    """Raise TopologyError unless as much capacity goes into switches as comes out, TooLargeError if it is too much."""
+    """Raise TopologyError at unbalanced switches, or if too large."""
     for switch in sorted(topology.switches):
         into, out = int(topology.in_ports[switch]), int(topology.out_ports[switch])
         if into != out:
@@ -73,7 +75,7 @@ def check_balance(topology: Topology) -> None:
 
 
 def _splits(topology: Topology, nodes: IntArray, demand: IntArray, fan: int) -> list[tuple[int, int, int, int]]:
-    """Remove the switches one by one; return (u, w, t, amount) for every split in order."""
+    """Remove switches; return splits (u, w, t, amount) in order."""
     network = rooted_network(topology, topology.capacity, demand)
     flows = np.zeros((len(nodes), len(network.capacity)), dtype=np.int64)
     if not flow_kernels.aim_all(network, nodes, flows, int(demand.sum())):
@@ -97,14 +99,14 @@ def _splits(topology: Topology, nodes: IntArray, demand: IntArray, fan: int) -> 
 
 
 def _order(topology: Topology) -> list[int]:
-    """Return the switches, those with the fewest compute nodes first: the spines of a fat tree before its leaves."""
+    """Return switches with the fewest compute nodes first."""
     hosts = np.isin(topology.src, sorted(topology.switches), invert=True)
     count = np.bincount(topology.dst[hosts], minlength=topology.nodes)
     return sorted(topology.switches, key=lambda switch: (count[switch], switch))
 
 
 def _fresh(network: Network, flows: IntArray, switch: int) -> tuple[Network, IntArray, int]:
-    """Return the network without links that have no capacity left, with room to remove a switch, and its links."""
+    """Return the remaining network with room for more links."""
     kept = np.flatnonzero(network.capacity)
     src, dst, capacity = network.head[2 * kept + 1], network.head[2 * kept], network.capacity[kept]
     into, outs = dst == switch, src == switch
@@ -114,7 +116,7 @@ def _fresh(network: Network, flows: IntArray, switch: int) -> tuple[Network, Int
 
 
 def _replay(pieces: dict[tuple[int, int], Pieces], splits: list[tuple[int, int, int, int]]) -> None:
-    """Do to the paths of every link what was done to its capacity."""
+    """Apply the splits of capacities to paths."""
     for u, w, t, amount in splits:
         first, second = _taken(pieces[u, w], amount), _taken(pieces[w, t], amount)
         if u == t:
@@ -131,7 +133,7 @@ def _replay(pieces: dict[tuple[int, int], Pieces], splits: list[tuple[int, int, 
 
 
 def _taken(pieces: Pieces, amount: int) -> Pieces:
-    """Take an amount out of the pieces of a link, the last ones first."""
+    """Remove an amount from the pieces of a link, last first."""
     taken: Pieces = []
     while amount:
         available, path = pieces.pop()
@@ -144,7 +146,7 @@ def _taken(pieces: Pieces, amount: int) -> Pieces:
 
 
 def _chained(start: _Path, end: _Path) -> _Path:
-    """Return one path after the other, without a round trip where they meet more than once."""
+    """Return two paths joined, without round trips."""
     place = {vertex: i for i, vertex in enumerate(start)}
     for i in range(len(end) - 1, -1, -1):
         if end[i] in place:
@@ -153,7 +155,7 @@ def _chained(start: _Path, end: _Path) -> _Path:
 
 
 def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
-    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero."""
+    """Return the logical topology of pieces between nodes."""
     number = {node: i for i, node in enumerate(nodes.tolist())}
     kept = sorted((number[u], number[v], parts) for (u, v), parts in pieces.items() if parts)
     links, amounts, paths = [], [], []

@@ -1,4 +1,6 @@
-"""The best throughput with a given number of trees per node (ForestColl, section 5.5, D.4).
+"""Best throughput for a number of trees per node.
+
+ForestColl, section 5.5, D.4.
 
 With k trees per node, each for 1/k of a shard, a link of capacity b carries floor(U b) trees in a time of U/k per unit
 of shard. The least U for which the trees exist is found as the optimum is, by Newton's iteration on cuts: a cut that is
@@ -50,7 +52,7 @@ class FixedOptimum:
 def fixed_optimum(
     topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: TreeRate | None = None
 ) -> FixedOptimum:
-    """Return the best throughput with exactly k trees per node; one with shard size w is the root of k w trees."""
+    """Return the best throughput of exactly k trees per node."""
     require_at_least("trees", trees, 1)
     best = optimum(topology, weights=weights) if best is None else best
     demand = scaled(shard_sizes(topology, weights), trees)
@@ -72,7 +74,7 @@ def fixed_optimum(
 
 
 def smallest_trees(topology: Topology, *, weights: Sequence[int] | None = None, best: TreeRate | None = None) -> int:
-    """Return the smallest number of trees per node that reaches the optimum.
+    """Return the fewest trees per node that reach the optimum.
 
     Links that bind must not lose anything by rounding, so that only multiples of a number that follows from them are
     tried. After ``_TRIES`` the answer is that of Proposition 3, which always does.
@@ -98,7 +100,7 @@ def _floors(topology: Topology, scale: Fraction) -> IntArray:
 
 
 def _least_scale(capacities: list[int], wanted: int) -> Fraction:
-    """Return the least U with the sum of floor(U b) at least what is wanted."""
+    """Return the least U with a wanted sum of floor(U b)."""
     scale = Fraction(wanted, sum(capacities))
     count = Counter(capacities)
     missing = wanted - sum(times * math.floor(scale * b) for b, times in count.items())
@@ -114,7 +116,7 @@ def _least_scale(capacities: list[int], wanted: int) -> Fraction:
 def _balanced_scale(
     topology: Topology, demand: IntArray, least: Fraction, safe: Fraction
 ) -> tuple[Fraction, IntArray | None]:
-    """Return the least U from ``least`` to below ``safe`` with a balanced choice of capacities, and that choice.
+    """Return the least U in a range with balanced capacities.
 
     Only numbers where some capacity is whole matter. None: there is no choice, or only at ``least`` equal to ``safe``.
     """
@@ -136,7 +138,7 @@ def _balanced_scale(
 
 
 def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
-    """Return capacities of at most so much that are balanced at all switches and let the demand through, or None.
+    """Return balanced capacities that satisfy the demand, or None.
 
     ``sides`` are cuts that are looked at from the start; those that turn out to be too small are added.
     """
@@ -153,7 +155,7 @@ def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[
 
 
 def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
-    """Return balanced capacities of at most so much that are enough for the given cuts, or None if none were found.
+    """Return balanced capacities that satisfy given cuts, or None.
 
     The unknowns are what is removed, small numbers that floats hold well, and as little as possible.
     """
