@@ -1,4 +1,4 @@
-"""Graphs of boxes: what the catalog and the families have, ranked for all-to-all, and strides as rails have them."""
+"""Graphs of boxes from the catalog, families and strides, by all-to-all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_SPARE = 40  # choices of strides for ports that are left over when every b
 
 
 class Graph(NamedTuple):
-    """A graph of boxes with the bounds of its factor of all-to-all."""
+    """Graph of boxes with bounds on its all-to-all factor."""
 
     topology: Topology
     spec: str
@@ -41,17 +41,17 @@ class Graph(NamedTuple):
 
     @property
     def factor(self) -> Fraction:
-        """The upper bound with the ports that it leaves free."""
+        """Upper bound on the factor, including ports left free."""
         return self.upper / self.used
 
     @property
     def diameter(self) -> int:
-        """Cables between the farthest two boxes."""
+        """Maximum number of cables between two boxes."""
         return max(int(distances(self.topology, box).max()) for box in range(self.topology.nodes))
 
 
 def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLike] = ()) -> list[Graph]:
-    """Return graphs of so many boxes and ports, those of the fastest all-to-all first."""
+    """Return graphs of boxes of a given size, the fastest all-to-all first."""
     found: dict[str, Graph] = {}
 
     def add(one: Candidate) -> None:
@@ -81,7 +81,7 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLik
 
 
 def _strides(boxes: int, ports: int, *, duplex: bool) -> Iterator[str]:
-    """Yield boxes whose NIC i sends to the box ``a_i`` further on: to all others as often, or where ways are short."""
+    """Yield circulant specs whose NIC i sends to the box ``a_i`` on."""
     times, spare = divmod(ports, boxes - 1)
     every = list(range(1, boxes)) * times
     if not times:
@@ -100,7 +100,7 @@ _FAILED = 24  # exchanges of all boxes in a row that are no faster, after which 
 
 
 class Numbered(NamedTuple):
-    """Numbers of a spec that say which NIC has which cable, and what boxes reach so."""
+    """NIC numbering of a spec, with the rates it reaches."""
 
     shift: int
     swaps: tuple[int, ...]
@@ -109,7 +109,9 @@ class Numbered(NamedTuple):
 
 
 def number_nics(box: Box, graph: Topology, split: int, start: BoxRates, *, duplex: bool, seed: int) -> Numbered:
-    """Return the best numbering that was found, first by shifting all receiving ends, then by exchanges in all boxes.
+    """Search for the best NIC numbering by shifts, then exchanges.
+
+    Shifts move all receiving ends.
 
     Every box does the same, so that what repeats in the graph still does, and the flow of each is soon known.
     """

@@ -1,4 +1,4 @@
-"""``pareto --box``: the wirings of boxes that are worth it, with what each level proves, plans, and rails beside."""
+"""Wirings for ``pareto --box``: proven rates, plans and switched rails."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _MOST_ALIKE = 2  # graphs of the same all-to-all that are looked at where the in
 
 @dataclass(frozen=True, repr=False)
 class BoxDesign(Result):
-    """A wiring of boxes, or their rails."""
+    """Wiring of boxes, or their switched rails."""
 
     name: str  # the graph of boxes, or rails
     fabric: Fabric  # the fabric, whose name is its spec
@@ -81,14 +81,17 @@ class BoxDesign(Result):
         return {}
 
     def plan(self, collective: str, size: Quantity) -> Plan:
-        """Return the lifted plan of a collective for so many bytes, as ``schedule --algorithm boxes`` makes it."""
+        """Return the lifted plan of a collective for a size in bytes.
+
+        ``schedule --algorithm boxes`` returns the same plan.
+        """
         asked = collective, None if collective == ALL_TO_ALL.name else as_size(size)  # a flow is for any size
         if asked not in self._plans:
             self._plans[asked] = schedule(self.fabric, collective, method=self.method, size=as_size(size))
         return self._plans[asked]
 
     def time(self, collective: str, size: Quantity) -> Fraction:
-        """Return the seconds of the lifted plan of a collective, gaps between messages included."""
+        """Return the seconds of a lifted plan, including message gaps."""
         plan = self.plan(collective, size)
         if "time" in plan.claim:
             return plan.claim["time"]
@@ -96,7 +99,7 @@ class BoxDesign(Result):
 
     @property
     def timed(self) -> tuple[PlanTime, ...]:
-        """Lifted plans with their times, of those collectives that have one."""
+        """Lifted plans with times, for collectives that have one."""
         asked = [] if self.workload is None else [(one.size, one.collective) for one in self.workload.shares]
         asked += [(size, collective) for size in self.sizes for collective in PRICED]
         found = []
@@ -107,7 +110,10 @@ class BoxDesign(Result):
 
     @cached_property
     def step(self) -> Fraction | None:
-        """Seconds of a step of the workload, one collective after the other; None if some of it has no lifted plan."""
+        """Seconds of a step of the workload; None without all lifted plans.
+
+        Collectives run in sequence.
+        """
         if self.workload is None:
             return None
         try:
@@ -117,11 +123,11 @@ class BoxDesign(Result):
 
     @property
     def step_s(self) -> float | None:
-        """With --workload: seconds of a step; null where some of it has no lifted plan."""
+        """With --workload: seconds of a step; null without all lifted plans."""
         return None if self.step is None else float(self.step)
 
     def beats(self, others: Sequence[BoxDesign]) -> bool:
-        """Return whether none of the others is as fast: in the step, or the allreduce of the largest size."""
+        """Return whether all others are slower in the step or collective."""
         try:
             return all(self.pace < one.pace for one in others)
         except TopodesignError:
@@ -129,13 +135,13 @@ class BoxDesign(Result):
 
     @cached_property
     def pace(self) -> Fraction:
-        """Seconds of the step, or of the collective of the largest size."""
+        """Seconds of the step, or of the collective at the largest size."""
         if self.workload is None:
             return self.time(self.collective, max(self.sizes))
         return Fraction(10**9) if self.step is None else self.step
 
     def order(self, *, by_pace: bool) -> tuple[bool, Fraction, Fraction]:
-        """Return a key that puts the fastest first, or with equal or no times the fastest all-to-all."""
+        """Return a sort key: the fastest first, then the fastest all-to-all."""
         exchange = -(self.rates.least or Fraction(0))
         try:
             unknown = self.workload is not None and self.step is None
@@ -144,13 +150,13 @@ class BoxDesign(Result):
             return True, Fraction(0), exchange
 
     def heading(self) -> str:
-        """Return what it is."""
+        """Return the spec of the wiring."""
         return self.fabric.name
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTime(Declared):
-    """The time of a plan."""
+    """Time of a plan."""
 
     collective: str  # what is done
     size: Fraction  # data, in bytes
@@ -165,7 +171,7 @@ class PlanTime(Declared):
 
 @dataclass(frozen=True, repr=False)
 class BoxFrontier(Result):
-    """Wirings of boxes that no other beats in steps between boxes and in all-to-all, or that are quicker than these.
+    """Pareto-optimal wirings in steps and all-to-all, plus quicker ones.
 
     The first has the fastest step of the workload, or else the fastest all-to-all.
 
@@ -195,12 +201,12 @@ class BoxFrontier(Result):
 
     @property
     def best(self) -> BoxDesign:
-        """The first."""
+        """First wiring."""
         return self.entries[0]
 
     @property
     def verdict(self) -> str:
-        """What the first is, and how much is left."""
+        """First wiring, with its gap to the bound."""
         if self.workload is not None:
             return self._step_verdict()
         reached = self.best.rates.least
@@ -211,7 +217,7 @@ class BoxFrontier(Result):
         return f"{shortened(self.best.name)}: all-to-all {_rate(reached)} GB/s, {room}{self._quicker()}"
 
     def _quicker(self) -> str:
-        """Return which other wiring is quicker in the allreduce of the largest size, if one is."""
+        """Describe a quicker wiring for the largest size, if any."""
         try:
             quickest = min(self.entries, key=lambda one: one.pace)
         except TopodesignError:
@@ -223,7 +229,7 @@ class BoxFrontier(Result):
         return f"; {shortened(quickest.name)} takes {less:.1%} less for {what} of {size}"
 
     def _step_verdict(self) -> str:
-        """Return what the first takes, and how rivals do."""
+        """Describe the first wiring's step time and its rivals."""
         if self.best.step is None:
             return f"no wiring has lifted plans of all of {self.workload.words if self.workload else ''}"
         words = f"{shortened(self.best.name)}: a step takes {format_time(self.best.step)}"
@@ -238,7 +244,7 @@ class BoxFrontier(Result):
         return f"{counted(self.boxes, 'box', 'boxes')} {self.box.name} with {counted(self.ports, 'cable')} each"
 
     def table(self) -> Table:
-        """Return the wirings, then the rivals."""
+        """Return a table of wirings and their rivals."""
         sizes = self.best.sizes
         asked = ["step"] * (self.workload is not None) + [format_size(size) for size in sizes]
         columns = ("allgather GB/s", "all-to-all", *asked, "cabling", "boxes as")
@@ -270,7 +276,7 @@ class BoxFrontier(Result):
 
 @dataclass(frozen=True, repr=False)
 class BoxSurvey(Several[BoxFrontier]):
-    """The best wirings of several numbers of boxes, or of cables of each."""
+    """Best wirings for several numbers of boxes or of cables per box."""
 
     frontiers: tuple[BoxFrontier, ...]  # the answer for every size that there is something of
     missing: tuple[Missing, ...]  # sizes without a wiring
@@ -287,7 +293,7 @@ class BoxSurvey(Several[BoxFrontier]):
         return f"the best wiring of boxes {self.frontiers[0].box.name}, of each number of boxes and cables"
 
     def table(self) -> Table:
-        """Return a row for every size: the first of its wirings, and how its rivals do."""
+        """Return a table of the first wiring and rivals per size."""
         tables = [one.table() for one in self.frontiers]
         rows = []
         for one, table in zip(self.frontiers, tables, strict=True):
@@ -301,7 +307,7 @@ class BoxSurvey(Several[BoxFrontier]):
 def survey_boxes(
     box: str | Path | Fabric | Box, boxes: int | Iterable[int], ports: int | Iterable[int] | None = None, **options: Any
 ) -> BoxSurvey:
-    """Find the wirings of every number of boxes and cables of a grid.
+    """Find the best wirings over a grid of box and cable counts.
 
     Parameters
     ----------
@@ -341,7 +347,7 @@ def _rate(rate: Fraction) -> str:
 
 
 def as_box(value: str | Path | Fabric | Box) -> Box:
-    """Return a box: of a preset by its name, of a file, or the first of a fabric."""
+    """Return a box from a preset, file or fabric."""
     if isinstance(value, Box):
         return value
     if isinstance(value, Fabric):
@@ -366,7 +372,7 @@ def pareto_boxes(
     progress: Progress | None = None,
     **options: Unpack[BoxOptions],
 ) -> BoxFrontier:
-    """Find the wirings of boxes that are worth it: which graph, which NIC has which cable, and which plan.
+    """Find the best wirings of boxes: graph, NIC cables and plan.
 
     Parameters
     ----------
@@ -450,7 +456,9 @@ def find_wirings(
     shown: Shown = _ALLREDUCE,
     progress: Progress | None = None,
 ) -> tuple[list[tuple[BoxDesign, bool]], int]:
-    """Return wirings of boxes with what they reach, and how many graphs were compared; no plans are made.
+    """Return wirings of boxes and the number of graphs compared.
+
+    No plans are made.
 
     Each says whether no other beats it in steps between boxes and all-to-all; the one that is not is the last, and may
     be quicker for large data.
@@ -488,7 +496,7 @@ def _numbered(box: Box, graph: Graph, split: int, *, duplex: bool, seed: int) ->
 
 
 def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
-    """Return the graph, if it is another, that may be best for large data: of least bandwidth in the fewest steps."""
+    """Return the graph of minimum bandwidth, then steps, unless already kept."""
     from topodesign.pricing.closed_form import price  # noqa: PLC0415  heavy
 
     costs = [(price(one.topology), one) for one in graphs]
@@ -497,7 +505,7 @@ def _even(graphs: Sequence[Graph], kept: Sequence[Graph]) -> list[Graph]:
 
 
 def _rival(box: Box, boxes: int, ports: int, name: str, shown: Shown) -> BoxDesign:
-    """Return boxes on an everyday topology or one of a spec, or a switched fabric between all accelerators."""
+    """Return boxes on another topology, or all accelerators on a fabric."""
     work = as_workload(bandwidth=box.nic_bandwidth * 8 / len(box.nodes))
     accelerators = boxes * len(box.nodes)
     if name in SWITCHED:

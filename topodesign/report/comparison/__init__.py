@@ -1,4 +1,4 @@
-"""Comparison: a design beside what people would do anyway, each contender built, scheduled and measured alike.
+"""Comparison of designs with standard alternatives, all measured alike.
 
 ``everyday`` knows names such as ``fattree`` and ``jellyfish`` and builds the best of the kind for N nodes of d ports;
 ``contender`` makes something measurable of a name, a spec, a fabric or a plan; ``measures`` counts cables, switches,

@@ -1,4 +1,4 @@
-"""``compare``: contenders side by side."""
+"""Comparison of contenders: the ``compare`` command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _HALVINGS = 20  # how often the span that a value lies in is halved: to a tenth 
 
 @dataclass(frozen=True, slots=True)
 class Threshold(Declared):
-    """A value of a latency that decides who is the fastest.
+    """Latency value at which the fastest contender changes.
 
     * ``now``, ``then``: who is the fastest as it is, and on the other side.
     """
@@ -62,18 +62,21 @@ class Threshold(Declared):
 
     @property
     def side(self) -> Literal["above", "below"]:
-        """On which side of it the other one is the fastest."""
+        """Side of the value on which the other contender is the fastest."""
         return "above" if self.above else "below"
 
     def __str__(self) -> str:
-        """Return it in a sentence."""
+        """Return the threshold as a sentence."""
         return turning_words(f"{self.side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
 
 
 def find_change(
     same: Fraction, changed: Fraction, fastest: Callable[[Fraction], str], halvings: int
 ) -> tuple[Fraction, str]:
-    """Return from which value on, between two, another one is the fastest, and which; the span is halved so often."""
+    """Find a value between two at which the fastest contender changes.
+
+    The interval is halved ``halvings`` times. The second result is the contender that is then the fastest.
+    """
     now, then = fastest(same), fastest(changed)
     for _ in range(halvings):
         middle = (same + changed) / 2
@@ -85,7 +88,7 @@ def find_change(
 
 
 def thresholds(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Threshold]:
-    """Return values of a latency below and above its own, if there are any, with another contender the fastest."""
+    """Return latencies below and above which another contender is the fastest."""
 
     def fastest(value: Fraction) -> str:
         latency = replace(work.latency, **{parameter: value})
@@ -108,7 +111,7 @@ _LAYOUTS = 4  # layouts of the ranks of a training step that are priced
 
 @dataclass(frozen=True, slots=True)
 class TimedBounds(Bounds):
-    """What no contender can beat."""
+    """Lower bounds on the cost and time of every contender."""
 
     times: Mapping[int | float, Fraction]  # seconds by size in bytes
 
@@ -117,7 +120,7 @@ class TimedBounds(Bounds):
 
 @dataclass(frozen=True, slots=True)
 class Missing(Declared):
-    """A name of which there is no design, or none in time."""
+    """Name without a design, or without one in time."""
 
     name: str  # the name
     why: str  # why there is none
@@ -127,7 +130,7 @@ class Missing(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(SideBySide):
-    """Contenders side by side: designs, or methods on one network.
+    """Comparison of designs, or of methods on one network.
 
     * ``lower_bound``: what none can beat. Of designs what no topology of that many nodes and ports does (see
       :func:`topodesign.base.cost.lower_bounds`), where fabrics alone are compared no network at all; of methods what no
@@ -160,26 +163,26 @@ class Comparison(SideBySide):
 
     @property
     def nodes(self) -> int:
-        """Nodes N."""
+        """Number of nodes N."""
         return self.contenders[0].nodes
 
     @property
     def latency(self) -> Latency:
-        """What messages take beside their bytes."""
+        """Latency of messages, without the time for their bytes."""
         return self.workload.latency if self.messages is None else self.messages
 
     @property
     def bounds(self) -> tuple[Cost, ...]:
-        """Costs of which every contender has one or more."""
+        """Lower bounds, at least one of which every contender meets or exceeds."""
         return self.lower_bound.by_steps
 
     @property
     def switched(self) -> bool:
-        """Whether messages of some contender pass switches or share a port."""
+        """Whether messages of any contender pass switches or share a port."""
         return self.latency.alpha is not None and any(one.timing.gaps or one.timing.hops for one in self.contenders)
 
     def heading(self) -> str:
-        """Return what was compared."""
+        """Return the subject and conditions."""
         where = "" if self.network is None else f" on {self.network}"
         if self.latency.alpha is None:
             gap = any(one.timing.gaps for one in self.contenders)
@@ -191,20 +194,20 @@ class Comparison(SideBySide):
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """Values of gap and hop from which on another design is the fastest for the first size."""
+        """Gap and hop values that change the fastest design for the first size."""
         if not self.switched or self.network is not None:
             return ()
         return tuple(one for name in ("gap", "hop") for one in thresholds(name, self.contenders, self.workload))
 
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
-        """Return what a plot shows."""
+        """Return the data of a plot of times over sizes."""
         what = self.collective.name
         title = f"{self.network or f'{self.nodes} nodes'}: {what} over message size"
         times = [(one.name, one.times) for one in self.contenders]
         return title, self.workload.sizes, times, tuple(self.lower_bound.times.values()), what
 
     def first_sizes(self, count: int) -> Comparison:
-        """Return the same comparison for the first sizes alone."""
+        """Return the same comparison for the first sizes only."""
 
         def cut(work: Workload) -> Workload:
             return replace(work, sizes=work.sizes[:count])
@@ -218,11 +221,11 @@ class Comparison(SideBySide):
         return replace(self, contenders=tuple(some), workload=cut(self.workload), lower_bound=floor)
 
     def best(self, place: int = 0) -> Contender:
-        """Return the fastest one for a size, by the place of the size."""
+        """Return the fastest contender for the size at a place."""
         return min(self.contenders, key=lambda one: one.times[place])
 
     def table(self) -> Table:
-        """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
+        """Return a table of contenders and lower bounds, with the best marked."""
         some, designs = self.contenders, self.network is None
         sizes = tuple(format_size(size) for size in self.workload.sizes)
         fastest = [min(one.times[place] for one in some) for place in range(len(sizes))]
@@ -289,30 +292,30 @@ class Comparison(SideBySide):
 
     @property
     def halved(self) -> bool:
-        """Whether steps and bandwidth factors are those of half of it: of an allreduce."""
+        """Whether steps and bandwidth factors are per allreduce phase."""
         return self.collective.like(ALLREDUCE)
 
     @property
     def bound_workload(self) -> Workload:
-        """What the bound is for: the bandwidth of the contender whose nodes have most, as fabrics have their own."""
+        """Workload of the bound, with the greatest node bandwidth of all contenders."""
         return replace(self.workload, bandwidth=max(one.workload.bandwidth for one in self.contenders))
 
     @property
     def _least(self) -> str:
-        """What tables call the bound."""
+        """Name of the lower bound in tables."""
         if self.network is None and any(not isinstance(one.place, Topology) for one in self.contenders):
             return "lower bound without switches"
         return "lower bound for sends to neighbours" if any(one.passing for one in self.contenders) else "lower bound"
 
     def _reasons(self) -> Iterator[str]:
-        """Yield why names are missing, those with the same reason together."""
+        """Yield the reasons for missing names, grouped by reason."""
         why: dict[str, list[str]] = {}
         for name, reason in self.missing:
             why.setdefault(reason, []).append(name)
         yield from (f"{', '.join(names)}: {reason}" for reason, names in why.items())
 
     def _formulas(self) -> Iterator[str]:
-        """Yield how times follow from the columns."""
+        """Yield the formulas that relate times to columns."""
         if self.latency.alpha is None:
             yield "times: as simulate has them, with the latencies of the links"
             return
@@ -355,7 +358,9 @@ def compare(
     progress: Callable[[float], None] | None = None,
     **given: Unpack[TimingOptions],
 ) -> Comparison:
-    """Put designs side by side: their allreduce as a verified plan, all-to-all, cables, switches, failures survived.
+    """Compare designs by allreduce, all-to-all, cables, switches and failures.
+
+    The allreduce of each is a verified plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A contender: a network with a plan of the collective that would run on it, and all its measures."""
+"""Contenders: networks with a plan of a collective, and measures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PRICED = ("cable", "port", "switch", "switch-port")  # what can have a price
 
 @dataclass(frozen=True, slots=True)
 class Interval(Declared):
-    """What lies between two bounds."""
+    """Range between two bounds."""
 
     lower: Fraction | None
     upper: Fraction | None
@@ -60,7 +60,7 @@ class Interval(Declared):
 
 
 class Factor(Interval):
-    """A bandwidth factor between two bounds."""
+    """Bandwidth factor between two bounds."""
 
     __slots__ = ()
 
@@ -68,13 +68,13 @@ class Factor(Interval):
 
     @property
     def bandwidth(self) -> Fraction | None:
-        """Bandwidth factor; None where only its bounds are known."""
+        """Bandwidth factor; None if only its bounds are known."""
         return self.lower if self.lower == self.upper else None
 
 
 @dataclass(frozen=True)
 class Contender(Declared):
-    """One of those that are compared."""
+    """Network under comparison, with its plan, times and counts."""
 
     name: str  # what it was called
     place: Topology | Fabric  # a topology, or a fabric
@@ -114,46 +114,46 @@ class Contender(Declared):
 
     @property
     def passing(self) -> bool:
-        """Whether messages of its plan pass through nodes."""
+        """Whether messages of the plan pass through nodes."""
         return self.plan is not None and self.plan.kind == "routed"
 
     def wires(self, degree: int | None) -> Wires:
-        """Return its links for prices of training steps, if its nodes have so many ports."""
+        """Return the links for training steps, on nodes with ``degree`` ports."""
         work, place = self.workload, self.place
         used = Fraction(place.degree, degree) if degree is not None and isinstance(place, Topology) else 1
         return Wires.of(place, work.latency, work.bandwidth * used)
 
     @property
     def steps(self) -> int | Fraction | None:
-        """Communication steps, of half an allreduce, or height of the trees of it; null of timed sends."""
+        """Steps per allreduce phase, or tree height; null for timed schedules."""
         steps = self.timing.steps
         return steps.numerator if steps is not None and steps.denominator == 1 else steps
 
     @property
     def bandwidth(self) -> Fraction | None:
-        """Bandwidth factor, of half an allreduce; null of timed sends."""
+        """Bandwidth factor, per phase of an allreduce; null for timed schedules."""
         return self.timing.bandwidth
 
     @property
     def topology(self) -> Topology:
-        """The links."""
+        """Links of the topology or fabric."""
         return self.place.topology if isinstance(self.place, Fabric) else self.place
 
     @property
     def nodes(self) -> int:
-        """Nodes N, without switches."""
+        """Number of nodes N, without switches."""
         return self.topology.nodes - len(self.topology.switches)
 
     @property
     def what(self) -> str:
-        """What it is: a spec, or the name of a fabric."""
+        """Spec of the topology, or name of the fabric."""
         if isinstance(self.place, Fabric):
             return self.place.name
         return "its own links" if self.place.spec is None else str(self.place.spec)
 
     @property
     def proof(self) -> str:
-        """How the time is known."""
+        """Source of the time: a verified plan, or link costs."""
         return "links priced" if self.plan is None else "plan verified"
 
 
@@ -164,7 +164,7 @@ def contender(
     degree: int | None = None,
     prices: Mapping[str, Fraction] | None = None,
 ) -> Contender:
-    """Make something measurable of what people say."""
+    """Build a contender from a name, spec, file, network or plan."""
     name, found = found_contender(what, workload, nodes, degree)
     plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
     place = found.place
@@ -216,7 +216,7 @@ def contender(
 def found_contender(
     what: ContenderLike, work: Workload, nodes: int | None, degree: int | None
 ) -> tuple[str, Found | Plan]:
-    """Return what it is called, and what it is."""
+    """Return the name of a contender, and its network or plan."""
     if isinstance(what, Plan):
         return what.spec or "a plan", what
     if isinstance(what, str | Path) and str(what).endswith(".npz"):
@@ -244,12 +244,15 @@ def found_contender(
 
 
 def node_bandwidth(fabric: Fabric) -> Fraction:
-    """Return the bandwidth of the best connected node of a fabric, in bits a second."""
+    """Return the maximum node bandwidth of a fabric, in bits per second."""
     return 8 * fabric.unit * max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
 
 
 def counts_of(place: Topology | Fabric, *, failures: bool = True) -> Counts:
-    """Return what there is to count; capacities of a fabric are bandwidths, so linked pairs have one cable each."""
+    """Count the cables, ports, switches and survivable failures of a network.
+
+    Capacities of a fabric are bandwidths, so a linked pair counts as one cable.
+    """
     if not isinstance(place, Fabric):
         return counts(place, failures=failures)
     links = place.topology
@@ -262,14 +265,14 @@ def _check_allreduce(plan: Plan, name: str) -> None:
 
 
 def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, Timing]:
-    """Return by which methods its allreduce is cheapest and what that costs, by the links."""
+    """Return the cheapest allreduce methods and their timing, by links."""
     found = evaluate(topology)
     methods, pair = min(found.ways, key=lambda way: work.allreduce(*way[1])[0])
     return ", ".join(methods), Timing(tuple(Phase(one.steps, 1, 0, one.bandwidth * ports) for one in pair))
 
 
 def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
-    """Return what a plan costs, once it is verified.
+    """Verify a plan and return its timing.
 
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
@@ -291,7 +294,7 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
 
 
 def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tuple[Fraction | None, Fraction | None]:
-    """Return bounds of the bandwidth factor."""
+    """Return bounds on the all-to-all bandwidth factor."""
     if isinstance(place, Topology):
         found = price_all_to_all(place)
         return found.lower * ports, None if found.upper is None else found.upper * ports
@@ -306,7 +309,7 @@ def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tu
 
 
 def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> Interval:
-    """Return bounds of the narrowest half of a topology: from an all-to-all that fits, and from a cut that was found.
+    """Return bounds on the bisection, from all-to-all and a cut.
 
     Of an all-to-all (N/2)^2 shards cross from half to half, in y M/B: so the capacity is at least N/(4y) of B.
     """
@@ -317,6 +320,6 @@ def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> 
 
 
 def sum_of(number: Counts, prices: Mapping[str, Fraction]) -> Fraction:
-    """Return what all that is counted costs, or draws."""
+    """Sum the cost or power of everything counted."""
     amounts: Sequence[int] = (number.cables, number.ports, number.switches, number.switch_ports)
     return sum((prices.get(name, Fraction(0)) * many for name, many in zip(PRICED, amounts, strict=True)), Fraction(0))

@@ -1,4 +1,4 @@
-"""Names that people use for what they would wire anyway, and the best of each kind for N nodes of d ports."""
+"""Standard topology names, with the best instance of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Sides = tuple[int, ...]
 
 
 class Found(NamedTuple):
-    """What a name stands for at some size, and how it is scheduled; ``auto`` asks all methods."""
+    """Network with a scheduling method; ``auto`` tries all methods."""
 
     place: Topology | Fabric
     method: str = "auto"
@@ -37,14 +37,14 @@ Find = Callable[[int, int, Workload], Found | str]
 
 
 class Everyday(NamedTuple):
-    """A name with what it means."""
+    """Standard name with its finder and its meaning."""
 
     find: Find
     meaning: str
 
 
 def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
-    """Return what an everyday name stands for."""
+    """Return the network of a standard name."""
     if name not in EVERYDAY:
         raise ParameterError(f"{name!r} is no everyday name; {suggest(name, EVERYDAY)}")
     found = EVERYDAY[name].find(nodes, degree, work)
@@ -54,7 +54,7 @@ def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
 
 
 def _scaled(fabric: Fabric, work: Workload) -> Fabric:
-    """Return a kind of fabric with the bandwidth of a node that is asked for, all links in proportion."""
+    """Scale all links of a fabric to the requested node bandwidth."""
     most = max(int(fabric.topology.out_ports[node]) for node in fabric.compute)
     return replace(fabric, unit=work.bandwidth / 8 / most)
 
@@ -64,7 +64,7 @@ def _best(nodes: int, degree: int, work: Workload) -> Found | str:
 
 
 def _torus(dimensions: int | None) -> Find:
-    """Return the finder of the torus of least diameter in so many dimensions, or in any number."""
+    """Return the finder of the minimum-diameter torus of given dimensions."""
 
     def find(nodes: int, degree: int, _work: Workload) -> Found | str:
         counts = range(1, degree + 1) if dimensions is None else (dimensions,)
@@ -78,13 +78,13 @@ def _torus(dimensions: int | None) -> Find:
 
 
 def _grids(nodes: int, degree: int, counts: Iterable[int], takes: Callable[[int], int]) -> list[tuple[int, Sides]]:
-    """Return the sides of grids of so many dimensions, with the ports that all sides of a node take together."""
+    """Return grids of given dimensions, with the ports per node."""
     every = [(sum(map(takes, sides)), sides) for count in counts for sides in factorings(nodes, count, 2)]
     return [(ports, sides) for ports, sides in every if ports <= degree]
 
 
 def _trunked(spec: str, ports: int, degree: int) -> Topology:
-    """Return a topology with every link as often as there are ports for all of them."""
+    """Return a topology with parallel links over the available ports."""
     return build(spec if degree < 2 * ports else f"parallel({spec},{degree // ports})")
 
 
@@ -119,7 +119,7 @@ def _slimfly(nodes: int, degree: int, _work: Workload) -> Found | str:
 
 
 def _dragonfly(nodes: int, _degree: int, _work: Workload) -> Found | str:
-    """Return the balanced one: groups of a routers with p hosts, a about 2p, at most a p + 1 groups."""
+    """Find the most balanced dragonfly, with about 2p routers per p hosts."""
     best: tuple[float, tuple[int, int, int]] | None = None
     for groups, routers, hosts in _triples(nodes):
         if groups < 2 or groups > routers * hosts + 1:
@@ -139,7 +139,7 @@ def _triples(nodes: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _fattree(nodes: int, _degree: int, _work: Workload) -> Found | str:
-    """Return the two-level one without oversubscription whose leaves have about as many hosts as there are leaves."""
+    """Find the non-blocking two-level tree with similar leaf and host counts."""
     sizes = [hosts for hosts in range(2, nodes // 2 + 1) if nodes % hosts == 0]
     if not sizes:
         return f"{nodes} hosts are not divided among leaves"
@@ -154,7 +154,7 @@ def _ring(nodes: int, degree: int, _work: Workload) -> Found | str:
 
 
 def _tree(nodes: int, degree: int, _work: Workload) -> Found | str:
-    """Return links for the edges of the two trees of an allreduce, as often as there are ports for."""
+    """Return the links of the two allreduce trees, repeated to fill the ports."""
     if degree < 4 or nodes < 3:
         return "two binary trees need 4 ports"
     trees = two_trees(Fabric.from_topology(build(f"biring(2,{nodes})")), None)

@@ -1,4 +1,4 @@
-"""What there is to count of a place: cables, switches, failures that it survives, and how wide it is in the middle."""
+"""Measures of a network: cables, switches, failures and bisection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAME, _DIGITS = 1e-9, 9
 
 @dataclass(frozen=True, slots=True)
 class Counts(Declared):
-    """What has to be bought and what it stands."""
+    """Numbers of parts to buy, and of failures survived."""
 
     cables: int  # cables: one for a pair of opposite links (or a cord of two fibres), one for a link of one way
     ports: int  # ports of nodes that are in use
@@ -41,7 +41,7 @@ class Counts(Declared):
 
 
 def counts(topology: Topology, *, failures: bool = True) -> Counts:
-    """Return what there is to count; a link of capacity c is c links in parallel."""
+    """Count cables, ports and switches; a link of capacity c is c links."""
     real = topology.src != topology.dst
     u, v, c = topology.src[real], topology.dst[real], topology.capacity[real]
     room = {(a, b): many for a, b, many in zip(u.tolist(), v.tolist(), c.tolist(), strict=True)}
@@ -54,7 +54,9 @@ def counts(topology: Topology, *, failures: bool = True) -> Counts:
 
 
 def survived(topology: Topology) -> int | None:
-    """Return how many links may fail, whichever they are: the fewest links out of a set of nodes, less one.
+    """Return the number of arbitrary link failures that a network survives.
+
+    This is the minimum number of links out of a set of nodes, less one.
 
     Every node other than a fixed one must reach it and be reached over so many paths without a common link (Menger);
     switches need not be reached. None for large places.
@@ -80,7 +82,7 @@ def survived(topology: Topology) -> int | None:
 
 
 def _sums(nodes: int, ends: tuple[IntArray, IntArray], room: IntArray) -> list[list[int]]:
-    """Return what every node alone can send, and what it can receive; sums may not fit into 64 bits."""
+    """Return the send and receive capacity of every node, without overflow."""
     sums = [[0] * nodes for _ in ends]
     for single, end in zip(sums, ends, strict=True):
         for node, many in zip(end.tolist(), room.tolist(), strict=True):
@@ -89,7 +91,7 @@ def _sums(nodes: int, ends: tuple[IntArray, IntArray], room: IntArray) -> list[l
 
 
 def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:
-    """Return half of the nodes with few links between the halves, and how few: capacity out, as it is found.
+    """Return a half of the nodes with a small cut, and the cut's capacity.
 
     It bounds the bisection from above. A heuristic: halves along the slowest vibrations of the links and by the numbers
     of nodes, the narrowest first, then exchanges of pairs as long as they help. The same on all machines. None for
@@ -110,7 +112,7 @@ def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:
 
 
 def _halves(both: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    """Return halves to start from: of nodes by number, and by how the slowest vibrations look from some nodes.
+    """Return initial halves by node number and by slowest vibrations.
 
     Symmetric topologies have several vibrations of the same frequency, and which of them a library returns is chance.
     What they make of one node is not.
@@ -128,7 +130,7 @@ def _halves(both: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
 
 
 def _exchanged(side: NDArray[np.bool_], both: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a half after exchanges of two nodes for as long as they make the cut narrower."""
+    """Exchange pairs of nodes between halves while the cut narrows."""
     side = side.copy()
     while True:
         outward = both @ ~side - both @ side  # what moving a node over would save
@@ -143,7 +145,7 @@ def _exchanged(side: NDArray[np.bool_], both: NDArray[np.float64]) -> NDArray[np
 
 
 def _width(topology: Topology, side: NDArray[np.bool_]) -> int:
-    """Return the capacity out of a half, or into it if that is less."""
+    """Return the lesser capacity, out of a half or into it."""
     leaving = side[topology.src] & ~side[topology.dst]
     arriving = ~side[topology.src] & side[topology.dst]
     return min(int(topology.capacity[leaving].sum()), int(topology.capacity[arriving].sum()))

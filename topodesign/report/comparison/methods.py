@@ -1,4 +1,4 @@
-"""All methods on one network: what each makes of a collective, beside a bound that is proved."""
+"""Comparison of methods on one network, with a proven lower bound."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LONGEST_REASON = 100
 
 
 class _Asked(NamedTuple):
-    """What all methods are asked for."""
+    """Request that all methods share."""
 
     place: Topology | Fabric
     request: Request
@@ -73,7 +73,9 @@ def compare_methods(
     progress: Callable[[float], None] | None = None,
     **work: Unpack[OwnTimingOptions],
 ) -> Comparison:
-    """Compare methods on one network: plans of a collective, verified and timed, with a lower bound.
+    """Compare methods on one network by verified, timed plans.
+
+    A lower bound is included.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ def compare_methods(
 
 
 def _try(asked: _Asked, method: Method, *, named: bool) -> Contender | str:
-    """Return what a method makes, or why it makes nothing."""
+    """Return the contender of a method, or the reason it has none."""
     name, request, limit = method.name, asked.request, asked.limit
     reason = why_unfit(method, request)
     if reason is None and name in SEARCHES and not named:
@@ -226,7 +228,7 @@ def _make(request: Request, name: str) -> Plan:
 
 
 def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
-    """Return steps and a bandwidth factor that no plan goes below.
+    """Return lower bounds on the steps and bandwidth factor of any plan.
 
     Where the exact optimum takes too long, what enters or leaves a single node is the bound.
     """

@@ -1,4 +1,4 @@
-"""A training step on several networks, side by side."""
+"""Comparison of a training step on several networks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from topodesign.schedulers.step import StepLike, StepTime, as_step, price_on
 
 @dataclass(frozen=True, slots=True)
 class NamedStep(Declared):
-    """A contender with its step."""
+    """Contender with its training step."""
 
     name: str  # what it was called
     time: StepTime
@@ -39,7 +39,7 @@ class NamedStep(Declared):
 
 @dataclass(frozen=True, repr=False)
 class StepComparison(Result):
-    """A training step on several networks."""
+    """Training step on several networks."""
 
     step: StepMix  # what it computes and sends
     contenders: tuple[NamedStep, ...]  # the networks, in the order in which they were named
@@ -50,7 +50,7 @@ class StepComparison(Result):
 
     @property
     def nodes(self) -> int:
-        """Accelerators."""
+        """Number of accelerators."""
         return len(self.contenders[0].time.nodes)
 
     def best(self) -> NamedStep:
@@ -58,7 +58,7 @@ class StepComparison(Result):
         return min(self.contenders, key=lambda one: one.time.seconds)
 
     def heading(self) -> str:
-        """Return what was compared."""
+        """Return the subject and conditions."""
         model, first = self.step.model, self.contenders[0].time
         degrees = "" if model is None else (
             f"; tensor {model.tensor}, pipeline {model.pipeline}, data {model.data}"
@@ -68,7 +68,7 @@ class StepComparison(Result):
         return f"{self.step.name}: a training step on {self.nodes} nodes{degrees}; alpha {alpha}"
 
     def table(self) -> Table:
-        """Return a row for every contender, the shortest step with an asterisk; of one alone its collectives."""
+        """Return a table of contenders, or of one contender's collectives."""
         if len(self.contenders) == 1:
             return self.contenders[0].time.table()
         least = self.best().time.seconds
@@ -115,7 +115,9 @@ def compare_steps(
     hop: Quantity | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> StepComparison:
-    """Return how long a training step takes on several networks, and what it waits for on each.
+    """Compare the time of a training step on several networks.
+
+    The result includes the time spent waiting for each collective.
 
     Parameters
     ----------

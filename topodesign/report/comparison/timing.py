@@ -1,4 +1,4 @@
-"""What the time of a collective is made of: numbers to compute it again from, for any latencies and size."""
+"""Timing model of a collective, for any latency and size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAPS_AND_HOPS = "g,h"  # title of the column that shows both, as formulas below 
 
 
 class Phase(NamedTuple):
-    """A part of an allreduce: its steps or height, and what a step has of messages, switches and data."""
+    """Phase of a collective: steps or height, messages, switches and data."""
 
     steps: int  # communication steps, or height of trees
     starts: int  # messages that the busiest port starts in a step
@@ -25,7 +25,7 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Timing(Declared):
-    """Phases one after the other, in rounds or as pipelines of chunks."""
+    """Phases in sequence, in rounds or as pipelines of chunks."""
 
     phases: tuple[Phase, ...]  # one or several
     smallest: Fraction | None = None  # of pipelines the least share of the data that is cut into chunks; None of rounds
@@ -43,43 +43,43 @@ class Timing(Declared):
 
     @classmethod
     def of_run(cls, run: PipelineSimulation, bandwidth: Fraction, halves: int = 2) -> Timing:
-        """Return what the time of a simulated plan is made of, with y for so many bits per second of a node."""
+        """Return the timing of a simulated plan, for a bandwidth in bits/s."""
         factor = bandwidth / (8 * run.size)  # of seconds by bandwidth alone
         phases = tuple(Phase(one.height, one.starts, one.switches, one.busy * factor) for one in run.phases)
         return cls(phases, run.smallest / run.size, halves)
 
     @property
     def pipelined(self) -> bool:
-        """Whether data follow one another in chunks."""
+        """Whether data are pipelined in chunks."""
         return self.smallest is not None
 
     @property
     def at_once(self) -> bool:
-        """Whether both halves of the allreduce are one pipeline."""
+        """Whether both phases of an allreduce share one pipeline."""
         return self.pipelined and len(self.phases) < self.halves
 
     @property
     def steps(self) -> Fraction | None:
-        """Steps, of half an allreduce; None of timed sends."""
+        """Steps, per phase of an allreduce; None for timed schedules."""
         return Fraction(sum(one.steps for one in self.phases), self.halves) if self.phases else None
 
     @property
     def bandwidth(self) -> Fraction | None:
-        """Bandwidth factor, of half an allreduce; None of timed sends."""
+        """Bandwidth factor, per phase of an allreduce; None for timed schedules."""
         return sum((one.factor for one in self.phases), Fraction(0)) / self.halves if self.phases else None
 
     @property
     def gaps(self) -> int:
-        """Messages that follow another at the busiest port, in a step."""
+        """Additional messages per step at the busiest port."""
         return max((one.starts for one in self.phases), default=1) - 1
 
     @property
     def hops(self) -> int:
-        """Switches that data pass at most from node to node."""
+        """Maximum number of switches between nodes."""
         return max((one.switches for one in self.phases), default=0)
 
     def time(self, latency: Latency, size: Fraction, bandwidth: Fraction) -> Fraction:
-        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest."""
+        """Return the seconds of a collective, with the fastest number of chunks."""
         pipelines = self._pipelines(size, bandwidth)
         if self.smallest is None:
             steps = (one.height * latency.of_step(one.starts, one.switches) + one.busy for one in pipelines)
@@ -88,11 +88,11 @@ class Timing(Declared):
         return sum((one.end(latency, chunks) for one in pipelines), Fraction(0))
 
     def times(self, work: Workload) -> tuple[Fraction, ...]:
-        """Return seconds for each size of a workload."""
+        """Return the seconds for each size of a workload."""
         return tuple(self.time(work.latency, size, work.bandwidth) for size in work.sizes)
 
     def chunks(self, work: Workload) -> tuple[int, ...]:
-        """Return the fastest number of chunks for each size of a workload; 1 of rounds."""
+        """Return the fastest number of chunks for each size; 1 for rounds."""
         if self.smallest is None:
             return (1,) * len(work.sizes)
         sized = ((self._pipelines(size, work.bandwidth), self.smallest * size) for size in work.sizes)
@@ -108,10 +108,10 @@ def _best_chunks(pipelines: tuple[Pipeline, ...], latency: Latency, smallest: Fr
 
 
 def gaps_and_hops(timing: Timing) -> str:
-    """Return the gaps and hops of a step as a table shows them; nothing of timed sends and other plans without."""
+    """Format the gaps and hops per step; empty for plans without phases."""
     return f"{timing.gaps},{timing.hops}" if timing.phases else ""
 
 
 def step_words(*, switched: bool) -> str:
-    """Return in words what a step takes beside its bytes."""
+    """Return the formula of the latency of a step."""
     return "alpha + g gap + h hop" if switched else "alpha"
