@@ -1,4 +1,4 @@
-"""NetBox: inventories and cables as its objects, in its import files, its CSV exports and its REST answers.
+"""NetBox objects, import files, CSV exports and REST access.
 
 ``model`` has the objects and turns an inventory into them and back, ``tables`` reads and writes CSV, ``rest`` asks a
 server. Imports nothing else of the wiring but ``inventory/``. To add a field of an inventory: where it goes and how it

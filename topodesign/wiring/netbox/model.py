@@ -1,4 +1,4 @@
-"""An inventory as objects of NetBox; :mod:`topodesign.wiring.netbox.reading` is the way back.
+"""NetBox objects of an inventory.
 
 How things are modelled:
 
@@ -53,7 +53,7 @@ REAR: EndKind = "dcim.rearport"
 
 
 class CableEnd(NamedTuple):
-    """What a cable is plugged into: device, kind and name."""
+    """Cable end: device, kind and name."""
 
     device: str
     kind: str
@@ -62,7 +62,7 @@ class CableEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device as NetBox tells of it: what it is called, its role, and where it stands."""
+    """NetBox device: name, role and position."""
 
     name: str
     role: str
@@ -74,7 +74,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An interface of a device: a lane, or a port with all of its lanes."""
+    """Device interface: a lane, or a port with all its lanes."""
 
     device: str
     name: str
@@ -87,7 +87,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class RearPort:
-    """A port that takes a fixed cable: its number of fibres or pairs, and whether it is marked as taken."""
+    """Port for fixed cable: positions and whether it is taken."""
 
     device: str
     name: str
@@ -98,7 +98,7 @@ class RearPort:
 
 @dataclass(frozen=True, slots=True)
 class FrontPort:
-    """A port that takes a patch cord, and the rear ports and positions behind it."""
+    """Port for a patch cord, with the rear positions behind it."""
 
     device: str
     name: str
@@ -108,7 +108,7 @@ class FrontPort:
 
 @dataclass(frozen=True, slots=True)
 class NetboxCable:
-    """A cable; a status of ``connected`` says that it is there, ``planned`` that it shall be."""
+    """Cable with a status: ``connected`` if it exists, ``planned`` if not yet."""
 
     label: str
     status: str
@@ -121,7 +121,7 @@ class NetboxCable:
 
 @dataclass(frozen=True, slots=True)
 class NetboxObjects:
-    """All objects, each kind in the order in which NetBox made them."""
+    """All NetBox objects, each kind in NetBox order."""
 
     sites: dict[str, str] = field(default_factory=dict)  # comments by name
     racks: dict[tuple[str, str], str] = field(default_factory=dict)  # comments by site and name
@@ -132,7 +132,10 @@ class NetboxObjects:
     cables: tuple[NetboxCable, ...] = ()
 
     def at(self, site: str) -> NetboxObjects:
-        """Return what is at a site; cables stay, since those to elsewhere take ports."""
+        """Return the objects at a site, and all cables.
+
+        Cables to other sites stay because they occupy ports.
+        """
         devices = tuple(device for device in self.devices if device.site == site)
         names = {device.name for device in devices}
         return replace(
@@ -178,7 +181,7 @@ KILO = 1000
 
 
 def interface_sort(speed: Fraction) -> str:
-    """Return NetBox's type of an interface of a speed in bits per second."""
+    """Return NetBox's interface type for a speed in bits per second."""
     giga = speed / GIGA
     return _SORTS.get(int(giga), "other") if giga.denominator == 1 else "other"
 
@@ -189,22 +192,30 @@ def site_of(site: str) -> str:
 
 
 def sides_of(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> tuple[str, ...]:
-    """Return the sides that a panel port has apart in a plan of a mode; None where there is none yet.
+    """Return the separate sides of a panel port in a plan mode.
 
-    Where a trunk leads on, those of the port that it leads to.
+    ``mode`` is None if no plan exists yet.
+
+    If a trunk leads on, the sides are those of the port that it leads to.
     """
     port = inventory.panel_port[inventory.leads_to.get((panel, label), (panel, label))]
     return ("A", "B") if port.mode == "simplex" and mode != "duplex" else ("",)
 
 
 def rear_names(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> tuple[str, ...]:
-    """Return the names of the rear ports of a panel port: one, or one a side where a trunk arrives fibre by fibre."""
+    """Return the names of the rear ports of a panel port.
+
+    A port has one, or one per side if a trunk arrives fibre by fibre.
+    """
     sides = sides_of(inventory, panel, label, mode)
     return tuple(f"{label}{side}" for side in sides) if (panel, label) in inventory.trunk_at else (label,)
 
 
 def front_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> list[FrontPort]:
-    """Return the front ports of a panel port in a plan of a mode; None where there is none yet."""
+    """Return the front ports of a panel port in a plan mode.
+
+    ``mode`` is None if no plan exists yet.
+    """
     sides, rears = sides_of(inventory, panel, label, mode), rear_names(inventory, panel, label, mode)
     behind = [(name, 1) for name in rears] if len(rears) > 1 else [(label, n + 1) for n in range(len(sides))]
     blocked = inventory.panel_port[panel, label].blocked
@@ -225,7 +236,7 @@ def _rear_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None)
 
 
 def trunk_cables(inventory: Inventory, mode: Mode | None) -> Iterator[NetboxCable]:
-    """Yield the cables of trunks, which are there: one a trunk, or one a fibre."""
+    """Yield the existing cables of trunks: one per trunk or fibre."""
     for row, one in enumerate(inventory.trunks, start=1):
         sides = sides_of(inventory, one.near, one.near_port, mode)
         far = rear_names(inventory, one.panel, one.panel_port, mode)
@@ -235,7 +246,7 @@ def trunk_cables(inventory: Inventory, mode: Mode | None) -> Iterator[NetboxCabl
 
 
 def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
-    """Return the objects that an inventory is in NetBox, without those that only a plan has.
+    """Return an inventory's NetBox objects, without those of a plan.
 
     The mode is that of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
     """
@@ -262,7 +273,7 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
 
 
 def _about(inventory: Inventory, site: str) -> str:
-    """Return what an inventory says as a whole, and of the trays of a site."""
+    """Return NetBox comments on the inventory and a site's trays."""
     if inventory.name != inventory.name.strip() or not inventory.name.isprintable():
         raise ParameterError(f"the inventory is called {inventory.name!r}; NetBox takes no blanks around; rename it")
     trays = tuple(tray for tray in inventory.trays if site_of(tray.site) == site)
@@ -274,7 +285,7 @@ def _lines(notes: Iterable[tuple[str, str]]) -> str:
 
 
 def _words(notes: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the words of a description, between which commas stand."""
+    """Return description words, which must not contain commas."""
     words = [f"{name} {text}" for name, text in notes]
     wrong = next((word for word in words if "," in word), None)
     if wrong is not None:
@@ -314,13 +325,16 @@ def _fixed_cable(inventory: Inventory, fixed: Fixed) -> NetboxCable:
 
 
 def cable_ends(fixed: Fixed, lanes: int) -> tuple[CableEnd, CableEnd]:
-    """Return where a fixed cable ends: at the interface of a port with so many lanes, and at the rear port."""
+    """Return the interface end and rear-port end of a fixed cable.
+
+    ``lanes`` is the number of lanes of the host's port.
+    """
     lane = CableEnd(fixed.host, INTERFACE, interface_name(fixed.port, fixed.lane, lanes))
     return lane, CableEnd(fixed.panel, REAR, fixed.panel_port)
 
 
 def _check_names(objects: NetboxObjects) -> None:
-    """Look for names that NetBox would take for another, or not at all."""
+    """Check for names that NetBox would confuse or reject."""
     names = [*objects.sites, *(rack for _, rack in objects.racks), *(device.name for device in objects.devices)]
     names += [one.name for part in (objects.interfaces, objects.rear_ports, objects.front_ports) for one in part]
     for name in names:
@@ -338,7 +352,7 @@ def _check_names(objects: NetboxObjects) -> None:
 
 
 def check_name(name: str) -> None:
-    """Look at a name that goes to NetBox."""
+    """Check a name for NetBox."""
     if "," in name:
         raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
     if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:

@@ -1,4 +1,4 @@
-"""Cable paths of NetBox: rooms that were modelled by others, told as :mod:`topodesign.wiring.netbox.model` has them.
+"""Cable paths in NetBox through panels that others modelled.
 
 A cable path runs from an interface over cables and through panels: what goes into a front port comes out of the rear
 ports and positions behind it, and the other way round. A front port with all behind it is one *port* of a panel here,
@@ -27,21 +27,21 @@ _SIDES = 2  # positions of a rear port whose two fronts are the two fibres of a 
 
 
 class LaneEnd(NamedTuple):
-    """A lane of an interface."""
+    """Lane of an interface."""
 
     end: CableEnd
     lane: int
 
 
 class PortSide(NamedTuple):
-    """A side of a panel port, ``front`` or ``rear``."""
+    """Side of a panel port, ``front`` or ``rear``."""
 
     unit: Unit
     side: str
 
 
 class _Side(NamedTuple):
-    """What one side of a port, or a lane, is cabled to: by which cable, and the port or lane there."""
+    """Cable at one side of a port or lane, with its far end."""
 
     cable: NetboxCable
     far: LaneEnd | PortSide
@@ -49,7 +49,7 @@ class _Side(NamedTuple):
 
 @dataclass
 class PathReader:
-    """Objects with the ports of foreign panels told one by one.
+    """Reader that resolves cable paths through foreign panels.
 
     ``lanes``: of an interface, by its type; 0 if that does not tell it. ``switches``: panels that are circuit switches.
     """
@@ -60,7 +60,7 @@ class PathReader:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Look for the ports of foreign panels."""
+        """Index the ports of foreign panels."""
         objects = self.objects
         self.rear = {(one.device, one.name): one for one in objects.rear_ports}
         self.front = {(one.device, one.name): one for one in objects.front_ports}
@@ -87,7 +87,10 @@ class PathReader:
         self.left: set[Unit] = set()  # ports of omitted cables
 
     def told(self) -> model.NetboxObjects:
-        """Return the objects with foreign panels as they are modelled here, and all cables that are understood."""
+        """Return the objects with foreign panels modelled as here.
+
+        Cables that cannot be interpreted are omitted.
+        """
         kept = []
         for cable in self.objects.cables:
             ends = (*cable.a, *cable.b)
@@ -134,7 +137,7 @@ class PathReader:
         return replace(one, marked=True) if (one.device, one.name) in self.left else one
 
     def _unknown(self, ends: Sequence[CableEnd]) -> str:
-        """Return which end of a cable is at nothing that there is, in words; empty if all are there."""
+        """Return a message about an unknown cable end; empty if none."""
         devices = {one.name for one in self.objects.devices}
         tables: dict[str, Collection[Unit]] = {INTERFACE: self.lanes, FRONT: self.front, REAR: self.rear}
         for end in ends:
@@ -145,7 +148,7 @@ class PathReader:
         return ""
 
     def _leave(self, cable: NetboxCable, why: str) -> None:
-        """Note an omitted cable; the panel ports at its ends are taken."""
+        """Note an omitted cable and mark its panel ports as taken."""
         for end in (*cable.a, *cable.b):
             self.left |= {end[::2], *self._units_at(end)}
         ends = " - ".join(" ".join(end[::2]) for end in (*cable.a[:1], *cable.b[:1]))
@@ -154,7 +157,7 @@ class PathReader:
             self.notes.append(words)
 
     def _units_at(self, end: CableEnd) -> list[Unit]:
-        """Return the ports of a foreign panel at an end, in the order of their positions."""
+        """Return the foreign panel ports at an end, in position order."""
         if end.kind == FRONT:
             return [end[::2]] if end[::2] in self.units else []
         if end.kind != REAR or end.device not in self.foreign:
@@ -163,7 +166,7 @@ class PathReader:
         return list(dict.fromkeys(u for n in places if (u := self.unit_of.get((end.device, end.name, n)))))
 
     def _plug(self, cable: NetboxCable) -> None:
-        """Note what each strand of a cable joins."""
+        """Record the two ends of each strand of a cable."""
         a: Sequence[LaneEnd | PortSide] = self._strands(cable.a, cable.b)
         b: Sequence[LaneEnd | PortSide] = self._strands(cable.b, cable.a)
         rears = len(cable.a) == len(cable.b) == 1 and cable.a[0].kind == cable.b[0].kind == REAR
@@ -191,7 +194,7 @@ class PathReader:
         return frozenset(place for name, place in self.units[unit] if name == rear)
 
     def _strands(self, ends: Sequence[CableEnd], others: Sequence[CableEnd]) -> list[LaneEnd | PortSide]:
-        """Return the lanes and ports that the ends of a cable are, in order: interface and lane, or port and side."""
+        """Return the lanes or port sides at cable ends, in order."""
         found: list[LaneEnd | PortSide] = []
         for end in ends:
             if end.kind == INTERFACE:
@@ -207,7 +210,7 @@ class PathReader:
         return found
 
     def _units_of_lanes(self, end: CableEnd, units: list[Unit], lanes: int) -> list[Unit]:
-        """Return the ports that the lanes of one plug take: by the fibres at both ends, or the first positions."""
+        """Return the ports of a plug's lanes, by fibre pairs or positions."""
         width = self.rear[end[::2]].positions
         places = {self._places(unit, end.name): unit for unit in units}
         ends = [places.get(frozenset((lane, width + 1 - lane))) for lane in range(1, lanes + 1)]
@@ -218,7 +221,7 @@ class PathReader:
         return []
 
     def _paths(self) -> tuple[dict[LaneEnd, list[Unit]], set[tuple[Unit, Unit]]]:
-        """Return the fixed part of the path of every lane, as ports, and the patches between two."""
+        """Return the fixed path of every lane, and the patches."""
         heads: dict[LaneEnd, list[Unit]] = {}
         patches: set[tuple[Unit, Unit]] = set()
         for start, side in self.at.items():
@@ -239,11 +242,11 @@ class PathReader:
         return heads, patches
 
     def _front(self, unit: Unit, side: str) -> bool:
-        """Return whether a side of a port may be its front: where both have one name, exports do not tell which."""
+        """Return whether a side of a port may be its front."""
         return side == "front" or unit in self.rear
 
     def _follow(self, side: _Side) -> tuple[list[Unit], list[int], LaneEnd | None]:
-        """Return the ports on a path, after how many a cable joins two fronts, and the interface at its end."""
+        """Return a path's ports, patch positions and final interface."""
         path: list[Unit] = []
         fronts: list[int] = []
         here = side.far
@@ -263,7 +266,7 @@ class PathReader:
         return path, fronts, None
 
     def _trunks(self, heads: dict[LaneEnd, list[Unit]]) -> dict[Unit, tuple[Unit, str]]:
-        """Return the port that each port where hosts plug in leads to; those between hold nothing else."""
+        """Return the target and cable label of each trunk port."""
         found: dict[Unit, tuple[Unit, str]] = {}
         for start, path in heads.items():
             if len(path) > 1:
@@ -290,7 +293,7 @@ class PathReader:
         return next(labels, "")
 
     def _fixed(self, heads: dict[LaneEnd, list[Unit]]) -> Iterator[NetboxCable]:
-        """Yield the cables of interfaces: one each, with a port for every lane."""
+        """Yield one cable per interface, with a port for every lane."""
         lanes: defaultdict[CableEnd, dict[int, Unit]] = defaultdict(dict)
         for (end, lane), path in heads.items():
             lanes[end][lane] = path[0]

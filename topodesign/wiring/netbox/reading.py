@@ -1,4 +1,4 @@
-"""An inventory from objects of NetBox, as :mod:`topodesign.wiring.netbox.model` has them or as others entered them.
+"""Inventory from NetBox objects, as exported here or entered by others.
 
 A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
 host. An interface is a port with an MPO connector if its type has lanes on parallel fibres, or if its cable ends
@@ -52,7 +52,7 @@ _PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
 def inventory_of(
     objects: model.NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None
 ) -> Inventory:
-    """Return the inventory that NetBox's objects make.
+    """Return the inventory described by NetBox objects.
 
     Only devices of the roles count, all if there are none; and if a speed is given, only ports of it over all lanes.
     """
@@ -103,9 +103,11 @@ def _paths_of(objects: model.NetboxObjects) -> PathReader:
 
 
 def read_foreign_cables(path: Path) -> tuple[model.NetboxCable, ...] | None:
-    """Return the cables of a directory whose panels are modelled by others, as they are here; None if it has none.
+    """Return a directory's cables with foreign panels modelled as here.
 
-    A directory that lacks other tables than that of cables has none, as far as is known.
+    None if no panel was modelled by others.
+
+    The result is also None if the directory lacks other tables than that of cables.
     """
     try:
         paths = _paths_of(read_tables(path))
@@ -115,7 +117,7 @@ def read_foreign_cables(path: Path) -> tuple[model.NetboxCable, ...] | None:
 
 
 class _Room:
-    """Objects by device, and what each end is cabled to."""
+    """Objects by device, and the far ends of cables."""
 
     def __init__(
         self, objects: model.NetboxObjects, devices: Mapping[str, model.Device], speed: Fraction | None
@@ -143,14 +145,14 @@ class _Room:
         self.led = dict(self._led())
 
     def hosts(self) -> Iterator[Host]:
-        """Yield the hosts, and note which lanes their interfaces are."""
+        """Yield the hosts, and record the lanes of their interfaces."""
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
             if ports or (device.role == model.HOST and self.speed is None):
                 yield Host(device.name, *_place(device), ports, **table_of(Host).noted(noted_lines(device.comments)))
 
     def panels(self) -> Iterator[Panel]:
-        """Yield the panels; those ports are blocked that are taken by what is no lane of a host."""
+        """Yield the panels; ports cabled to anything but lanes are blocked."""
         for device in filter(self._is_panel, self.devices.values()):
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
@@ -177,7 +179,7 @@ class _Room:
         yield from self.led.values()
 
     def _led(self) -> Iterator[tuple[tuple[str, str], Trunk]]:
-        """Yield what ports lead to, once for each cable: the port where hosts plug in, and the trunk."""
+        """Yield the host-side port and trunk of each trunk cable."""
         for cable in self.cables:
             for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
                 place = self._trunk_end(near[0]) if near else None
@@ -187,7 +189,7 @@ class _Room:
                     yield place, Trunk(far[0].device, there, *place, **table_of(Trunk).noted(noted_words(said)))
 
     def _trunk_end(self, end: model.CableEnd) -> tuple[str, str] | None:
-        """Return the port from which a trunk leads on, if a front port is of one."""
+        """Return the port at which the trunk of a front port begins."""
         return self.trunk_fronts.get(end[::2]) if end.kind == model.FRONT else None
 
     def _is_panel(self, device: model.Device) -> bool:
@@ -216,7 +218,7 @@ class _Room:
             yield Port(port, connector, speed, **table_of(Port).noted(noted_words(first.description.split(", "))))
 
     def _parallel(self, device: model.Device, one: model.Interface) -> int:
-        """Return how many lanes an interface has by the ends of its cable, or by its type."""
+        """Return an interface's lane count by its cable or type."""
         far = self.far.get(model.CableEnd(device.name, model.INTERFACE, one.name), ())
         match = _PARALLEL.search(one.sort)
         return len(far) or (1 if match is None else int(match[1]))
@@ -245,7 +247,7 @@ def _is_trunk(word: str) -> bool:
 
 
 def _trunk_loss(word: str) -> str:
-    """Return the loss of a trunk by the word that says that a port leads on; empty if it does not tell it."""
+    """Return the loss in the description of a trunk; empty if absent."""
     return word.partition(" ")[2] if _is_trunk(word) else ""
 
 
@@ -260,12 +262,12 @@ def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Compo
 
 
 def _is_optical(one: model.Interface) -> bool:
-    """Return whether an interface can be one of fibre, by its type: physical, and not of copper."""
+    """Return whether an interface type can be fibre: physical, not copper."""
     return not one.sort.startswith(_NO_PORT) and not one.sort.partition("base-")[2].startswith(_COPPER)
 
 
 def _lanes(one: model.Interface) -> int:
-    """Return how many lanes an interface has by its type or as the part of a port; 0 if neither tells it."""
+    """Return an interface's lane count by type or name; 0 if unknown."""
     port, _, part = one.name.rpartition("/")
     if one.label and port == one.label and part in _PARTS:
         return 1
@@ -274,7 +276,7 @@ def _lanes(one: model.Interface) -> int:
 
 
 def _speed(one: model.Interface) -> Fraction:
-    """Return the speed of an interface in bits per second, as told or else by its type."""
+    """Return an interface's speed in bits per second, given or by type."""
     if one.kbps:
         return Fraction(one.kbps * model.KILO)
     match = _SORT.match(one.sort) or _SHOWN.search(one.sort)
@@ -302,7 +304,7 @@ def read_netbox(
     roles: Collection[str] = (),
     speed: Quantity | None = None,
 ) -> Inventory:
-    """Read the inventory of a room from NetBox.
+    """Read an inventory from NetBox.
 
     Parameters
     ----------

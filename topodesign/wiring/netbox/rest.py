@@ -1,4 +1,4 @@
-"""NetBox over its REST API, by pynetbox: read only, page by page, never without end.
+"""Read-only NetBox access over REST with pynetbox, with limits.
 
 Versions 4.5 and 4.6 say what is behind a front port as ``rear_ports``, those before as ``rear_port``; both are read. A
 token (of either form that NetBox has) goes to the server asked and nowhere else: no redirect is followed, no page at
@@ -48,16 +48,16 @@ _FIELDS = {
 
 
 class NetboxError(TopodesignError):
-    """A NetBox server cannot be reached, refuses, or answers what is not NetBox's; the message says what to do."""
+    """Failure to reach or read a NetBox server."""
 
 
 def is_address(source: object) -> bool:
-    """Return whether something is the address of a server rather than a path."""
+    """Return whether a source is a server address, not a path."""
     return isinstance(source, str) and source.lower().startswith(("http://", "https://"))
 
 
 def read_rest(address: str, token: str | None = None, *, site: str | None = None) -> NetboxObjects:
-    """Read what NetBox has of a room.
+    """Read the NetBox objects of a site, or of all sites.
 
     The address is that of NetBox itself, without ``/api``; the token is that of the environment (:data:`TOKEN`) if
     None; the site is the name or slug of the only one to read.
@@ -96,7 +96,7 @@ def read_rest_cables(address: str, token: str | None = None) -> tuple[NetboxCabl
 
 
 class _Server:
-    """A server that is asked; every error of what lies below becomes one that says what to do."""
+    """NetBox server whose errors become messages with advice."""
 
     def __init__(self, address: str, token: str | None) -> None:
         parts = urlsplit(address)
@@ -120,7 +120,7 @@ class _Server:
         self.api.http_session = _session(f"{base}/api/", self.pages)
 
     def close(self) -> None:
-        """Close the connections, now: a session alone leaves that to whoever lets go of the last error."""
+        """Close all connections now, instead of at garbage collection."""
         session = self.api.http_session
         for adapter in session.adapters.values():
             for key in adapter.poolmanager.pools.keys():  # noqa: SIM118  it has no iterator
@@ -128,7 +128,7 @@ class _Server:
         session.close()
 
     def read(self, kind: str, make: Callable[[Mapping[str, Any]], Any], **which: Any) -> tuple[Any, ...]:
-        """Return what is made of every object of a kind, in the order of their numbers."""
+        """Return the parsed objects of a kind, in order of ID."""
         import pynetbox  # noqa: PLC0415  optional
         import requests  # noqa: PLC0415  optional
         import urllib3  # noqa: PLC0415  optional
@@ -185,7 +185,7 @@ class _Server:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the innermost reason of an error in few words."""
+    """Return the innermost reason of an error, shortened."""
     while True:
         inner = getattr(error, "reason", None) or next((arg for arg in error.args if isinstance(arg, Exception)), None)
         if not isinstance(inner, Exception):
@@ -196,7 +196,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _session(base: str, pages: list[int]) -> requests.Session:
-    """Return a session that asks only for so many pages below ``base``, and waits only so long for an answer."""
+    """Return a session with limits on addresses, pages and time."""
     import requests  # noqa: PLC0415  optional
 
     class Session(requests.Session):
@@ -220,7 +220,7 @@ def _session(base: str, pages: list[int]) -> requests.Session:
 
 
 def _whole(raw: Any) -> bytes:
-    """Return the body of an answer, if it comes in time."""
+    """Return the body of an answer if it arrives in time."""
     end = time.monotonic() + _ANSWER
     body = bytearray()
     while piece := raw.read1(_PIECE, decode_content=True):
@@ -233,7 +233,7 @@ def _whole(raw: Any) -> bytes:
 
 
 def _said(value: object) -> str:
-    """Return a value as a table has it: of what is linked its name, of a choice its value, of nothing an empty cell."""
+    """Return a REST value as a table cell: name, value or empty."""
     if isinstance(value, Mapping):
         value = value["value"] if "value" in value else value["name"]
     if isinstance(value, bool):
@@ -244,7 +244,7 @@ def _said(value: object) -> str:
 
 
 def _rows(kind: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    """Return what makes an object of a kind a row of its table."""
+    """Return a converter from objects of a kind to table rows."""
     return lambda one: {name: _said(one[name]) for name in _FIELDS[kind].split(",")}
 
 

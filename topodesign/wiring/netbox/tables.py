@@ -1,4 +1,4 @@
-"""NetBox in CSV: the files that its bulk import takes, and those that its lists are exported to.
+"""NetBox CSV: bulk import files and exported lists.
 
 The import files are numbered in the order in which they have to be imported. An export ("All data (CSV)") has other
 columns; both are read, from a directory with files named as either calls them: ``06-devices.csv`` or
@@ -64,7 +64,7 @@ def cable_table(cables: Iterable[model.NetboxCable], sites: dict[str, str]) -> s
 
 
 def import_files(objects: model.NetboxObjects) -> dict[str, str]:
-    """Return the import files by their names, which sort in the order of the imports."""
+    """Return the import files by name, sorted in import order."""
     sites = {device.name: device.site for device in objects.devices}
     roles = dict.fromkeys(device.role for device in objects.devices)
     tallest: dict[tuple[str, str], int] = {}
@@ -133,7 +133,7 @@ def _slug(name: str) -> str:
 
 
 def _slugs(names: Iterable[str]) -> dict[str, str]:
-    """Return a slug for every name, no two alike."""
+    """Return a unique slug for every name."""
     slugs: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
@@ -144,7 +144,7 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
 
 
 def read_tables(path: Path) -> model.NetboxObjects:
-    """Read the CSV files of a directory: import files, or exports of NetBox's lists."""
+    """Read a directory of CSV import files or NetBox exports."""
     if not path.is_dir():
         raise FileFormatError(f"{path}: this is not a directory")
     tables: dict[str, list[Row]] = {}
@@ -182,7 +182,7 @@ def read_tables(path: Path) -> model.NetboxObjects:
 def _told_apart(
     cables: Iterable[model.NetboxCable], rears: set[tuple[str, str]], fronts: set[tuple[str, str]]
 ) -> Iterator[model.NetboxCable]:
-    """Yield cables whose ends at panels are front or rear ports by their names, since an export does not tell which.
+    """Yield cables with panel ends resolved to front or rear ports.
 
     Where both have a name, what a host is cabled to is the rear port, and a second cable is at the other.
     """
@@ -207,7 +207,7 @@ def _told_apart(
 
 
 def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[model.NetboxCable]:
-    """Read a file of cables: the import file, or NetBox's export of the list.
+    """Read cables from an import file or a NetBox export.
 
     An export does not tell a rear port from a front port, so ``is_panel`` says which device is one: what a host is
     cabled to is a rear port.
@@ -216,7 +216,7 @@ def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[model.Netbo
 
 
 def cable_file(path: Path) -> Path:
-    """Return the file of cables that a path is, or that is in the directory that it is."""
+    """Return the cable file at a path or in a directory."""
     if not path.is_dir():
         return path
     found = [file for file in sorted(path.iterdir()) if _kind(file) == CABLES]
@@ -226,14 +226,14 @@ def cable_file(path: Path) -> Path:
 
 
 def _kind(file: Path) -> str | None:
-    """Return what a file has by its name, None if it is not wanted."""
+    """Return the object kind of a file by name, or None."""
     stem = file.stem.lower().replace(" ", "-").replace("_", "-")
     found = re.fullmatch(rf"(?:[0-9]+-|netbox-)?({'|'.join(_COLUMNS)})", stem)
     return found[1] if found is not None and file.suffix.lower() == ".csv" else None
 
 
 def _rows(path: Path, kind: str) -> list[Row]:
-    """Return the rows of a table, its columns in small letters, in the order of their numbers where these are given."""
+    """Return the rows of a table in order of ID."""
     text = read_text(path, (".csv",))
     header = {_column(cell) for cell in next(csv_rows(text), (0, []))[1]}
     wanted = next((columns for columns in _COLUMNS[kind] if header.issuperset(columns)), None)
@@ -251,14 +251,14 @@ def _column(cell: str) -> str:
 
 
 def device_of(row: Row) -> model.Device:
-    """Return the object of a row."""
+    """Return the device of a row."""
     position = row.get("position", "").partition(".")[0]
     number = int(position) if is_number(position) else None
     return model.Device(row["name"], row["role"], row["site"], row.get("rack", ""), number, row.get("comments", ""))
 
 
 def interface_of(row: Row) -> model.Interface:
-    """Return the object of a row."""
+    """Return the interface of a row."""
     kbps = row.get("speed_(kbps)", row.get("speed", ""))
     number = int(kbps) if is_number(kbps, 12) else None
     ignored = row.get("management_only", row.get("mgmt_only", "")).lower() in _YES
@@ -269,7 +269,7 @@ def interface_of(row: Row) -> model.Interface:
 
 
 def rear_port_of(row: Row) -> model.RearPort:
-    """Return the object of a row."""
+    """Return the rear port of a row."""
     positions = int(row["positions"]) if is_number(row["positions"]) else 1
     marked = row.get("mark_connected", "").lower() in _YES
     return model.RearPort(row["device"], row["name"], positions, marked, row.get("description", ""))
@@ -286,7 +286,7 @@ def _front_port(row: Row) -> model.FrontPort:
 
 
 def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
-    """Return the cable of a row of either kind of table."""
+    """Return the cable of a row of an import file or export."""
     ends: list[tuple[model.CableEnd, ...]]
     if "side_a_device" in row:
         ends = [_import_ends(*(row[name] for name in names)) for names in (CABLE_ENDS[:3], CABLE_ENDS[3:])]
@@ -306,13 +306,13 @@ def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
 
 
 def _import_ends(device: str, kind: str, names: str) -> tuple[model.CableEnd, ...]:
-    """Return the ends in the cells of an import file: one, or several names with commas between."""
+    """Return the cable ends in the cells of an import file."""
     kind = kind if kind.startswith("dcim.") else f"dcim.{kind}"
     return tuple(model.CableEnd(device, kind, name.strip()) for name in names.split(","))
 
 
 def _paired(devices: list[str], names: list[str]) -> list[tuple[str, str]]:
-    """Return device and name of each end; NetBox tells a device once that several are at."""
+    """Return the device and name of each end."""
     return list(zip(devices * len(names) if len(devices) == 1 else devices, names, strict=False))
 
 
