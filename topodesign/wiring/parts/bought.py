@@ -1,4 +1,4 @@
-"""What is bought for a plan: the bill, line by line one part of the list, bundles, ways compared, and the light."""
+"""Purchase for a plan: bill, bundles, compared cabling methods and optical loss."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_REFUSED = 5  # links that a text gives the reasons for
 
 @dataclass(frozen=True, slots=True)
 class BillLine(Declared):
-    """A line of the bill: one part of the list in one length.
+    """Bill line: one listed part in one length.
 
     * ``part``, ``sort``: its name in the list, and what it is.
     * ``count``, ``spares``: pieces that are used, and more that are bought with them.
@@ -192,7 +192,7 @@ class Purchase(TextResult):
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"
 
     def runs_text(self) -> str:
-        """Return a CSV of what every lane goes through from its host on: pieces by name, plugs and fibres."""
+        """Return a CSV of the pieces, plugs and fibres along every lane."""
         return write_csv([RUNS, *self._runs()])
 
     def _runs(self) -> Iterator[list[object]]:
@@ -214,7 +214,10 @@ def _plain(ends: Ends) -> tuple[int, int, int]:
 
 
 def lines_of(count: Counter[Piece], spares: Fraction) -> tuple[BillLine, ...]:
-    """Return the lines of a bill from pieces and how many there are, with a share of spares of each, rounded up."""
+    """Return bill lines for counted pieces, with spares.
+
+    ``spares`` is a share of each line, rounded up.
+    """
     order = ("breakout", "cord", "trunk", "cassette", "circulator")
     found = []
     for piece, number in count.items():

@@ -1,4 +1,4 @@
-"""Buy the cables of a plan: which parts of a list, how many, and what light loses in them.
+"""Purchase of a plan's cables: parts, counts and optical loss.
 
 What is bought in addition to another plan is what its cables do not do. Fixed cables stay where all lanes of a port end
 in the same racks as before; the others are chosen like those of a whole plan, with fibres exchanged or not as there.
@@ -50,7 +50,7 @@ def buy_cables(
     tables: Mapping[str, TableLike] | None = None,
     since: WiringLike | None = None,
 ) -> Purchase:
-    """Choose which parts of a list make the cables of a plan, as cheaply as can be.
+    """Choose the cheapest listed parts for the cables of a plan.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def buy_cables(
 
 
 class _Before:
-    """The cables of a plan that are there, as if bought from a list of parts."""
+    """Existing cables of a plan, as if bought from a parts list."""
 
     def __init__(self, plan: WiringPlan, parts: PartsList, single: Single | None, ways: Sequence[Way]) -> None:
         self.plan, self.shop = plan, Shop(plan.inventory, parts, single)
@@ -164,11 +164,14 @@ class _Before:
             self.odd = _fitting(self.shop, racks, ways, there).odd
 
     def has(self, run: PortRun) -> bool:
-        """Return whether the cable of a port is there: all its lanes end in the racks where they ended."""
+        """Return whether a port's cable exists, with all lanes ending in the same racks."""
         return dict(run.racks).items() <= self._racks.get((run.host, run.port.name), {}).items()
 
     def used_again(self, shop: Shop, plan: WiringPlan) -> set[str]:
-        """Return the patches of another plan that take no new cord: those that stay, and those that pulled ones do."""
+        """Return the patches of another plan that need no new cord.
+
+        These are the patches that stay and those that pulled cords can replace.
+        """
         hand = [one for one in plan.connects if one.a.panel not in plan.inventory.switches]
         old = {
             frozenset(fibres(one)): one for one in self.plan.connects if one.a.panel not in self.plan.inventory.switches
@@ -190,14 +193,14 @@ class _Before:
         return stay | done
 
     def notes(self, cords: int, again: int) -> tuple[str, ...]:
-        """Return what is there, and what is not looked at, in words."""
+        """Return notes on the reused cords and the unexamined trunks."""
         words = f"{again} of {counted(cords, 'patch cord')} stay or are used again"
         return (f"in addition to a plan of {len(self.plan.hosts)} hosts, whose trunks count as full: {words}",)
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The choices of all racks, with the fibres of every lane exchanged, or of none; and if trays hold it for sure."""
+    """Choices of all racks, with fibre parity and certainty about trays."""
 
     racks: tuple[RackChoice, ...]
     odd: bool
@@ -235,7 +238,7 @@ def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> 
 def _fitting(
     shop: Shop, racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way], there: Mapping[_LaneKey, Rack]
 ) -> _Chosen:
-    """Return the cheapest choice, or where trays do not hold it the cheapest that they hold, if one is found."""
+    """Return the cheapest choice, limited to tray capacity if one that fits is found."""
     cheapest = _cheapest(racks, ways)
     room = shop.inventory
     if all(use.ok for use in uses_of(room, cables_of(room, cheapest.laid(shop), there))):
@@ -292,7 +295,7 @@ def _item(piece: Piece) -> str:
 
 
 def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
-    """Return the cord of a patch: a duplex one has to bring what is sent to where it is received."""
+    """Return the cord of a patch; a duplex cord must connect Tx to Rx."""
     mode: Mode = connect.mode
     here, there = (plan.inventory.place(end.panel) for end in (connect.a, connect.b))
     pair = mode == "duplex" and shop.single is None
@@ -311,7 +314,7 @@ def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]
 
 
 def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:
-    """Return the links whose fibres do not lead from what sends to what receives, by cable, and why."""
+    """Return the links whose fibres do not connect Tx to Rx, with reasons, by cable."""
     found = {}
     for connect in plan.connects:
         ends = [hops.get(end.source) for end in (connect.a, connect.b)]

@@ -1,4 +1,4 @@
-"""Which way the ports of each rack are cabled: the cheapest, exactly.
+"""Exact choice of the cheapest cabling method for the ports of each rack.
 
 Ports of a rack whose lanes end in the same racks are cabled alike. Bundles are between two racks, so racks of hosts do
 not meddle with each other: for each, all choices of a way for all its groups of ports are priced, with the bundles that
@@ -42,7 +42,7 @@ _MOST_LISTED = 64  # choices of a rack that an integer program of all racks take
 
 
 class Lane(NamedTuple):
-    """A lane that goes by a bundle, from its rack to the panel's."""
+    """Lane that uses a bundle from its rack to the panel's rack."""
 
     run: PortRun
     number: int
@@ -51,7 +51,7 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle between cassettes at either end: its kind, how many connectors, the pieces, and the cords by lane."""
+    """Bundle between cassettes at both ends: pieces, and cords by lane."""
 
     span: Span
     connectors: int
@@ -69,7 +69,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class RackChoice:
-    """How the hosts of a rack are cabled: the way of each group, bundles by far rack, and the price."""
+    """Cabling choice for the hosts of a rack, with bundles by far rack and price."""
 
     rack: Rack
     groups: tuple[tuple[tuple[PortRun, ...], Way], ...]
@@ -79,7 +79,10 @@ class RackChoice:
 
 
 def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRack]:
-    """Return the racks of hosts; ``odd``: whether the fibres of every lane shall end up exchanged."""
+    """Return the racks of hosts.
+
+    ``odd``: whether the fibres of every lane must end up exchanged.
+    """
     racks: dict[Rack, dict[object, list[PortRun]]] = {}
     for run in runs:
         racks.setdefault(run.rack, {}).setdefault((run.port.connector, run.racks), []).append(run)
@@ -89,7 +92,10 @@ def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRa
 
 
 def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Way]]) -> dict[Rack, list[Lane]]:
-    """Return the lanes that go by each bundle, in the order of ports and lanes; those within their rack by none."""
+    """Return the lanes of each bundle by far rack, in port and lane order.
+
+    Lanes that end within their own rack use no bundle.
+    """
     found: dict[Rack, list[Lane]] = {}
     for ports, way in groups:
         for run in ports if way != "breakouts" else ():
@@ -100,7 +106,7 @@ def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Way]]) -> dict[Rack,
 
 
 class HostRack:
-    """A rack of hosts, and what its choices cost; what was worked out once is kept."""
+    """Rack of hosts, with cached costs of its cabling choices."""
 
     def __init__(self, shop: Shop, rack: Rack, groups: list[tuple[PortRun, ...]], *, odd: bool) -> None:
         self.shop, self.rack, self.groups, self.odd = shop, rack, groups, odd
@@ -109,14 +115,14 @@ class HostRack:
         self._drops: dict[object, Drop | None] = {}
 
     def best(self, ways: Sequence[Way]) -> RackChoice:
-        """Return the cheapest choice of some ways; InfeasibleError if there is none."""
+        """Return the cheapest choice of the given methods; raise InfeasibleError if none."""
         options = [self._options(number, ways) for number in range(len(self.groups))]
         proven = prod(map(len, options)) <= _MOST_CHOICES
         found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
         return self._choice(*found, proven=proven)
 
     def every(self, ways: Sequence[Way]) -> list[RackChoice] | None:
-        """Return all choices of some ways; None if they are too many."""
+        """Return all choices of the given methods; None if there are too many."""
         options = [self._options(number, ways) for number in range(len(self.groups))]
         if prod(map(len, options)) > _MOST_LISTED:
             return None
@@ -131,7 +137,7 @@ class HostRack:
             yield self._price(chosen), chosen
 
     def _descent(self, options: list[list[Way]], ways: Sequence[Way]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
-        """Yield choices that no change of one group makes cheaper, from all groups alike as far as they can be."""
+        """Yield choices that no change to one group improves, from near-uniform starts."""
         for way in ways:
             chosen = tuple(way if way in some else some[0] for some in options)
             price, better = self._price(chosen), True
@@ -161,7 +167,7 @@ class HostRack:
             yield rack, self._bundles[name]
 
     def _options(self, number: int, ways: Sequence[Way]) -> list[Way]:
-        """Return the ways of a group that can be, after pricing what belongs to its ports alone."""
+        """Return the feasible methods of a group, after pricing its own pieces."""
         reasons, found = [], []
         inside = all(rack == self.rack for _, rack in self.groups[number][0].racks)
         for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
@@ -178,7 +184,7 @@ class HostRack:
         return found
 
     def _alone(self, number: int, way: Way) -> Fraction | str:
-        """Return what the ports of a group cost one way, bundles aside; or why it cannot be."""
+        """Return the cost of a group by one method, without bundles, or why it fails."""
         ports, total = self.groups[number], Fraction(0)
         for run in ports:
             pieces = lay_port(self.shop, run, way, odd=self.odd)
@@ -192,7 +198,7 @@ class HostRack:
         return total
 
     def _bundle(self, rack: Rack, lanes: Sequence[Lane]) -> Bundle | str:
-        """Return the cheapest bundle for some lanes to a rack; or why there is none."""
+        """Return the cheapest bundle for lanes to a rack, or why none exists."""
         shop = self.shop
         needed = shop.metres(shop.top(self.rack), shop.top(rack))
         best: Bundle | None = None
@@ -217,7 +223,7 @@ class HostRack:
         )
 
     def _drop(self, lane: Lane, crosses: bool) -> Drop | None:
-        """Return the cheapest cords of a lane at the ends of a bundle that exchanges fibres, or does not."""
+        """Return the cheapest cords of a lane at both ends of a bundle."""
         name = (lane.run.place if lane.run.port.lanes == 1 else None, lane.end, crosses)
         if name not in self._drops:
             self._drops[name] = self._cheapest_drop(lane, crosses)

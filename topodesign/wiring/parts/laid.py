@@ -1,4 +1,4 @@
-"""Parts laid: each piece by its name, and the way of every lane through them, fibre by fibre.
+"""Installed pieces by name, and the fibre-by-fibre path of every lane.
 
 A *hop* is a lane's way through one piece: where its two fibres go in, on the host's side, and where they come out. The
 plug is the number of a connector or port of the piece (1 where it has one there), the fibres those of the plug: first
@@ -29,7 +29,7 @@ _LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "circul
 
 
 class Unit(NamedTuple):
-    """A piece by its name, with the racks (site and rack) of its two ends."""
+    """Named piece, with the racks (site and rack) of its two ends."""
 
     name: str
     piece: Piece
@@ -49,7 +49,7 @@ _LaneKey = tuple[str, str, int]  # host, port, lane
 
 
 class Laid:
-    """All pieces, and the hops of every lane from its host to the panel port.
+    """All pieces, and the hops of every lane from host to panel port.
 
     ``odd``: whether the fibres of every lane shall end up exchanged.
     """
@@ -159,7 +159,10 @@ class TrayUse(Declared):
 
 
 def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, int], ways.Rack]) -> Counter[Thick]:
-    """Return how many cables run in each tray, by the tray's place and the diameter, from the racks where lanes end."""
+    """Return the number of cables in each tray, by tray index and diameter.
+
+    ``ends`` are the racks where lanes end.
+    """
     there: defaultdict[str, set[ways.Rack]] = defaultdict(set)
     for lane, hops in laid.hops.items():
         for hop in hops:
@@ -188,7 +191,9 @@ def uses_of(inventory: Inventory, cables: Mapping[Thick, int]) -> tuple[TrayUse,
 def cheapest_that_fits(
     inventory: Inventory, racks: Sequence[Sequence[tuple[RackChoice, Mapping[Thick, int]]]]
 ) -> tuple[tuple[RackChoice, ...] | None, bool]:
-    """Return a choice of each rack with which all trays hold, or None, and whether it is proven to be the cheapest.
+    """Return the cheapest choices that fit all trays, and whether they are proven.
+
+    One choice for each rack; None if none is found.
 
     For each rack there are choices with the cables that they lay in trays. With None proven, none fits.
     """

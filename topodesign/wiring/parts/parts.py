@@ -1,4 +1,4 @@
-"""Lists of parts that can be bought, in YAML, read strictly; an error names the line and the field.
+"""Parts lists in YAML, read strictly; an error names the line and the field.
 
 A list of parts is
 
@@ -113,7 +113,7 @@ class Part:
     pairing: Pairing = "pairs"  # which fibres a front port of a cassette has
 
     def leg(self, lane: int) -> Fraction | None:
-        """Return how long the leg of a lane is; None if there is no such leg."""
+        """Return the length of a lane's leg; None if no such leg exists."""
         if len(self.legs) == 1:
             return self.legs[0]
         return self.legs[lane - 1] if lane <= len(self.legs) else None
@@ -125,7 +125,7 @@ class Part:
 
 
 class Piece(NamedTuple):
-    """A part in one of its lengths: what is ordered. ``length``: metres; None of what has none."""
+    """Part in one of its lengths, as ordered; ``length`` in metres or None."""
 
     part: Part
     length: Fraction | None = None
@@ -137,13 +137,13 @@ class Piece(NamedTuple):
 
     @property
     def rank(self) -> tuple[Fraction, Fraction, str]:
-        """What it is chosen by: the price, then the length, then the name."""
+        """Selection key: price, then length, then name."""
         return self.price, self.length or Fraction(0), self.part.name
 
 
 @dataclass(frozen=True)
 class PartsList:
-    """A list of parts: ``parts`` with different names, the ``currency`` of their prices, and a ``name``.
+    """List of parts with unique names, the currency of their prices, and a name.
 
     ``notes``: what its file has and nothing uses any more, in words.
     """
@@ -163,7 +163,7 @@ class PartsList:
 
 
 def shortest(part: Part, needed: Fraction) -> Piece | None:
-    """Return a part in the shortest length that is long enough; None if it is not sold so long."""
+    """Return a part in its shortest sufficient length; None if none is long enough."""
     return next((Piece(part, size) for size in part.lengths if size >= needed), None)
 
 

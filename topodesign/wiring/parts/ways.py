@@ -1,4 +1,4 @@
-"""The ways from the lanes of a host's port to panel ports, and the cheapest pieces for each.
+"""Cabling methods from host lanes to panel ports, with their cheapest pieces.
 
 * ``breakouts``: one cable from port to panels: a breakout cable, or a cord for a port of one lane.
 * ``trunks``: a short breakout or cord to a cassette in the host's rack, a trunk to a cassette in the panel's, a cord.
@@ -39,7 +39,7 @@ Rack: TypeAlias = tuple[str, str]  # a site and a rack
 
 
 class PortRun(NamedTuple):
-    """A port of a host with the lanes that are cabled: where it is, and the place of the panel of each by its lane."""
+    """Host port with its cabled lanes: its place, and the panel place of each lane."""
 
     host: str
     port: Port
@@ -72,7 +72,7 @@ def rack_of(place: Place) -> Rack:
 
 
 def runs_of(net: Net) -> list[PortRun]:
-    """Return fixed cabling port by port, in the order of the inventory."""
+    """Return fixed cabling by port, in inventory order."""
     room = net.inventory
     found: dict[tuple[str, str], dict[int, tuple[Fixed, Place]]] = {}
     for lead in net.leads.values():
@@ -84,7 +84,7 @@ def runs_of(net: Net) -> list[PortRun]:
 
 
 class Shop:
-    """What can be bought for a room, with the answers given so far."""
+    """Parts on sale for a site, with cached answers."""
 
     def __init__(self, inventory: Inventory, parts: PartsList, single: Single | None = None) -> None:
         self.inventory = inventory
@@ -104,11 +104,11 @@ class Shop:
         return tops
 
     def top(self, rack: Rack) -> Place:
-        """Return where the cassettes of a rack are: above its highest device."""
+        """Return the place of a rack's cassettes, above its highest device."""
         return Place(*rack, self._tops[rack])
 
     def metres(self, here: Place, there: Place, *, slack: bool = True) -> Fraction:
-        """Return the metres between two places, with the slack of a cable or without."""
+        """Return the metres between two places, with or without cable slack."""
         name = (here, there, slack)
         if name not in self._metres:
             found = run(self.inventory, here, there)
@@ -136,7 +136,7 @@ class Shop:
         return self._pieces[name]
 
     def breakout(self, run: PortRun, ends: Mapping[int, Place]) -> Piece | None:
-        """Return the cheapest breakout from a port to the place of each lane; None if none has legs for it."""
+        """Return the cheapest breakout from a port to its lane ends; None if none fits."""
         within = any(rack_of(end) == run.rack for end in ends.values())  # only then the unit matters
         name = (run.port.connector, run.place if within else run.rack, tuple(ends.items()))
         if name not in self._pieces:
@@ -151,7 +151,7 @@ class Shop:
         return self._pieces[name]
 
     def reaches(self, part: Part, size: Fraction, host: Place, ends: Mapping[int, Place]) -> bool:
-        """Return whether a breakout reaches from a host to the ends of its lanes, no leg longer than it is."""
+        """Return whether a breakout reaches from a host to its lane ends within its legs."""
         legs = {lane: part.leg(lane) for lane in ends}
         arms = [(host, size - max(part.legs))] + [(ends[lane], leg) for lane, leg in legs.items() if leg is not None]
         if len(arms) <= len(ends):
@@ -179,11 +179,14 @@ class Shop:
 
     @property
     def ends(self) -> str:
-        """The ends of the cords that lead on what comes from a host's port, or from a circulator behind it."""
+        """Connector type of the cords behind a host's port or a circulator."""
         return "LC duplex" if self.single is None else "LC simplex"
 
     def direct(self, run: PortRun, odd: bool) -> Piece | None:
-        """Return the one cable for a port; ``odd`` is whether it shall exchange the fibres of each lane."""
+        """Return the single cable for a port; None if none fits.
+
+        ``odd`` is whether it must exchange the fibres of each lane.
+        """
         if self.single is not None:
             (_, end) = next(iter(run.ends.values()))
             return self.cord(self.ends, run.place, end) if run.port.lanes == 1 else None
@@ -198,7 +201,7 @@ def _cheapest(pieces: Iterable[Piece | None]) -> Piece | None:
 
 
 class Drop(NamedTuple):
-    """The cords of a lane at the two ends of a bundle; none at the near end of a breakout."""
+    """Cords of a lane at both ends of a bundle; breakouts have no near cord."""
 
     near: Piece | None
     far: Piece
@@ -213,7 +216,7 @@ class Drop(NamedTuple):
 
 
 def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
-    """Return the cords of a lane that goes by one fibre, from some place on to a panel; None if there are none."""
+    """Return the cords of a one-fibre lane from a place to a panel; None if none fit."""
     ends = "LC duplex" if shop.circulator is not None else shop.ends
     near = shop.cord(ends, run.place, shop.top(run.rack)) if run.port.lanes == 1 else None
     far = shop.cord(shop.ends, start, end)
@@ -223,7 +226,9 @@ def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None
 
 
 def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | None:
-    """Return what leads from a port to cassettes of its rack; None for a cord of one lane, or if none.
+    """Return the piece from a port to cassettes of its rack.
+
+    None for a port of one lane, which needs a cord instead, or if no piece fits.
 
     Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
     """
@@ -235,7 +240,7 @@ def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | Non
 
 
 class Ends(NamedTuple):
-    """Where a lane goes in or comes out: the plug, the fibre that the host sends on, the one that it receives on."""
+    """Entry or exit of a lane: its plug, its send fibre and its receive fibre."""
 
     plug: int
     send: int
@@ -246,17 +251,17 @@ LONE = Ends(1, 1, 1)  # one fibre, both ways
 
 
 def _fan(run: PortRun, lane: int) -> tuple[Ends, Ends]:
-    """Return how a lane goes through a breakout: each leg has what is sent at side A."""
+    """Return the ends of a lane in a breakout; legs send at side A."""
     return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
 
 
 def turned(*, crosses: bool) -> tuple[Ends, Ends]:
-    """Return how a lane goes through a duplex cord of its host."""
+    """Return the ends of a lane in a duplex cord of its host."""
     return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
 
 
 class PortPiece(NamedTuple):
-    """A piece that a port is cabled with: the rack of its far end, and the way of each lane through it, in and out."""
+    """Piece of a port's cabling: far rack, and the ends of each lane in it."""
 
     piece: Piece
     far: Rack
@@ -264,7 +269,9 @@ class PortPiece(NamedTuple):
 
 
 def lay_port(shop: Shop, run: PortRun, way: Way, *, odd: bool) -> list[PortPiece] | str:
-    """Return the pieces that one port is cabled with, from its host on, bundles aside; or why it cannot be.
+    """Return the pieces of one port from its host, or why none fit.
+
+    Bundles are not included.
 
     ``odd``: whether the fibres of every lane shall end up exchanged.
     """
@@ -307,7 +314,7 @@ def _lay_by_circulators(shop: Shop, run: PortRun, fans: Mapping[int, tuple[Ends,
 
 
 def lone_pieces(drop: Drop, before: Ends | None) -> Iterator[tuple[Piece, tuple[Ends, Ends]]]:
-    """Yield the near cord of a lane and the circulator that joins its fibres, as far as there are such.
+    """Yield the near cord of a lane and its circulator, if present.
 
     ``before`` is where the lane comes from: a leg of a breakout, if there is one.
     """
@@ -335,14 +342,14 @@ def _why_no_cable(shop: Shop, run: PortRun, *, odd: bool) -> str:
 
 
 class Cover(NamedTuple):
-    """Pieces with enough connectors, the cheapest: how often each, and what they cost together."""
+    """Cheapest pieces with enough connectors, and their total price."""
 
     pieces: tuple[Piece, ...]
     price: Fraction
 
 
 class Span(NamedTuple):
-    """What trunks and cassettes of one kind make of a connector, and the parts to choose from."""
+    """Bundle kind: trunk and cassette geometry, with the parts to choose from."""
 
     connector: Connector  # of the trunks, and of the cassettes at the far end, as the next two are
     polarity: Polarity
@@ -354,7 +361,7 @@ class Span(NamedTuple):
 
 
 def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[int, int]:
-    """Return the two fibres of a slot, that of side A first; slots are numbered from 1."""
+    """Return the two fibres of a slot (from 1), side A first."""
     width, rows = ROWS[connector]
     if pairing == "pairs":
         return 2 * slot - 1, 2 * slot
@@ -362,7 +369,10 @@ def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[i
 
 
 def slot_after(connector: Connector, pairing: Pairing, polarity: Polarity, slot: int) -> tuple[int, bool] | None:
-    """Return the slot where one comes out of an array cable, and whether its fibres are exchanged; None if torn up."""
+    """Return a slot's exit slot in an array cable, and whether fibres are exchanged.
+
+    None if the cable separates the two fibres.
+    """
     a, b = (far_fibre(connector, polarity, fibre) for fibre in fibres_of_slot(connector, pairing, slot))
     width, rows = ROWS[connector]
     for other in range(1, width * rows // 2 + 1):
@@ -373,7 +383,10 @@ def slot_after(connector: Connector, pairing: Pairing, polarity: Polarity, slot:
 
 
 def spans(parts: PartsList, needed: Fraction) -> Iterator[Span]:
-    """Yield the kinds of bundles that go so many metres: by connector, type of trunk, fibres and slots of cassettes."""
+    """Yield bundle kinds of sufficient length (metres).
+
+    Kinds are by connector, type of trunk, fibres and slots of cassettes.
+    """
     kinds = {
         (array, one.pairing, one.slots)
         for one in parts.by_sort["cassette"]
@@ -399,7 +412,7 @@ def spans(parts: PartsList, needed: Fraction) -> Iterator[Span]:
 
 @lru_cache(maxsize=1024)
 def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
-    """Return the cheapest pieces that have at least so many connectors (or rears) together.
+    """Return the cheapest pieces with at least the needed connectors (or rears).
 
     A knapsack that has to be covered, by dynamic programming over the number of connectors: exact.
     """

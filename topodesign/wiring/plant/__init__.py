@@ -1,4 +1,4 @@
-"""What a plant can carry: topologies made for the switches and the cabling that there are, with their circuits.
+"""Topologies that an installation supports, with their circuits.
 
 ``plant`` is what there is: which lane of which host ends at which field of panels, and why a topology does not fit. One
 that it carries is a sum of one table for each field, links between the lanes there: ``made`` goes through all of a

@@ -1,4 +1,4 @@
-"""The answer to what a plant can carry: topologies with their circuits, and others with what is in their way."""
+"""Result of ``carry``: supported topologies with circuits, and unsupported ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Carriage(Declared):
 
     @property
     def label(self) -> str:
-        """Its spec, or what it is called where that would be too long."""
+        """Spec, or a description if the spec is too long."""
         return self.entry.spec
 
     @property
@@ -90,13 +90,13 @@ class Carriage(Declared):
 
     @property
     def title(self) -> str:
-        """What tables call it: the spec, or its beginning and where it comes from if that is long."""
+        """Title in tables: the spec, or its beginning and origin if long."""
         long = len(self.label) > _LONGEST_TITLE
         return f"{self.label[:40]}... ({self.entry.found})" if long else self.label
 
     @property
     def carried(self) -> bool:
-        """Whether the plant carries it: there is a plan, which was checked."""
+        """Whether the installation supports it with a checked plan."""
         return self.plan is not None
 
     @property
@@ -106,7 +106,7 @@ class Carriage(Declared):
 
     @property
     def link_load(self) -> Fraction | None:
-        """Shards that the fullest link carries in all-to-all: y * N/d; null where that is not known."""
+        """Shards on the most loaded link in all-to-all: y * N/d; None if unknown."""
         exchange = self.entry.all_to_all
         return None if exchange is None else exchange.upper * self.topology.nodes / self.topology.degree
 
@@ -159,22 +159,22 @@ class Carried(Answer):
 
     @property
     def lower_bounds(self) -> LowerBounds:
-        """Steps and bandwidth factors of which every topology of the size has one or more."""
+        """Steps and bandwidth factors; every topology of the size has at least one pair."""
         return LowerBounds(self.question.bounds)
 
     @property
     def exhaustive(self) -> bool:
-        """Whether all that this cabling carries was priced, and none takes less by a deferred schedule, as is known."""
+        """Whether every supported topology was priced and the best is not deferred."""
         return self.looked_at is None and not self.best.deferred
 
     @property
     def gap(self) -> float:
-        """Time of the best over the bound that holds for every topology of the size, less 1."""
+        """Time of the best topology over the lower bound for its size, minus 1."""
         return float(self.best.times[0] / self.question.least[0] - 1)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """That the best takes the least time of all that the plant carries, or how near to the bound of any it is."""
+        """Optimality claim: minimum time among supported topologies, or gap to the bound."""
         time, bound = self.best.times[0], self.question.least[0]
         if time == bound:
             return (Claim(Of.TIME, time, Among.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
@@ -184,7 +184,7 @@ class Carried(Answer):
 
     @property
     def verdict(self) -> str:
-        """What is carried, how sure it is, and how far it is from what is known of the size without the plant."""
+        """Summary of the best topology, its proof and its gap to unsupported ones."""
         name, over = self.best.title, format_excess(self.best.times[0] / self.question.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
         better = min(self.refused, key=lambda one: one.times[0], default=None)
@@ -194,7 +194,9 @@ class Carried(Answer):
         return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
-        """Write the plans of what is carried, and all its links, into a new directory; return it with their names.
+        """Write plans and links of supported topologies to a new directory.
+
+        Return the answer with the names of the files.
 
         Of a topology with fixed links the plan has those of the switches alone.
         """

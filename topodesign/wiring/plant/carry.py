@@ -1,4 +1,4 @@
-"""What a plant can carry: known topologies that fit it, and others that are made for it, each with its circuits."""
+"""Search for known and made-to-fit topologies that an installation supports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def carry(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Carried:
-    """Find the best topologies that a plant can carry, each with its circuits.
+    """Find the best topologies that an installation supports, with their circuits.
 
     Known topologies of the size are tried: those of the catalog, of the families, and your own. Where some that would
     be better do not fit, others are made for the plant: all there are for few nodes, else symmetric ones whose links
@@ -140,19 +140,19 @@ def carry(
 
 
 def _find_unbeaten(some: Iterable[Carriage]) -> list[Carriage]:
-    """Return what no other beats in steps and what it is ranked by; of those alike the one with the shortest name."""
+    """Return the non-dominated topologies by steps and merit, shortest name on ties."""
     return find_unbeaten(some, lambda one: one.entry.merit, lambda one: len(one.label))
 
 
 def _exceeds(one: Entry, other: Entry) -> bool:
-    """Return whether an entry has more steps than another, or a larger factor."""
+    """Return whether an entry has more steps or a larger factor than another."""
     return one.merit[0] > other.merit[0] or one.merit[1] > other.merit[1]
 
 
 def _try_known(
     plant: Plant, asked: Question, own: Sequence[Candidate], *, every: bool, progress: Progress | None
 ) -> Iterator[Carriage]:
-    """Yield known topologies of the size with their plans or what is in their way, until one is carried at each end."""
+    """Yield known topologies with plans or obstacles until both extremes have plans."""
     effort: Effort = "quick" if asked.objective.exchanges else "bounds"
     known = [entry for one in sources.find_known(asked) if (entry := measure(one, asked, effort)) is not None]
     if not known:
@@ -175,7 +175,7 @@ def _try_known(
 
 
 def _admit(one: Entry, plant: Plant) -> Carriage:
-    """Return a topology with its plan, or with why there is none."""
+    """Return a topology with its plan, or with the reason for having none."""
     reason = why_not(one.topology, plant, lambda: None if one.all_to_all is None else one.all_to_all.upper)
     if reason is not None:
         return Carriage(one, not_carried_because=reason)
@@ -190,7 +190,7 @@ def _admit(one: Entry, plant: Plant) -> Carriage:
 def _make(
     plant: Plant, asked: Question, tried: Sequence[Carriage], *, progress: Progress | None
 ) -> tuple[list[Carriage], bool]:
-    """Return topologies made for the plant, and whether these are the cheapest of all."""
+    """Return topologies made for the installation, and whether they are the cheapest."""
     if plant.inventory.two_sided:  # made topologies are split for switches that join any two ports
         return [], False
     means = [one.mean for one in tried if one.carried]

@@ -1,4 +1,4 @@
-"""Compiled pricing of many small topologies, each the sum of a fixed table of links and one of a list.
+"""Compiled pricing of small topologies: a fixed link table plus one from a list.
 
 Steps are those of a breadth-first search, on bits; the load of a node at a distance is the most over all sets of its
 neighbours of the shards that only these can bring, over the links to them (Efficient Direct-Connect Topologies,
@@ -17,7 +17,7 @@ MOST_STEPS = 10
 
 @compiled
 def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
-    """Return the steps and the sum over distances of the largest load, or -1 steps where not all reach all.
+    """Return steps and summed maximum loads; -1 steps if disconnected.
 
     ``reach`` is room for the nodes within so many steps of each, as bits; ``near`` for the neighbours of one.
     """
@@ -69,7 +69,7 @@ def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
 
 @compiled
 def cheapest(fixed: Ints, tables: Ints, duplex: bool, least: Ints, chosen: Ints) -> None:
-    """Price the sum of a table and each of a list; note the cheapest in so many steps.
+    """Price a base table plus each listed table; record the cheapest per step count.
 
     ``least[s]`` is the least load of reduce-scatter and allgather together in s steps, and ``chosen[s]`` becomes the
     number of the table where one is cheaper than that and than all in fewer steps.

@@ -1,4 +1,4 @@
-"""Topologies made for a plant: all of a small one, priced one by one, and symmetric ones of a large one.
+"""Topologies made for an installation: all small ones, or symmetric large ones.
 
 At a field whose hosts have r lanes each, links are a table of whole numbers: in a simplex plan with sums r in rows and
 columns, in a duplex one symmetric with such sums, where the diagonal is what stays dark. A topology that the plant
@@ -44,7 +44,9 @@ _MOST_DEGREE = 12
 
 
 def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] | None:
-    """Return the topologies of a plant that none with as few steps beats, by steps; None if there are too many to try.
+    """Return the Pareto-optimal topologies of an installation, by steps.
+
+    None if there are too many to try.
 
     A plant that makes no topology in which all nodes reach all others has none.
     """
@@ -79,7 +81,7 @@ def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] |
 
 
 def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
-    """Return all tables of links between so many lanes of each node, or None if there are too many to try."""
+    """Return all link tables for the given lanes per node; None if too many to try."""
     nodes = len(lanes)
     tables = np.zeros((1, nodes, nodes), dtype=np.int64)
     left = np.array([lanes])  # lanes of receivers that are not taken yet, or in duplex mode of nodes
@@ -104,7 +106,7 @@ def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
 
 
 def _orbits(tables: IntArray, plant: Plant) -> NDArray[np.int64]:
-    """Return the number of one table of each orbit under exchanges of nodes with the same lanes everywhere."""
+    """Return one table index per orbit under exchanges of nodes with equal lanes."""
     keys = tables.reshape(len(tables), -1)
     rank = np.lexsort(keys.T)
     first = np.arange(len(tables))
@@ -140,7 +142,7 @@ _MOVES = 40  # changes in vain after which another start is drawn
 
 @dataclass
 class _Lift:
-    """A base with voltages: a link for each lane of each block, those of a field together.
+    """Base graph with voltages: one link per lane of each block, by panel group.
 
     In duplex mode ``mate`` is the opposite link, a link itself where its voltage is an involution, or the identity for
     a lane that stays dark.
@@ -155,7 +157,7 @@ class _Lift:
     mate: IntArray | None
 
     def _filled(self, degree: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return tails, heads and voltages, with self-loops for the lanes of the degree that blocks do not have."""
+        """Return tails, heads and voltages, with self-loops for missing lanes."""
         spare = np.repeat(np.arange(self.blocks), degree - np.bincount(self.tail, minlength=self.blocks))
         still = np.zeros(len(spare), dtype=np.int64)
         sides = (self.tail, spare), (self.head, spare), (self.voltage, still)
@@ -163,7 +165,7 @@ class _Lift:
         return tail, head, voltage
 
     def topology(self, degree: int) -> Topology:
-        """Return the lift, with self-loops for the lanes of the degree that blocks do not have."""
+        """Return the lift, with self-loops for lanes that blocks lack."""
         order, (tail, head, voltage) = self.group.order, self._filled(degree)
         everyone = self.group.elements()
         ends = self.group.multiply(everyone, voltage[:, None])
@@ -175,7 +177,7 @@ class _Lift:
         )
 
     def spec(self, degree: int, *, duplex: bool) -> Spec | None:
-        """Return the spec of the lift, None if it is too long."""
+        """Return the spec of the lift; None if it is too long."""
         tail, head, voltage = self._filled(degree)
         if self.blocks == 1 and np.all(voltage):
             return cayley_spec(self.group, sorted(voltage.tolist()), duplex=duplex)
@@ -183,7 +185,10 @@ class _Lift:
         return spec if len(str(spec)) <= LONGEST_SPEC else None
 
     def links(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return sources, targets and fields of the links, of one of each pair in duplex mode; without self-loops."""
+        """Return link sources, targets and panel groups, without self-loops.
+
+        In duplex mode, one link of each pair.
+        """
         order, everyone = self.group.order, self.group.elements()
         ends = self.head[:, None] * order + self.group.multiply(everyone, self.voltage[:, None])
         begins = self.tail[:, None] * order + np.broadcast_to(everyone, ends.shape)
@@ -198,7 +203,9 @@ class _Lift:
 def structured(
     plant: Plant, seconds: float, *, seed: int = 0, progress: Progress | None = None
 ) -> list[tuple[Cost, Made]]:
-    """Return the topologies found in so many seconds of work that none found with as few steps beats, with mean costs.
+    """Search for Pareto-optimal topologies within a time limit; return mean costs too.
+
+    ``seconds`` limits the work.
 
     What is tried depends on the seed alone, and more time only tries more.
     """
@@ -241,7 +248,7 @@ def _rank(cost: Cost, steps_first: bool) -> tuple[object, ...]:
 
 
 def _cost(lift: _Lift, plant: Plant) -> Cost | None:
-    """Return the mean cost of reduce-scatter and allgather; None if not all nodes reach all."""
+    """Return the mean cost of reduce-scatter and allgather; None if disconnected."""
     try:
         there, back = price_both(lift.topology(plant.degree))
     except DisconnectedError:
@@ -250,7 +257,7 @@ def _cost(lift: _Lift, plant: Plant) -> Cost | None:
 
 
 def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
-    """Yield the sizes of blocks, the largest first, with groups of that order."""
+    """Yield block sizes, largest first, with groups of that order."""
     most = math.gcd(*(len(some) for some in plant.classes))
     for size in range(most, 0, -1):
         if most % size == 0 and plant.nodes // size <= MOST_BLOCKS:
@@ -299,7 +306,7 @@ def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
 
 
 def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
-    """Return a lift with another voltage, or with the ends of two links of a field exchanged."""
+    """Return a lift with a new voltage or with two link ends exchanged."""
     new = replace(
         lift, head=lift.head.copy(), voltage=lift.voltage.copy(), mate=None if lift.mate is None else lift.mate.copy()
     )

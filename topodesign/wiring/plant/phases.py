@@ -1,4 +1,4 @@
-"""Circuits that change during a collective, on the switches that a plant has: which plans it carries, and how.
+"""Circuits that change during a collective, on the switches of an installation.
 
 Every host is one node in all phases. The lanes that it may use are its ports, so that a plan comes back with its
 circuits between the lanes that the wiring plan of each phase joins, and is replayed and timed once more: what moves is
@@ -57,7 +57,7 @@ class NotCarried(Declared):
 
 @dataclass(frozen=True, repr=False)
 class CarriedPhases(Reconfiguration):
-    """How fast a collective is over circuits that change on the switches that there are.
+    """Reconfiguration result on the switches of an installation.
 
     Attributes
     ----------
@@ -82,18 +82,18 @@ class CarriedPhases(Reconfiguration):
 
     @property
     def moves(self) -> tuple[int, ...]:
-        """Circuits that come in each phase of the fastest plan; all of the first."""
+        """New circuits in each phase of the fastest plan; in the first phase, all."""
         return tuple(len(come) for _, come in _changed(self.wirings))
 
     def table(self) -> Table:
-        """Return the plans that are carried, and why faster ones are not."""
+        """Return the supported plans, with reasons for faster unsupported ones."""
         table = super().table()
         lines = [f"{one.name} is not carried: {one.because}." for one in self.not_carried]
         moved = f"circuits that come in each phase: {', '.join(map(str, self.moves))}"
         return replace(table, footnote="\n".join([table.footnote, moved, *lines]))
 
     def write_commands(self, directory: str | Path, file_format: str, *, spelling: Spelling = "ocs") -> tuple[str, ...]:
-        """Write the commands of each switch at each phase, and the wiring plan of each phase, into a new directory.
+        """Write switch commands and wiring plans of each phase to a new directory.
 
         ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
         of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire check`` takes it. Format and spelling are
@@ -123,7 +123,7 @@ def _changed(wirings: tuple[WiringPlan, ...]) -> Iterator[tuple[list[Any], list[
 def carry_phases(
     found: Reconfiguration, inventory: InventoryLike, *, progress: Progress | None = None
 ) -> CarriedPhases:
-    """Put plans over circuits that change on the switches of a plant.
+    """Map plans with changing circuits to the switches of an installation.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def carry_phases(
 
 
 def _with_ports(plant: Plant) -> Plant:
-    """Return a plant whose cabling has the lanes alone that nodes may use, at most d of a host."""
+    """Return an installation limited to the usable lanes, at most d per host."""
     room, number = plant.inventory, {host: node for node, host in enumerate(plant.hosts)}
     field = {panel.name: list(room.fields).index(panel.field) for panel in room.panels}
     left, rank = plant.lanes.copy(), Counter[tuple[str, int, str]]()
@@ -201,7 +201,7 @@ def _with_ports(plant: Plant) -> Plant:
 
 
 def _wired(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
-    """Return the wiring of every phase, with the same hosts, each with few moves from the one before."""
+    """Return the wiring of every phase, with fixed hosts and few moves per phase."""
     graphs = [circuits.links(number, len(plant.hosts)) for number in range(circuits.changes + 1)]
     for number, graph in enumerate(graphs):
         if (reason := why_not(graph, plant, lambda: None)) is not None:
@@ -238,7 +238,7 @@ def _next(made: list[WiringPlan], graph: Topology, hosts: tuple[str, ...], plant
 
 
 def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, found: Reconfiguration) -> Contender:
-    """Return a plan with its circuits between the lanes that are joined, replayed and timed again."""
+    """Return a plan with circuits between connected lanes, replayed and timed again."""
     port: dict[Fixed, int] = {}
     count = Counter[str]()
     for end in plant.fixed:

@@ -1,4 +1,4 @@
-"""A plant: which hosts have how many lanes at which field of panels, and the plan of what is made of them."""
+"""Installation: lanes of hosts at panel groups, and plans that use them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Plant:
 
     @cached_property
     def classes(self) -> tuple[IntArray, ...]:
-        """Nodes that have as many lanes at every field, those with the first node first."""
+        """Nodes grouped by equal lanes at every panel group, ordered by first node."""
         _, first, kind = np.unique(self.lanes, axis=0, return_index=True, return_inverse=True)
         return tuple(np.flatnonzero(kind.ravel() == one) for one in np.argsort(first, kind="stable"))
 
@@ -66,7 +66,7 @@ class Made:
 
 
 def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
-    """Return a topology of links between nodes of a plant, with a self-loop for every port of d that is left."""
+    """Build a topology from links, with a self-loop for every remaining port of d."""
     nodes, everyone = plant.nodes, np.arange(plant.nodes)
     ends = (np.concatenate((src, dst)), np.concatenate((dst, src))) if plant.duplex else (src, dst)
     used = np.maximum(*(np.bincount(side, minlength=nodes) for side in ends))
@@ -78,7 +78,7 @@ def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
 
 
 def plan_made(plant: Plant, made: Made) -> WiringPlan:
-    """Return the plan of a topology that was made for a plant, checked."""
+    """Return the checked plan of a topology made for an installation."""
     names = tuple(plant.hosts[node] for node in made.order.tolist())
     return plan_of(
         made.topology, plant.inventory, plant.mode, Choice(names, plant.fixed, made.src, made.dst, made.part)
@@ -86,7 +86,9 @@ def plan_made(plant: Plant, made: Made) -> WiringPlan:
 
 
 def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: Mode) -> Plant:
-    """Return the plant of an inventory for so many nodes (all hosts if None) of a degree (all lanes if None).
+    """Return the installation of an inventory, for N nodes of degree d.
+
+    Without ``nodes``, all hosts are nodes; without ``degree``, all lanes count.
 
     Lanes have the fastest speed. Hosts with most lanes are the nodes, the first ones of the inventory. Cabling that is
     to be planned is alike for all hosts where that can be, else each has as many lanes as there is room for at those
@@ -122,7 +124,7 @@ def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: 
 
 
 def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
-    """Return the hosts with most lanes, in the order of the inventory."""
+    """Return the hosts with the most lanes, in inventory order."""
     if nodes is None:
         return tuple(have)
     chosen = set(sorted(have, key=lambda name: -have[name])[:nodes])
@@ -130,7 +132,7 @@ def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
 
 
 def _thinned(lanes: IntArray, degree: int) -> IntArray:
-    """Return lanes of which no node has more than a degree, taken away in turns from the fields with most."""
+    """Return lanes reduced to the degree limit, one at a time from the largest groups."""
     lanes = lanes.copy()
     while len(over := np.flatnonzero(lanes.sum(axis=1) > degree)):
         last = lanes.shape[1] - 1 - np.argmax(lanes[over, ::-1], axis=1)
@@ -139,7 +141,7 @@ def _thinned(lanes: IntArray, degree: int) -> IntArray:
 
 
 def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tuple[Fixed, ...]:
-    """Plan the cabling of hosts with so many lanes each, or as many as panels have room for."""
+    """Plan cabling with a given number of lanes per host, or as many as panels fit."""
     try:
         alike = plan_cabling(room, hosts, [most] * len(hosts), mode)
     except InfeasibleError:
@@ -163,7 +165,7 @@ def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tu
 
 
 def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
-    """Return why no plan of a plant makes a topology, None if no count says so.
+    """Return why no plan makes a topology; None if no count proves it.
 
     * *Degree*: a node has more links than any host has lanes.
     * *Edge colours*: with one lane a host at each of k fields, a duplex topology needs a proper colouring of its edges
@@ -190,7 +192,7 @@ def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | 
 
 
 def _colours(topology: Topology, plant: Plant) -> str | None:
-    """Return why links do not go on fields with one lane a host each."""
+    """Return why panel groups with one lane per host cannot provide the links."""
     if not plant.duplex or plant.inventory.two_sided:  # where Euler tours turn links, so that matchings are no limit
         return None
     pairs = len(unit_edges(topology)[0])
