@@ -1,4 +1,4 @@
-"""Early checks for inputs too large for a target under any schedule."""
+"""Early checks for inputs too large under any schedule."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def require_compilable(
 
 
 def _hops(topology: Topology, ranks: int) -> int:
-    """Return a lower bound on all-to-all hops: the distances if cheap to compute."""
+    """Return a lower bound on the hops of an all-to-all."""
     least = ranks * (ranks - 1)
     if topology.switches or least > exchange.MOST_HOPS:
         return least

@@ -48,7 +48,7 @@ class SetProblem(Declared):
 
 @dataclass(frozen=True, repr=False)
 class SetReport(Result):
-    """Whether a set of plans is right."""
+    """Report of the check of a plan set."""
 
     directory: str  # where it is
     topology: str | None  # the spec of its wiring, if it has one
@@ -66,7 +66,7 @@ class SetReport(Result):
         return not self.problems
 
     def heading(self) -> str:
-        """Return the verdict, and of what."""
+        """Return the verdict with the number of plans and programs."""
         many = f"{counted(self.plans, 'plan')} and {counted(self.programs, 'program')}"
         return f"{'ok' if self.ok else 'WRONG'}: {many} for {self.topology or 'a wiring'} ({self.wiring[:19]})"
 
@@ -171,7 +171,7 @@ def _key(entry: PlanEntry) -> tuple[object, ...]:
 
 
 def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[str]:
-    """Yield the problems of a plan, and keep it if it is of the wiring."""
+    """Yield the problems of a plan and append it to ``found``."""
     plan = plans.load(entry)
     found.append(plan)
     yield from verify(plan).problems

@@ -43,7 +43,7 @@ _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes
 
 
 class CompilationError(TopodesignError):
-    """Compiler fault: a program that fails its check and must not be run."""
+    """Compiler fault: a failed check of a compiled program."""
 
 
 class FrontEnd(NamedTuple):
@@ -154,7 +154,7 @@ class Compiled(Result):
 
     @property
     def sharing(self) -> Sharing:
-        """How sends and receives share threadblocks."""
+        """Threadblock sharing of sends and receives."""
         own = columns_of(self.program.ranks)
         blocks = np.diff(own.starts)
         rank, most = int(blocks.argmax()), int(blocks.max())
@@ -162,7 +162,7 @@ class Compiled(Result):
         return Sharing(self.options.threadblocks, most, shared, most + shared)
 
     def save(self, path: str | Path) -> list[Path]:
-        """Write what the target reads.
+        """Write the files for the target.
 
         Of several files the path names what they have in common; of a target that writes a directory, a new one. Each
         path has the old file or the whole new one at any time.
@@ -181,11 +181,11 @@ class Compiled(Result):
         return paths
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row per rank, such as its threadblocks and scratch chunks."""
+        """Return a row per rank, such as threadblocks and scratch chunks."""
         return self.program.to_records()
 
     def heading(self) -> str:
-        """Return what it is and for what."""
+        """Return the collective, ranks, runtime, size and check result as text."""
         ranks, size = len(self.program.ranks), sum(map(len, self.files.values()))
         place = "in place" if self.program.inplace else "out of place"
         checked = "" if self.report is None else ", checked" if self.report.ok else ", wrong"
@@ -268,7 +268,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
 
 
 def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Plan) -> tuple[Program, Files, Cut]:
-    """Compile for given calls with the allowed chunk count that loses least."""
+    """Compile for given calls with the chunk count that loses least."""
     ranks = plan.topology.nodes - len(plan.topology.switches)
     sizes = tuple(map(int, settled.size))
     common = backend.common(plan.collective, ranks, settled)
@@ -299,7 +299,7 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
 
 
 def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
-    """Resolve the back end, the schedule type and the options of a compilation.
+    """Resolve the back end, schedule type and options of a compilation.
 
     Raises what :func:`compile_plan` says.
     """

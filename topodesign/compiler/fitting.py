@@ -20,7 +20,7 @@ from topodesign.plans.plan import Plan
 def compile_fitting(
     make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[CompileOptions]
 ) -> Compiled:
-    """Compile the best plan that fits, with fewer trees per root if needed.
+    """Compile the best plan that fits, reducing trees per root.
 
     What switches copy or add, and concurrent phases of an allreduce, are given up first, then the number of trees is
     halved again and again.
@@ -74,7 +74,7 @@ def compile_fitting(
 
 
 def _fewer(plan: Plan) -> int:
-    """Return a smaller number of trees per root, 0 if none exists."""
+    """Return a smaller number of trees per root, or 0."""
     if _concurrent(plan) or len(kind_of(plan).relays):
         from topodesign.optima.question import Question  # noqa: PLC0415
         from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted

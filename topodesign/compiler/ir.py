@@ -92,7 +92,7 @@ class RankProgram:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """Switch operation that stores the sum, or own data, at all ranks."""
+    """Switch operation that stores a sum, or own data, at all ranks."""
 
     rank: int
     adds: bool
@@ -104,7 +104,7 @@ class SwitchStep:
 
 @dataclass(frozen=True, slots=True)
 class BoxTree:
-    """Tree of allreduce chunks among boxes, whose switches sum for one rank each.
+    """Tree of allreduce chunks among boxes with reducing switches.
 
     That rank sends the sum of its box up to the root, adding what comes; the sum of all goes down, and the ranks that
     get it have the switches of their boxes store it.
@@ -119,7 +119,7 @@ class BoxTree:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Program of multimem operations through the switch of all ranks or of a box.
+    """Program of multimem operations through a switch of all ranks or a box.
 
     Of packets it has no steps: all ranks store all that they have, and take what has come.
     """
@@ -182,7 +182,7 @@ class Program:
 
 
 class Act(Enum):
-    """What a rank does with a message."""
+    """Action of a rank on a message."""
 
     SEND = "send"
     RECEIVE = "receive"
@@ -215,7 +215,7 @@ class Operation:
 
 
 class Own(NamedTuple):
-    """What timed sends are for."""
+    """Call size and link properties of a timed schedule."""
 
     size: Fraction  # bytes of the whole data
     alphas: tuple[Fraction, ...]  # seconds of latency of every link
@@ -243,11 +243,11 @@ class Messages(Program):
     own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:
-        """Return the bytes of a message in a call of ``whole`` bytes, rounded up."""
+        """Return a message's bytes in a call of ``whole`` bytes, rounded up."""
         return self.bytes_of(self.messages[number].units, whole)
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
-        """Return the bytes of ``units`` in a call of ``whole`` bytes, rounded up."""
+        """Return bytes of ``units`` in a call of ``whole`` bytes, rounded up."""
         ranks = len(self.ranks)
         mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
         return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))
@@ -280,7 +280,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Steps that store what is received, or that add it."""
+    """Steps that either store or add the received rows."""
 
     adds: bool  # whether it is added
     start: Rows  # which rows of what is given, or of the phase before, the array begins with
@@ -292,7 +292,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Permutations(Program):
-    """Program for array languages: all ranks exchange rows of one array at once.
+    """Program for array languages: concurrent exchanges of array rows.
 
     Ranks send by permutations alone: each to one other at most, and it receives from one at most. ``chunks`` are rows
     of the whole data; circuits change after some of the steps.
@@ -307,7 +307,7 @@ class Permutations(Program):
         return tuple(one for phase in self.phases for step in phase.steps for one in step)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row per step: its permutations, and the rows of every rank."""
+        """Return a row per step: permutations and rows per rank."""
         steps = [(phase.adds, step) for phase in self.phases for step in phase.steps]
         return [
             {"step": number, "adds": adds, "permutations": len(step), "rows": sum(one.width for one in step)}

@@ -1,4 +1,4 @@
-"""Library of a job: the fastest plan and programs per collective and size.
+"""Library of a job: fastest plans and programs by size.
 
 Of every collective several methods make plans, and the model of time says which is fastest for which sizes. What
 changes at a size is where the times of two plans meet: exact for rounds, whose time is a straight line; between two of
@@ -96,7 +96,7 @@ class SizedCall(Declared):
 
 @dataclass(frozen=True)
 class LibraryRow(Declared):
-    """What is the fastest for a range of sizes."""
+    """Fastest plan and programs for a range of sizes."""
 
     collective: str  # what is done
     group: tuple[int, ...] | None  # the nodes that take part; null for all
@@ -142,12 +142,12 @@ class Library(Result):
     ROWS = "entries"
 
     def heading(self) -> str:
-        """Return what it is for."""
+        """Return the number of plans and the topology as text."""
         plans, nodes = counted(len(self.plans), "plan"), counted(len(self.ranks), "node")
         return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
 
     def table(self) -> Table:
-        """Return a table of size ranges; equal concurrent groups share a row."""
+        """Return a table of size ranges, equal groups in one row."""
         shown: dict[tuple[object, ...], list[LibraryRow]] = {}
         for row in self.entries:
             members = None if row.group is None else len(row.group)
@@ -194,7 +194,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Candidate plan for all groups, with its times at the sampled sizes."""
+    """Candidate plan for all groups, with times by size."""
 
     method: str
     plan: Plan | None  # None of what is built in
@@ -203,7 +203,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Span:
-    """Size range with the number of its fastest candidate and the timed sizes."""
+    """Size range, its fastest candidate and the timed sizes."""
 
     first: int
     end: int | None  # the size after the last; None without an end
@@ -229,7 +229,7 @@ def compile_library(
     progress: Progress | None = None,
     **options: Unpack[LibraryOptions],
 ) -> Library:
-    """Compile a library of the fastest plans for a job, with loading instructions.
+    """Compile a library of the fastest plans, with loading instructions.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ class _Maker:
         return [one for one in dict.fromkeys(named) if one in members] if words else [members[0]]
 
     def make(self, job: _Job) -> None:
-        """Add the rows of a job: plans by size range, and programs."""
+        """Add a job's rows: plans by size range, and programs."""
         known = self.measured.get(job.collective.name) if job.groups is None else None
         sizes = sorted({*SIZES, *job.calls}) if known is None else sorted(next(iter(known.values())))
         candidates, why = self._candidates(job, sizes, known)
@@ -365,7 +365,7 @@ class _Maker:
     def _candidates(
         self, job: _Job, sizes: Sequence[int], known: Mapping[str, Mapping[int, Fraction]] | None
     ) -> tuple[list[_Candidate], str | None]:
-        """Return the candidates, built-in first, and why `auto` failed if it did."""
+        """Return the candidates, built-in first, and any failure reason of `auto`."""
         found: list[_Candidate] = []
         why: dict[str, str] = {}
         if known is None and job.calls:
@@ -394,7 +394,7 @@ class _Maker:
         return found, why.get("auto")
 
     def _built_in(self, job: _Job, size: int) -> Fraction | None:
-        """Return the time of the built-in algorithm, None if a link is missing."""
+        """Return the built-in algorithm's time, None if links are missing."""
         groups = job.groups or (tuple(self.fabric.compute),)
         return time_built_in(self.wires, job.collective.name, groups, Fraction(size), self.joined)
 
@@ -409,7 +409,7 @@ class _Maker:
         return [{"by_ranks": True, "size": size, **alpha} for size in sizes]
 
     def _adds(self, method: str, collective: Collective) -> bool:
-        """Return whether a plan may use switch operations that ranks cannot run."""
+        """Return whether a plan may use in-network operations."""
         capable = not self.plain and bool(self.fabric.multicast | self.fabric.aggregation)
         return method == "auto" and collective.like(ALLREDUCE) and capable
 
@@ -417,7 +417,7 @@ class _Maker:
         return simulate(plan, size=size, alpha=self.alpha, bandwidth=self.bandwidth if self.plain else None).time
 
     def _add(self, job: _Job, candidates: Sequence[_Candidate], span: _Span) -> None:
-        """Add a row for a size range, or several if one program cannot serve it."""
+        """Add rows for a size range, several if programs need it."""
         best = candidates[span.best]
         calls = tuple(SizedCall(size, count) for size, count in job.calls.items() if span.serves(size))
         at = calls[0].size if calls else max(span.first, span.sizes[0])
@@ -460,7 +460,7 @@ class _Maker:
     def _compile_for_all(
         self, job: _Job, best: _Candidate, target: str, span: _Span, programs: Sequence[dict[str, Files]]
     ) -> None:
-        """Add programs of all ranks for any size, in-place ones only if they differ."""
+        """Add programs for any size, in-place ones only if different."""
         if job.groups is None and best.plan is not None:
             for inplace in (False, True) if BACKENDS[target].inplace else (False,):
                 (made,) = self._programs(job, best.plan, target, span, inplace=inplace)
@@ -474,7 +474,7 @@ class _Maker:
         span: _Span,
         programs: Sequence[dict[str, Files]],
     ) -> None:
-        """Add each group's programs for its calls, from the best plan that has any.
+        """Add each group's programs for its calls, best plan first.
 
         Raises what compiling raises where no plan has one that is faster than what is built in.
         """
@@ -578,7 +578,7 @@ class _Maker:
 
 
 def _saved(row: LibraryRow) -> float:
-    """Return the seconds per step saved, or the full time without a built-in."""
+    """Return the seconds per step saved, or spent without a built-in."""
     each_call = row.time_s if row.built_in_s is None else row.built_in_s - row.time_s
     return each_call * sum(call.count for call in row.calls)
 
@@ -595,7 +595,7 @@ def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[P
 
 
 def fastest(sizes: Sequence[int], times: Sequence[Sequence[Fraction]]) -> list[tuple[int, int | None, int]]:
-    """Return size ranges from 0 on, each with its fastest candidate's number.
+    """Return size ranges from 0, each with its fastest candidate's number.
 
     Each range is (first size, the size after its last or None, candidate); of equal ones the first is taken. Between
     two of the sizes the times are taken for straight lines.

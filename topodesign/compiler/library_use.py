@@ -93,7 +93,7 @@ main()
 
 @dataclass(frozen=True)
 class Use(Declared):
-    """Loading instructions and usage checks of a runtime; DIR is the directory."""
+    """Loading instructions and usage checks of a runtime (DIR: the directory)."""
 
     runtime: str  # what loads them
     environment: tuple[str, ...]  # variables of every process

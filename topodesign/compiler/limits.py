@@ -53,7 +53,7 @@ class Limits:
             raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
 
     def check_threadblock(self, rank: int, peer: int, instructions: int) -> None:
-        """Reject a peer whose sends need more steps than a threadblock may have."""
+        """Reject a peer with more sends than a threadblock allows."""
         if instructions > self.instructions_per_block:
             raise InfeasibleError(
                 f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "
@@ -61,7 +61,7 @@ class Limits:
             )
 
     def piece(self, chunks: int) -> int:
-        """Return the minimum chunks of a full piece, for ``chunks`` in total."""
+        """Return the minimum chunks of a full piece, of ``chunks``."""
         return max(1, min(self.chunks_per_instruction, self.slot_bytes // -(-self.largest_call // chunks)))
 
 
@@ -69,7 +69,7 @@ NO_LIMITS = Limits()
 
 
 def over(of: str, what: str, most: int, number: int, rank: int | None = None) -> Iterator[str]:
-    """Yield a message if a program or rank exceeds a target's limit."""
+    """Yield a message if a program or rank exceeds a limit."""
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
         yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"

@@ -55,7 +55,7 @@ DTYPE = Option(
 
 
 class ProgramOptions(TypedDict, total=False):
-    """What every target is asked for."""
+    """Options of all targets."""
 
     runtime: Annotated[
         "str | RuntimeProfile | None",
@@ -135,7 +135,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class ChakraOptions(TypedDict, total=False):
-    """Of the traces of one call in a simulator."""
+    """Options of simulator traces of one call."""
 
     alpha: Annotated[
         Quantity | None,
@@ -154,7 +154,7 @@ class ChakraOptions(TypedDict, total=False):
 
 
 class MscclppOptions(TypedDict, total=False):
-    """Of targets with other channels between boxes than inside one."""
+    """Options of targets with other channels between boxes than inside."""
 
     box: Annotated[
         int | None,
@@ -168,7 +168,7 @@ class MscclppOptions(TypedDict, total=False):
 
 
 class LibraryOptions(GroupOptions, total=False):
-    """Of a library: for which wiring, groups, roots, elements and times."""
+    """Options of a library: wiring, groups, roots, elements and times."""
 
     without: Annotated["Some", LEFT]
     roots: Annotated[
@@ -205,7 +205,7 @@ class LibraryOptions(GroupOptions, total=False):
 
 
 class CompileOptions(ProgramOptions, CallOptions, ChakraOptions, MscclppOptions, total=False):
-    """All that :func:`topodesign.compile_plan` takes beside the plan and the target."""
+    """All options of :func:`topodesign.compile_plan` except plan and target."""
 
 
 EVERYONES = frozenset(declared(ProgramOptions))

@@ -50,7 +50,7 @@ class PhasePrograms(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be known of how they are called."""
+        """Notes on calling the programs."""
         if not self.manifest.workspace:
             called = "one simulation for each phase, one after another; no simulator of traces changes its network"
         else:
@@ -61,7 +61,7 @@ class PhasePrograms(Result):
         return called, *(note for note in self.programs[0].notes if all(note in one.notes for one in self.programs))
 
     def heading(self) -> str:
-        """Return what it is and for what."""
+        """Return the collective, ranks, phases and runtime as text."""
         checked = "" if self.report is None else ", checked"
         what = f"{self.plan.collective} of {self.manifest.ranks} ranks in {counted(len(self.programs), 'phase')}"
         return f"{what} for {self.manifest.runtime}{checked}"
@@ -177,7 +177,7 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
 
 @dataclass(frozen=True)
 class _Room:
-    """Workspace of every rank: input and output (in place: the longer), then rest."""
+    """Workspace of every rank: input, output and the rest."""
 
     collective: Collective
     ranks: int
@@ -211,7 +211,7 @@ class _Room:
             yield tuple(places)
 
     def placed(self, operations: Operations) -> Operations:
-        """Return operations with all places in the output, which is the workspace."""
+        """Return operations with all places in the output (the workspace)."""
         starts = np.zeros((5, self.ranks), dtype=np.int64)  # of what a program calls input, output and scratch
         if not self.inplace:
             starts[OUT >> BITS] = list(self.starts())[1]

@@ -1,4 +1,4 @@
-"""Several programs from a plan or collective: one per group or root.
+"""Several programs per plan or collective: by group or root.
 
 A program is for one communicator, whose ranks it counts from 0. Groups are communicators of their own, so that each
 has a program, in which its members are ranks in ascending order; the links that groups share are shared by running
@@ -44,7 +44,7 @@ class Part:
 
 @takes(CompileOptions)
 def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
-    """Compile a program for the communicator of each group of a plan.
+    """Compile a program for each group's communicator.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def compile_roots(
 
 
 def _names(place: Topology | Fabric, nodes: tuple[int, ...]) -> tuple[str, ...]:
-    """Return what nodes are called."""
+    """Return the names of nodes."""
     return tuple(place.names[node] if isinstance(place, Fabric) else str(node) for node in nodes)
 
 

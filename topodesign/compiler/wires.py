@@ -32,7 +32,7 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
 
 
 def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
-    """Return the box of every rank, the same for all if unknown."""
+    """Return every rank's box, one for all if unknown."""
     ranks, owner = _ranks(place), boxes_of(place, box)
     return [0 if owner is None else owner[node] for node in ranks]
 
@@ -83,7 +83,10 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
 
 
 def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
-    """Yield a note if links between boxes need more than MSCCL++'s one NIC per rank."""
+    """Yield a note if MSCCL++'s single NIC per rank is insufficient.
+
+    Ranks with links to several other boxes need several NICs.
+    """
     owner = boxes_of(place, box)
     if owner is None:
         return  # one box: no NIC at all

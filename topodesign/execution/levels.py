@@ -14,7 +14,7 @@ from topodesign.topology.topology import Topology
 
 
 def check_programs(programs: Sequence[Program], neighbours: Collection[tuple[int, int]]) -> None:
-    """Reject batches that could deadlock, mix messages up, or leave the wiring.
+    """Reject batches that may deadlock, mix messages up, or leave the wiring.
 
     So the levels of a rank ascend, every message is sent and received once, and both ends of a pair agree in levels,
     order and content. ``neighbours`` are pairs (from, to) that a link joins.
@@ -52,7 +52,7 @@ def _check_meetings(programs: Sequence[Program]) -> None:
 
 
 def _alike(sent: tuple[int, Message], received: tuple[int, Message]) -> bool:
-    """Return whether both ends of a message agree in level and data."""
+    """Return whether both message ends agree in level and data."""
     (level, one), (other_level, other) = sent, received
     columns = ("stream", "block", "lo", "hi")
     same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
@@ -60,7 +60,7 @@ def _alike(sent: tuple[int, Message], received: tuple[int, Message]) -> bool:
 
 
 def neighbours_of(topology: Topology) -> frozenset[tuple[int, int]]:
-    """Return the pairs of ranks connected by links, directly or through switches."""
+    """Return rank pairs joined by a link or through switches."""
     after: dict[int, list[int]] = defaultdict(list)
     for source, target in zip(topology.src.tolist(), topology.dst.tolist(), strict=True):
         after[source].append(target)

@@ -51,7 +51,7 @@ class MpiWorld(World):
         self.name = str(self._mpi.Get_library_version()).split(",")[0].splitlines()[0].strip().rstrip("\0")
 
     def share(self, value: _Made | None) -> _Made:
-        """Return on all ranks what rank 0 has."""
+        """Broadcast a value from rank 0."""
         shared: _Made = self._all.bcast(value)
         return shared
 
@@ -61,7 +61,7 @@ class MpiWorld(World):
         return own
 
     def gather(self, value: _Made) -> list[_Made]:
-        """Return on all ranks what each has."""
+        """Gather the values of all ranks on every rank."""
         every: list[_Made] = self._all.allgather(value)
         return every
 
@@ -78,7 +78,7 @@ class MpiWorld(World):
         return _calls(self._mpi, collective)
 
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:  # noqa: ARG002
-        """Return the communicator of this rank's group, and a function to free it."""
+        """Return the communicator of this rank's group, and its release."""
         group = self._all.Split(team if team >= 0 else self._mpi.UNDEFINED, self.rank)
 
         def free() -> None:

@@ -23,7 +23,7 @@ _Made = TypeVar("_Made")
 
 
 class ElsewhereError(TopodesignError):
-    """Another rank says what is wrong.
+    """Failure that another rank reports.
 
     * ``infeasible``: whether that is an answer of "no".
     """
@@ -45,25 +45,25 @@ def started_by() -> Literal["mpi", "torch"] | None:
 
 
 def speaks() -> bool:
-    """Return whether this process reports input errors: rank 0, or the only one."""
+    """Return whether this process reports input errors: rank 0, or alone."""
     names = ["RANK"] if started_by() == "torch" else [f"{name}_RANK" for name in STARTERS]
     return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
 
 
 class Work(Protocol):
-    """What is timed at a rank."""
+    """Timed work of a rank."""
 
     def fill(self, factor: IntArray) -> None:
-        """Put in what the rank begins with."""
+        """Write the inputs of the rank."""
 
     def move(self) -> None:
-        """Do the rank's part."""
+        """Run the rank's part."""
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return the number of wrong elements, and a message."""
 
     def free(self) -> None:
-        """Give back what it took."""
+        """Release the resources."""
 
 
 class World(ABC):
@@ -78,7 +78,7 @@ class World(ABC):
 
     @abstractmethod
     def share(self, value: _Made | None) -> _Made:
-        """Return on all ranks what rank 0 has."""
+        """Broadcast a value from rank 0."""
 
     @abstractmethod
     def deal(self, values: list[_Made] | None) -> _Made:
@@ -86,7 +86,7 @@ class World(ABC):
 
     @abstractmethod
     def gather(self, value: _Made) -> list[_Made]:
-        """Return on all ranks what each has."""
+        """Gather the values of all ranks on every rank."""
 
     @abstractmethod
     def meet(self) -> None:
@@ -129,10 +129,10 @@ class World(ABC):
         """End all processes."""
 
     def close(self) -> None:  # noqa: B027  most have nothing
-        """Give back what is left, when all is done."""
+        """Release all resources at the end."""
 
     def check(self, ranks: int) -> None:
-        """Raise ParameterError if there are not so many processes."""
+        """Raise ParameterError if the number of processes is not ``ranks``."""
         if ranks != self.ranks:
             raise ParameterError(
                 f"the plan is of {ranks} ranks, and {self.own_name} has started {self.ranks}; start so many as the "
@@ -140,7 +140,7 @@ class World(ABC):
             )
 
     def first(self, make: Callable[[], _Made]) -> _Made | None:
-        """Return what rank 0 makes, None on other ranks."""
+        """Call a function on rank 0; return None on other ranks."""
         failure: BaseException | None = None
         made: _Made | None = None
         if self.rank == 0:
@@ -160,7 +160,7 @@ class World(ABC):
         return len(set(self.gather(socket.gethostname())))
 
     def end_all(self, error: BaseException) -> NoReturn:
-        """Report an error on this rank and end all processes at once.
+        """Report an error on this rank and end all processes.
 
         The other ranks may be waiting for this one.
         """
@@ -197,7 +197,7 @@ class World(ABC):
         return outcomes[0] if own is None else replace(outcomes[0], own=outcomes[1])
 
     def _outcome(self, tally: list[tuple[int, int, str]], warmup: int) -> Outcome:
-        """Return what came of the iterations on all ranks."""
+        """Return the outcome of the iterations on all ranks."""
         times, counts, words = zip(*tally, strict=True)
         found = self.gather((times[warmup:], sum(counts), next(filter(None, words), "")))
         slowest = np.array([times for times, _, _ in found], dtype=np.int64).max(axis=0)
@@ -238,7 +238,7 @@ class Own:
         self._sent, self._got = room(self._inputs), room(self._outputs)
 
     def fill(self, factor: IntArray) -> None:
-        """Put in what the rank begins with."""
+        """Write the inputs of the rank."""
         _spread(self._sent, self._inputs, [int(factor[self._rank])] * len(self._inputs))
         self._got.fill(0)
 
@@ -256,7 +256,7 @@ class Own:
 
 
 def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, int]:
-    """Return a rank's group (-1 if none) and the root's place in it (0 by default)."""
+    """Return a rank's group (-1: none) and the root's place there."""
     teams = collective.teams(ranks)
     team = int(teams[rank])
     root = None if team < 0 else collective.single[team].root

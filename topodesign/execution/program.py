@@ -49,13 +49,13 @@ class Message:
 
     @property
     def name(self) -> tuple[int, int]:
-        """Unique key of a message at its receiving rank: peer and tag."""
+        """Key of a message at its receiving rank: peer and tag."""
         return self.peer, self.tag
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Block that a rank holds at the start or must hold at the end."""
+    """Block that a rank starts with or must end with."""
 
     # stream, block: which
     stream: int
@@ -73,7 +73,7 @@ class Sum(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Operations of a rank at one level; messages are indices into its program."""
+    """Operations of a rank at one level, messages by index."""
 
     level: int
     sends: tuple[int, ...]
@@ -153,7 +153,7 @@ def programs_of(transfers: Sequence[Transfers], changes: Sequence[int] = ()) -> 
 
 
 def _sums(transfers: Transfers) -> list[list[tuple[int, Sum]]]:
-    """Return the sums of every rank, each with the instant of its last input."""
+    """Return every rank's sums with the instants of their last inputs."""
     found: list[list[tuple[int, Sum]]] = [[] for _ in range(transfers.ranks)]
     for step, rank, block, source, lo, hi in [] if transfers.sums is None else transfers.sums.T.tolist():
         last = found[rank][-1] if found[rank] else None
@@ -198,7 +198,7 @@ def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[lis
 
 
 class _Rank:
-    """What a rank does, level by level, while levels are found.
+    """Operations of a rank by level, under construction.
 
     Cells are units that no message or sum of the rank tells apart. Of each it is known at which level it was last sent
     from, at which something was put there, whether there was anything, and which event adds to it last.
@@ -238,7 +238,7 @@ class _Rank:
         self.last = 0  # level at which something is sent or put in place
 
     def expect(self, number: int, now: int) -> None:
-        """Note that the event ``now`` adds what a message brings."""
+        """Record that event ``now`` adds the data of a message."""
         self._added_to[self._cells[len(self._sends) + self._receives[number]]] = now
 
     def send(self, number: int, now: int) -> int:
@@ -272,7 +272,7 @@ class _Rank:
         self.last = max(self.last, place)
 
     def add_up(self) -> None:
-        """Do the next sum when all of it is there."""
+        """Schedule the next sum once all its inputs are present."""
         cells = self._cells[len(self._sends) + len(self._receives) + self._summed]
         level = int(self._written[cells].max())
         self._written[cells] = level
@@ -327,7 +327,7 @@ def _joined(rows: IntArray) -> IntArray:
 
 
 def cells_of(rows: IntArray, most: int) -> IntArray:
-    """Return the cell range of every row; all row ends cut blocks into cells."""
+    """Return every row's cell range; row ends cut blocks into cells."""
     blocks, place = np.unique(rows[:2], axis=1, return_inverse=True)
     del blocks
     place = place.ravel()

@@ -48,7 +48,7 @@ class Fit(Declared):
         return float(max(self.residuals, key=abs))
 
     def options(self) -> str:
-        """Return what other commands take it as."""
+        """Return the fit as options of other commands."""
         return f"--alpha {format_time(self.alpha)} --bandwidth {format_bandwidth(_four_digits(self.bandwidth))}"
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi", "torch")
 
 @dataclass(frozen=True)
 class Measured(Declared):
-    """Times and rates of so many bytes, and what was wrong."""
+    """Times, rates and errors for one data size."""
 
     outcome: Outcome
     size: int
@@ -130,7 +130,7 @@ class Measured(Declared):
 
 @dataclass(frozen=True)
 class SizeRun(Declared):
-    """What came of one size."""
+    """Result for one data size."""
 
     asked: Fraction  # what was asked for
     size: int  # so many bytes that all blocks are equal, in whole elements
@@ -150,7 +150,7 @@ class SizeRun(Declared):
 
     @property
     def measured(self) -> Measured:
-        """What was measured of the plan."""
+        """Measurements of the plan."""
         return Measured(self.outcome, self.size, self.factor)
 
     @property
@@ -161,7 +161,7 @@ class SizeRun(Declared):
 
 @dataclass(frozen=True, repr=False)
 class RunResult(TextResult):
-    """How fast a plan was and whether all results were right."""
+    """Speed and correctness of a plan."""
 
     title: str  # the plan in a line
     collective: str  # what is done
@@ -191,7 +191,7 @@ class RunResult(TextResult):
 
     @property
     def right(self) -> bool:
-        """Whether every element of every result was what it must be."""
+        """Whether every element of every result was correct."""
         return not any(one.outcome.wrong for one in self.runs)
 
     @property
@@ -201,11 +201,11 @@ class RunResult(TextResult):
 
     @property
     def model(self) -> str | None:
-        """The command that looks for topologies with what fits; None without."""
+        """Command that searches topologies with the fit; None without one."""
         return None if self.fit is None else self.fit.command
 
     def heading(self) -> str:
-        """Return what was run."""
+        """Return the plan as one line."""
         return self.title
 
     def table(self) -> Table:

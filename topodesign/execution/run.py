@@ -137,7 +137,7 @@ def run_plan(
 
 
 def _called(command: str) -> Callable[[int], None]:
-    """Return what runs a command for a phase."""
+    """Return a function that runs a command for a phase."""
     words = shlex.split(command)
 
     def change(phase: int) -> None:
@@ -251,7 +251,7 @@ def _result(
     messages: int,
     note: str,
 ) -> RunResult:
-    """Return the result of runs; ``carrier``: own rank, transport and its name."""
+    """Return the result of runs; ``carrier``: rank, transport and name."""
     transfers = prepared.transfers
     bus, words = _bus(transfers)
     said = [words, *prepared.notes, *_padding(transfers, runs)]
@@ -297,7 +297,7 @@ def _bus(transfers: tuple[Transfers, ...]) -> tuple[Fraction | None, str]:
 
 
 def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> list[str]:
-    """Say which sizes are larger than those that were asked for."""
+    """Return notes on sizes larger than requested."""
     grown = [one for one in runs if one.size != one.asked]
     if not grown:
         return []
@@ -311,7 +311,7 @@ def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> lis
 
 @contextmanager
 def _taking_turns() -> Iterator[None]:
-    """Switch threads often, so that messages do not wait for other ranks."""
+    """Switch threads often, so that messages are not delayed."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
     try:
@@ -322,7 +322,7 @@ def _taking_turns() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a plan says, lowered; without the plan itself."""
+    """Lowered plan, without the plan itself."""
 
     title: str
     collective: str

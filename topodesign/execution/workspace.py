@@ -1,4 +1,4 @@
-"""Memory of one rank for one data size: layout, message data, result checks.
+"""Memory of one rank: layout, message data and result checks.
 
 A block of n elements cut into u units has unit i from element ``i * n // u`` on, so that every size can be cut, into
 parts that differ by an element at most; a message without elements is not sent.
@@ -39,7 +39,7 @@ _PLACES = 251  # different numbers by place; a prime, so that no stride of a pla
 
 @dataclass(frozen=True)
 class Extent:
-    """How many elements blocks have."""
+    """Elements per block."""
 
     # of the blocks of every stream that are as large as a share, see
     # :meth:`~topodesign.collectives.collective.Collective.shares`
@@ -57,7 +57,7 @@ def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tup
 
 
 def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
-    """Return the shares per block of each stream, if they are not all one."""
+    """Return each stream's shares per block, if not all one."""
     found: list[dict[int, int]] = []
     for one in transfers:
         if one.sums is not None:  # blocks are as large as all data
@@ -72,7 +72,10 @@ def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
 
 
 def coefficients(ranks: int, iteration: int) -> IntArray:
-    """Return every rank's factor in an iteration, small enough for exact sums."""
+    """Return every rank's factor, small enough for exact sums.
+
+    Every rank can compute it from the iteration number.
+    """
     most = _EXACT // (_PLACES * ranks)
     if most < 2:
         raise TooLargeError(f"{ranks} ranks are too many for sums that short floats hold exactly")
@@ -80,7 +83,7 @@ def coefficients(ranks: int, iteration: int) -> IntArray:
 
 
 def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
-    """Return the numbers (from 1) of a block's elements in a range."""
+    """Return the numbers (from 1) of block elements in a range."""
     place = np.arange(first, last, dtype=np.uint64) + np.uint64((block * 40_503 + stream * 7_919) % 2**32)
     place *= np.uint64(0x9E3779B97F4A7C15)
     place >>= np.uint64(40)
@@ -88,7 +91,7 @@ def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
 
 
 class Layout:
-    """Where the units of a rank lie in its memory.
+    """Layout of a rank's units in its memory.
 
     * ``size``: elements of the memory.
     * ``inputs``, ``outputs``: the pieces that it has at the start and must have in the end, each with its place.
@@ -133,7 +136,7 @@ class Layout:
         return found
 
     def addends(self, one: Sum) -> list[slice]:
-        """Return the memory slices of a sum: target first, then its addends."""
+        """Return the memory slices of a sum: target, then addends."""
         block = np.array((one.block, *one.sources), dtype=np.int64)
         zeros = np.zeros_like(block)
         return list(map(slice, *(ends.tolist() for ends in self._ends(zeros, block, zeros + one.lo, zeros + one.hi))))
@@ -201,14 +204,14 @@ class Workspace(Layout):
             np.multiply(self._pattern[where], own, out=self.memory[where], casting="unsafe")
 
     def add_up(self, number: int) -> None:
-        """Do a sum of the program."""
+        """Compute a sum of the program."""
         into, first, *others = self._sums[number]
         into[:] = first
         for other in others:
             np.add(into, other, out=into)
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return the number of wrong result elements, and the first one as text."""
+        """Return the number of wrong elements, and the first as text."""
         count, first = 0, ""
         for piece, where in self.outputs:
             wanted = self._wanted[: where.stop - where.start]
@@ -251,7 +254,7 @@ class Slot:
         self._spare: Any = None
 
     def bind(self, memory: Any, empty: Callable[[int], Any]) -> Slot:
-        """Bind views of memory; ``empty`` allocates more of its type by element count."""
+        """Bind views of memory; ``empty`` allocates elements of its type."""
         self._views, self._empty = [memory[begin:end] for begin, end in self._spans], empty
         return self
 
@@ -261,7 +264,7 @@ class Slot:
 
     @property
     def buffer(self) -> Any:
-        """What is sent, or received."""
+        """Buffer of outgoing or incoming data."""
         if self.straight:
             return self._views[0]
         if self._spare is None:
@@ -269,7 +272,7 @@ class Slot:
         return self._spare
 
     def gather(self) -> Any:
-        """Copy outgoing data into the buffer and return it; reset partial sums."""
+        """Copy outgoing data to the buffer and reset partial sums."""
         buffer = self.buffer
         for view, (begin, end) in zip(self._views, self._parts, strict=True) if not self.straight else ():
             buffer[begin:end] = view
@@ -278,7 +281,7 @@ class Slot:
         return buffer
 
     def place(self, arrived: Any = None) -> None:
-        """Store or add received data from the buffer, or ``arrived``, in memory."""
+        """Store or add received data in memory."""
         if arrived is None and self.straight:
             return
         source = self.buffer if arrived is None else arrived
@@ -331,7 +334,7 @@ class Trial:
     between: Callable[[int], None] | None = None
 
     def change(self, rank: int, phase: int) -> None:
-        """Have circuits change, if there is something to call."""
+        """Change circuits by the callback, if there is one."""
         if rank == 0 and self.between is not None:
             self.between(phase)
 
@@ -342,7 +345,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial."""
+    """Outcome of a trial."""
 
     times: tuple[int, ...]  # nanoseconds of every iteration that was timed: until the last rank was done
     wrong: int  # elements that were not what they must be, of all ranks and iterations

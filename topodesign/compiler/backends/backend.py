@@ -36,7 +36,7 @@ class Checked(Protocol):
 
     @property
     def ok(self) -> bool:
-        """Whether the program does what its collective promises."""
+        """Whether the program implements its collective."""
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain dictionaries, lists, strings and numbers."""
@@ -77,7 +77,7 @@ class Backend(ABC):
     directory: ClassVar[bool] = False  # whether it writes a directory, with files of the names in ``Files``
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
-        """Reject a plan whose collective, kind or network the target cannot run."""
+        """Reject a plan that the target cannot run."""
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
         """Return the limits for front ends; none by default."""
@@ -88,16 +88,16 @@ class Backend(ABC):
         raise ParameterError(f"{self.name} has no size; omit it")
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
-        """Return the program of a plan, or None if the target runs instructions."""
+        """Return a plan's program, None for targets that run instructions."""
         return None
 
     def lower_phase(self, rounds: Rounds, number: int, options: Options) -> Program | None:  # noqa: ARG002
-        """Return the program of one phase, or None if the target runs instructions."""
+        """Return a phase's program, None for targets that run instructions."""
         return None
 
     @abstractmethod
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield each target limit or rule that a program breaks, with rank and numbers."""
+        """Yield each violated target limit or rule, with rank and numbers."""
 
     @abstractmethod
     def emit(self, program: Program, options: Options) -> Files:
@@ -109,11 +109,11 @@ class Backend(ABC):
 
     @abstractmethod
     def parse(self, files: Files, options: Options) -> object:
-        """Parse the files with a reader that shares no code with :meth:`emit`."""
+        """Parse the files independently of :meth:`emit`."""
 
     @abstractmethod
     def check(self, files: Files, options: Options, interleavings: int) -> Checked:
-        """Execute the files as the target does and check the collective's result."""
+        """Execute the files as the target does and check the result."""
 
     def accept(self, plan: Plan, options: Options) -> None:
         """Refuse a plan or options that are not for this target."""

@@ -107,7 +107,7 @@ class Chakra(Backend):
         return replace(messages_of_transfers(transfers_of_rounds(rounds, ())), phase=number)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield simulator limits that a program violates: tags, bytes or a single rank."""
+        """Yield violated simulator limits: tags, bytes or a single rank."""
         if not isinstance(program, Messages):
             yield "traces are made of messages, not of instructions"
             return
@@ -120,7 +120,7 @@ class Chakra(Backend):
             yield f"a message of a call of {whole} bytes has 2^63 bytes or more"
 
     def emit(self, program: Program, options: Options) -> Files:
-        """Return the traces, and what the simulator needs beside them."""
+        """Return the traces and the other inputs of the simulator."""
         for broken in self.lint(program, options):
             raise InfeasibleError(broken)
         assert isinstance(program, Messages)  # noqa: S101  for mypy; lint has seen to it
@@ -151,7 +151,7 @@ class Chakra(Backend):
         return files
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:
-        """Yield the simplifications of the simulated network and their effect on times."""
+        """Yield simplifications of the simulated network and their effect on times."""
         expected = json.loads(files["expected.json"])
         yield from expected["notes"]
         yield from _names(plan.collective, _call(plan.collective))
@@ -161,7 +161,7 @@ class Chakra(Backend):
             yield f"so {time} is of that network, and not of the links that there are{other}"
 
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
-        """Parse the traces as simulators do and return those of the collective."""
+        """Parse the traces as simulators do; return the collective's."""
         from topodesign.runtime.chakra.replay import load_job  # noqa: PLC0415  not for help
         from topodesign.runtime.chakra.traces import parse_trace  # noqa: PLC0415  not for help
 
@@ -186,7 +186,7 @@ class Chakra(Backend):
 
 
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
-    """Return text with the simulated time on the actual links, if cheap to compute."""
+    """Return the simulated time on the actual links as text, if cheap."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
@@ -212,7 +212,7 @@ def _size(program: Messages, options: Options) -> Fraction:
 
 
 def _call(collective: Collective) -> str:
-    """Return the simulator collective (one of four) that stands for a collective."""
+    """Return the simulator collective (one of four) for a collective."""
     if collective.pairwise:
         return "all-to-all"
     if collective.reduces:
@@ -230,7 +230,7 @@ def _json(value: Any) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Format a double for YAML 1.1 and 1.2: exact, without an exponent."""
+    """Format a double exactly for YAML 1.1 and 1.2, without exponent."""
     return format(Decimal(repr(value)), "f")
 
 
@@ -245,7 +245,7 @@ def _network(network: Network) -> bytes:
 def _expected(
     program: Messages, traces: tuple[Trace, ...], network: Network, whole: Fraction, notes: list[str]
 ) -> dict[str, Any]:
-    """Return the expected finish time, by trace replay and by closed form."""
+    """Return the expected finish time, by replay and closed form."""
     from topodesign.runtime.chakra.check import times_of  # noqa: PLC0415  NumPy, which help does without
     from topodesign.runtime.chakra.network import Clock  # noqa: PLC0415  with the rest
 
@@ -280,7 +280,7 @@ def _expected(
 
 @cache
 def _classes() -> tuple[Any, Any]:
-    """Return the message classes, built from our own wording of the schema."""
+    """Return the message classes, built from our own schema wording."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
     except ImportError:

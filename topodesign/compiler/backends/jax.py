@@ -49,7 +49,7 @@ class Jax(Backend):
         return make(plan, options.parts, inplace=options.inplace)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:  # noqa: ARG002
-        """Yield reasons that a module is too long to read and to trace."""
+        """Yield reasons that a module is too long to trace."""
         if not isinstance(program, Permutations):
             yield "modules for JAX are made of permutations, not of instructions"
             return
@@ -103,7 +103,7 @@ class Jax(Backend):
         return {self.ending: "\n".join(lines).encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield what permutations cost beside what the plan sends."""
+        """Yield the extra cost of permutations over the plan's sends."""
         head = files[self.ending].decode().split('"""', 2)[1]
         for said in head.split("\n\n"):
             if said.startswith(_NOTE):
@@ -124,7 +124,7 @@ class Jax(Backend):
             raise FileFormatError(str(error)) from None
 
     def check(self, files: Files, options: Options, interleavings: int) -> ModuleReport:  # noqa: ARG002
-        """Check the module by replaying its data and, if installed, with JAX."""
+        """Check the module by data replay and, if installed, JAX."""
         from topodesign.runtime.jax.check import check_module  # noqa: PLC0415  not for help
 
         (content,) = files.values()
@@ -145,7 +145,7 @@ def _costs(program: Permutations) -> Iterator[str]:
 
 
 def _amounts(amounts: Sequence[int] | None, ranks: int) -> Iterator[str]:
-    """Yield source lines with the pieces sent per block, one line per sender."""
+    """Yield source lines with pieces per block, one per sender."""
     if amounts is not None:
         yield "AMOUNTS = (  # of the pieces of each block those that are sent, by sender and receiver; zeros else"
         for first in range(0, len(amounts), ranks):
@@ -193,7 +193,7 @@ def _exchange(one: Exchange) -> Iterator[str]:
 
 
 def _field(name: str, rows: Rows, indent: int) -> Iterator[str]:
-    """Yield source lines of rows; rows that differ get a line or more per rank."""
+    """Yield source lines of rows, per rank if rows differ."""
     blank = " " * indent
     if len(rows) == 1:
         yield from _wrapped(f'"{name}": [{list(rows[0])}],', indent)

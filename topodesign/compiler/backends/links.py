@@ -1,4 +1,4 @@
-"""Links of a network as trace simulators model them: equal, one per rank pair."""
+"""Links as trace simulators model them: equal, one per rank pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topodesign.topology.topology import Topology
 
 
 def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]:
-    """Return the simulator's network for a program, and notes on its omissions.
+    """Return the simulator's network, and notes on its omissions.
 
     Links that differ become links as slow as the slowest of them. Ranks that all hang on one switch by equal links are
     a switch to the simulator, too; of other switches it knows nothing, and every pair of ranks gets a link.
@@ -69,7 +69,7 @@ def _alphas(program: Messages, place: Topology | Fabric, options: Options) -> li
 
 
 def _star(topology: Topology) -> bool:
-    """Return whether the topology is a star: one switch, equal links both ways."""
+    """Return whether one switch joins all nodes by equal duplex links."""
     if len(topology.switches) != 1 or len(set(topology.capacity.tolist())) > 1:
         return False
     (switch,) = topology.switches

@@ -90,7 +90,7 @@ class Msccl(Backend):
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
-        """Check the XML by reading and executing it as the runtime does."""
+        """Check the XML by executing it as the runtime does."""
         from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
         return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)

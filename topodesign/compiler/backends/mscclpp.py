@@ -40,7 +40,7 @@ class Mscclpp(Backend):
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
-        """Reject collectives unknown to MSCCL++ and boxes that do not divide the ranks."""
+        """Reject unsupported collectives, and boxes that do not divide the ranks."""
         if plan.collective.label(self.name) is None:
             raise InfeasibleError(f"MSCCL++ has no collective {plan.collective}")
         ranks = plan.topology.nodes - len(plan.topology.switches)
@@ -80,7 +80,7 @@ class Mscclpp(Backend):
         return {self.ending: (_text(document) + "\n").encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield a note if a rank's links to other boxes need several NICs."""
+        """Yield a note if links to other boxes need several NICs."""
         from topodesign.compiler.wires import single_nic  # noqa: PLC0415  NumPy, which help does without
 
         return single_nic(plan.place, options.box)
@@ -114,7 +114,7 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
 
 
 def _halved(scratch: list[int]) -> list[int]:
-    """Return one scratch size (chunks) for all ranks, whose half can start a packet.
+    """Return one scratch size (chunks) whose half can start a packet.
 
     A rank adds half of its own scratch to the addresses of others. How large a chunk is there follows from the
     allocation that the input lies in and may be any number of bytes; a chunk of packets has two for each.
@@ -176,7 +176,7 @@ def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
 
 
 def largest_call(program: Program, scratch: int, *, packets: bool, double: bool) -> int:
-    """Return the largest call (bytes, all data) with all buffers below 2^32 bytes.
+    """Return the largest call (bytes, all data) with buffers below 2^32 bytes.
 
     With two halves, scratch is as large as for an input of all that a call may have: inputs lie in allocations that may
     be larger, and those of an allgather are parts of outputs. Chunks of scratch are twice as large if it holds packets,
@@ -188,7 +188,7 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
 
 
 def _compared(program: Program) -> int:
-    """Return the number of chunks that MSCCL++ compares with its size range."""
+    """Return the chunks that MSCCL++ compares with its size range."""
     return program.output_chunks if program.collective.name == "allgather" else program.input_chunks
 
 
@@ -230,7 +230,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
 
 
 def _channels(made: OneSided) -> list[dict[str, list[tuple[int, Link]]]]:
-    """Return the channels of each rank and type: remote rank and connection.
+    """Return the channels per rank and type: remote rank and connection.
 
     The k-th channel of a type between two ranks is that of the same connection at both ends.
     """
@@ -252,7 +252,7 @@ def _kind(link: Link, made: OneSided) -> str:
 def _rank(
     rank: int, body: RankPlan, made: OneSided, channels: list[dict[str, list[tuple[int, Link]]]], joined: dict[str, int]
 ) -> dict[str, Any]:
-    """Return the threadblocks of a rank, and what they refer to."""
+    """Return a rank's threadblocks with their channels and buffers."""
     mine = {kind: channels[rank][kind] for kind in ("memory", "port") if channels[rank][kind]}
     number = {(kind, link): at for kind, line in mine.items() for at, (_, link) in enumerate(line)}
     access: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -283,7 +283,7 @@ def _rank(
 
 
 def _joined(made: OneSided) -> dict[str, int]:
-    """Return the switched buffers with their used chunks, the same for all ranks."""
+    """Return the switched buffers with their used chunks (any rank)."""
     reached: dict[str, int] = {}
     for body in made.ranks:
         for block in body.blocks:
@@ -296,7 +296,7 @@ def _joined(made: OneSided) -> dict[str, int]:
 
 
 def _fields(one: Operation, kind: str) -> dict[str, Any]:
-    """Return what an operation has beside its operands and channels."""
+    """Return an operation's fields besides its operands and channels."""
     written: dict[str, Any] = {}
     if kind:
         written["channel_type"] = kind
@@ -378,7 +378,7 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def _lines(values: list[Any], indent: str) -> str:
-    """Return objects as JSON lines; no nested object may start with their first key."""
+    """Return objects as JSON lines; their first key must be unique."""
     if not values:
         return "[]"
     begin = json.dumps(values[0])

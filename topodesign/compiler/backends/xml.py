@@ -35,7 +35,7 @@ _USUAL_LARGEST = 2**32  # bytes of a call; beyond, scratch is taken for what har
 def to_xml(
     program: Program, *, profile: RuntimeProfile, name: str, min_bytes: int = 0, max_bytes: int | None = None
 ) -> str:
-    """Check a program's limits and write it as XML for the runtime.
+    """Check a program's limits and write it as XML.
 
     If no largest call is given, it is for all, or for those of :func:`default_largest`.
     """
@@ -153,7 +153,7 @@ def _other_ends(own: Columns) -> Ints:
 
 
 def _steps(program: Program) -> tuple[str, list[int]]:
-    """Return all step lines and threadblock offsets; each extra wait adds a nop."""
+    """Return all step lines and threadblock offsets, with nops for waits."""
     own = columns_of(program.ranks)
     other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
@@ -201,7 +201,7 @@ _STEP = (
 
 
 def _characters(column: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return words or integers from -1 as zero-padded rows of ASCII codes."""
+    """Return words or integers (from -1) as zero-padded ASCII rows."""
     if column.dtype.kind == "U":
         return column.view(np.uint32).reshape(len(column), column.dtype.itemsize // 4).astype(np.uint8)
     if (most := int(column.max(initial=0))) + 2 < len(column):  # those of every integer there may be
@@ -250,7 +250,7 @@ def _most(rank: Ints, values: Ints, ranks: int) -> Ints:
 
 
 def _busiest(own: Columns, peers: Ints) -> Ints:
-    """Return the number of threadblocks with a peer on each rank's busiest channel."""
+    """Return the most threadblocks with a peer per channel, by rank."""
     channels = int(own.channel.max(initial=0)) + 1
     busy = np.bincount((own.rank * channels + own.channel)[peers >= 0], minlength=len(own.scratch) * channels)
     return busy.reshape(-1, channels).max(axis=1)  # type: ignore[no-any-return]

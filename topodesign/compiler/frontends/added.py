@@ -60,7 +60,7 @@ def lower_sums(
 
 
 def _cut(transfers: Transfers, units: int) -> Transfers:
-    """Rescale transfers to another unit count; pieces below one unit may vanish."""
+    """Rescale transfers to other units; pieces below one may vanish."""
     assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
     low, high = (at * units // transfers.units for at in (transfers.lo, transfers.hi))
     some = low < high
@@ -71,7 +71,7 @@ def _cut(transfers: Transfers, units: int) -> Transfers:
 
 
 class _Part(NamedTuple):
-    """Chunks of one send and receive: a message or a channel's share of it."""
+    """Chunks of one send and receive: a message or its channel share."""
 
     link: _Link
     instance: int
@@ -80,7 +80,7 @@ class _Part(NamedTuple):
 
 
 class _Rank:
-    """What a rank has by now, and how it adds up."""
+    """Places and operations of a rank so far."""
 
     def __init__(self, rank: int, sizes: tuple[int, int, int], last: int, *, inplace: bool) -> None:
         self.rank = rank
@@ -113,7 +113,7 @@ class _Rank:
         return self._rows
 
     def _exchange(self, links: Mapping[_Link, list[_Row]], kept: set[int]) -> dict[int, list[_Part]]:
-        """Send and receive the messages of a step; return the parts to add at once."""
+        """Send and receive a step's messages; return parts to add at once."""
         for link, some in links.items():
             for part, block in self._cut(link, some) if link[1] == self.rank else ():
                 self._emit(Kind.SEND, part, self._place(block, part))
@@ -128,7 +128,7 @@ class _Rank:
         return fresh
 
     def _kept(self, links: Mapping[_Link, list[_Row]], sums: list[tuple[int, ...]]) -> set[int]:
-        """Return blocks that must be stored instead of only reduced on arrival."""
+        """Return blocks that are stored, not only reduced on arrival."""
         added: dict[tuple[int, int], list[range]] = defaultdict(list)
         for step, _, source, lo, hi in sums:
             added[step, source].append(range(lo, hi))
@@ -145,7 +145,7 @@ class _Rank:
         return kept
 
     def _cut(self, link: _Link, rows: list[_Row]) -> list[tuple[_Part, int]]:
-        """Return the parts of a message with their blocks, by channel and instruction."""
+        """Return a message's parts and blocks, by channel and instruction."""
         found = []
         for block, lo, hi in rows:
             pieces = -(-(hi - lo) // self._max)
@@ -156,7 +156,7 @@ class _Rank:
         return found
 
     def _place(self, block: int, part: _Part) -> Place:
-        """Return the place of a block's chunks, reserving room at first use."""
+        """Return the place of a block's chunks, reserved at first use."""
         if block not in self._begin:
             self._begin[block] = SCRATCH + self._scratch
             self._scratch += self._chunks

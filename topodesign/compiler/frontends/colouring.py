@@ -18,7 +18,7 @@ def degree_of(edges: Sequence[Edge]) -> int:
 
 
 def edge_colouring(edges: Sequence[Edge]) -> list[int]:
-    """Return a proper edge colouring; the number of colours is the degree.
+    """Return a proper edge colouring with degree-many colours.
 
     Edges are different, and take the smallest colour that is free at both ends. Where there is none, two colours are
     exchanged along the path in turn from the receiver, which frees one.

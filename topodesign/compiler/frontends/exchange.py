@@ -35,7 +35,7 @@ _NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
 
 class Journey(NamedTuple):
-    """Routes of all blocks: pieces whose units share a route, and their hops."""
+    """Routes of all blocks: pieces that share a route, and hops."""
 
     chunks: int  # of a block
     block: Ints  # of every piece: its block, and where it lies in it, in chunks
@@ -48,7 +48,7 @@ class Journey(NamedTuple):
     tail: Ints  # a number of the rest of the way after it, in the order of these
 
     def cut(self, chunks: int | None, split: int) -> Journey:
-        """Return the routes for ``chunks * split`` chunks per block, rounded evenly.
+        """Return routes for ``chunks * split`` chunks per block, cut evenly.
 
         Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours. None: as many as
         there are.
@@ -64,7 +64,7 @@ class Journey(NamedTuple):
 
 
 def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
-    """Return the routes of all pieces, with blocks cut into the fewest chunks.
+    """Return the routes of all pieces, with the fewest chunks.
 
     Notes
     -----
@@ -127,7 +127,7 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
 def _followed(
     some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], ends: tuple[Ints, Ints], nodes: int
 ) -> NDArray[np.bool_]:
-    """Return a mask of hops on the routes of intervals, traced back from the goal.
+    """Return a mask of hops on the intervals' routes, traced back.
 
     Of several deliveries to a node the first counts.
     """
@@ -152,7 +152,7 @@ def _followed(
 
 
 def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
-    """Return sort ranks of routes by hops, and of their tails after each hop."""
+    """Return sort ranks of routes and of their tails by hop."""
     rank = np.full(len(step) + 1, _NOWHERE)
     tail = np.full(len(step), _NOWHERE)
     last = np.zeros(len(step), dtype=bool)
@@ -170,7 +170,7 @@ def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
 
 
 class _Late(NamedTuple):
-    """Chunks that are copied home once what is there has left."""
+    """Chunks to copy to the output after their place is free."""
 
     after: Ints  # the step of that
     piece: Ints  # number of what brought them, of all that is received, with its step, ends and instance
@@ -226,7 +226,7 @@ class Writer:
         return Operations(first, *(column[order] for column in columns))
 
     def _settle(self) -> Operations:
-        """Find chunk places and their free times; return copies before the first step.
+        """Find chunk places and free times; return the initial copies.
 
         Out of place these are the blocks that stay where they are. In place the chunks of inputs leave some day, and
         output may be written over them then.
@@ -266,7 +266,7 @@ class Writer:
         return prepare(arriving, copies, self.max_count)
 
     def _move(self, step: int, chunk: Ints, hop: Ints) -> _Late:
-        """Send and receive the chunks of a step; return copies for later.
+        """Send and receive a step's chunks; return copies for later.
 
         A part of a message goes whole or, if that takes no more instructions, in pieces.
         """
@@ -313,7 +313,7 @@ class Writer:
         ready, busy = (np.flatnonzero(last & one) for one in (self._busy[chunk] < step, self._busy[chunk] >= step))
 
         def rows(kind: Kind, at: Ints, new: NDArray[np.bool_], *ends: Ints | None) -> Ints:
-            """Return operation rows for runs of chunks, with the piece of each."""
+            """Return operation rows for runs of chunks, with their pieces."""
             begin = np.flatnonzero(new)
             some, sizes = at[begin], np.diff(np.append(begin, len(at)))
             columns = (np.full(len(some), -1) if one is None else one[some] for one in (*ends, instance))
@@ -330,7 +330,7 @@ class Writer:
         return _Late(*(column[busy] for column in (self._busy[chunk], *about)))
 
     def _fresh(self, ranks: Ints, sizes: Ints) -> Ints:
-        """Reserve unused scratch and return its start for each rank in order."""
+        """Reserve unused scratch and return its start for each rank."""
         order = np.argsort(ranks.ravel(), kind="stable")
         rank, size = ranks.ravel()[order], sizes.ravel()[order]
         before = np.cumsum(size) - size
@@ -345,7 +345,7 @@ class Writer:
         self._rows.append(table[1:, np.argsort(table[0], kind="stable")])
 
     def _copy_home(self, late: _Late) -> None:
-        """Append copies that waited for sends, after the receives of the step."""
+        """Append copies that waited for sends, after the step's receives."""
         begin = np.flatnonzero(_begins(late.piece, late.place, late.home))
         size, nobody = np.diff(np.append(begin, len(late.piece))), np.full(len(begin), -1)
         some, kind = late.at(begin), np.full(len(begin), NUMBER[Kind.COPY])
@@ -355,7 +355,7 @@ class Writer:
 
 
 def _begins(group: Ints, *places: Ints) -> NDArray[np.bool_]:
-    """Return run starts: a new group, or places that are not consecutive."""
+    """Return run starts: new groups or places that are not consecutive."""
     begins: NDArray[np.bool_] = np.diff(group, prepend=-1) != 0
     for column in places:
         begins |= np.diff(column, prepend=-2) != 1

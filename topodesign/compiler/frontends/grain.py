@@ -1,4 +1,4 @@
-"""Choice of the chunk count: lossless minimum or divisors of given calls.
+"""Choice of chunk count: lossless minimum or divisor of calls.
 
 A runtime uses a program for calls whose elements are a multiple of its chunks alone. A schedule on 96 nodes has 96
 shards, and no call of 64 MiB is a multiple of them. So for given calls the data are cut into another number of chunks,
@@ -41,14 +41,14 @@ class Lowering(NamedTuple):
     groups: int = 1  # chunks come in equal groups of so many
 
     def loss(self, chunks: int) -> Fraction:
-        """Return the relative growth of the bandwidth factor for a chunk count."""
+        """Return the relative growth of the bandwidth factor for ``chunks``."""
         if self.cost is None or not (least := self.cost(None)):
             return Fraction(0)
         return self.cost(chunks) / least - 1
 
 
 def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -> Fraction:
-    """Return the lock-step time of messages over links; ``whole`` is all data.
+    """Return the lock-step time of messages; ``whole`` is all data.
 
     ``step``, ``link`` and ``size`` are of every message, ``capacity`` of every link.
     """

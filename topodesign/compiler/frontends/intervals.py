@@ -1,4 +1,4 @@
-"""Choice of shard intervals per link, if a schedule leaves it open.
+"""Choice of shard intervals per link, if left open.
 
 A node that gets all of a shard in one step, from others that have all of it by then, may get any of its units from any
 of them, as long as it gets as many from each. So each of them sends one interval, and their order is free. What a
@@ -24,7 +24,7 @@ _Ints = NDArray[np.int64]
 
 
 class _Rows(NamedTuple):
-    """Schedule rows of a copying phase, or of a reducing one, time-reversed."""
+    """Schedule rows of a copying phase, or a time-reversed reducing one."""
 
     time: _Ints
     near: _Ints  # the end that has to have all of the shard, and that which gets it; backwards receiver and sender
@@ -39,7 +39,7 @@ class _Rows(NamedTuple):
 
 
 def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
-    """Lay out free intervals again; return the schedule and whether all are free.
+    """Lay out free intervals; return the schedule and whether all are free.
 
     If all are, it is right, and each link carries at most one interval of a block in a step.
     """
@@ -66,7 +66,7 @@ def _starts(key: _Ints) -> _Ints:
 
 
 def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
-    """Return a mask of rows in shards received in one step from full holders."""
+    """Return a mask of rows received in one step from full holders."""
     free = np.zeros(len(half.time), dtype=bool)
     if not len(free):
         return free
@@ -88,7 +88,7 @@ def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
 
 
 def _laid(half: _Rows, nodes: int) -> _Rows:
-    """Return rows with new intervals: one per shard and link, same total length."""
+    """Return rows with one interval per shard and link, same length."""
     rows = half.at(np.lexsort((half.near, half.far, half.block)))
     starts = _starts((rows.block * nodes + rows.far) * nodes + rows.near)
     if not len(starts):
@@ -104,7 +104,7 @@ def _laid(half: _Rows, nodes: int) -> _Rows:
 
 
 def _places(rows: _Rows, nodes: int) -> _Ints:
-    """Return the interval of each sorted row: first (0), last (2) or between.
+    """Return the interval of sorted rows: first (0), last (2) or between.
 
     ``most`` are the joins of the far end up to a block in which this row is the last. Then ``opens`` is the first, and
     ``joined`` of that the last of the block before.

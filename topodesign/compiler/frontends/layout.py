@@ -25,7 +25,7 @@ _WORK = 2_000_000  # pieces looked at while looking for a better order: about a 
 
 
 class Layout(NamedTuple):
-    """Message table with the chunks of every shard and of each message.
+    """Message table: chunks of every shard and every message.
 
     Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
     a shard may lie in any order, and their sizes alone decide how long a chunk is.
@@ -46,12 +46,12 @@ class Layout(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many chunks there are."""
+        """Number of chunks."""
         return int(self.start[-1])
 
     @property
     def shard(self) -> int:
-        """Chunks per shard, where all have as many."""
+        """Chunks per shard, if equal for all."""
         return int(self.start[1])
 
     @property
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
 
 
 def layout(schedule: Rounds) -> Layout:
-    """Lay out the shards of a valid, lean schedule in the fewest chunks.
+    """Lay out a valid, lean schedule in the fewest chunks.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def layout(schedule: Rounds) -> Layout:
 
 
 def _of_intervals(schedule: Rounds) -> Layout:
-    """Return the layout of a schedule whose intervals all come from :func:`relaid`."""
+    """Return the layout of a schedule fully laid out by :func:`relaid`."""
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
     shard = schedule.units // chunk
     check_size(schedule.nodes, schedule.nodes * shard)
@@ -148,7 +148,7 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
 
 
 def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
-    """Return piece sizes (units) per owner, and the pieces of each message."""
+    """Return piece sizes (units) per owner, and each message's pieces."""
     sizes: list[list[int]] = []
     messages: dict[Message, list[Piece]] = defaultdict(list)
     by_owner = np.argsort(schedule.block, kind="stable")
@@ -165,7 +165,7 @@ def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece
 
 
 def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message], int]]:
-    """Yield the messages and size (units) of each interval that no row splits."""
+    """Yield the messages and size (units) of each unsplit interval."""
     step, src, dst, low, high = (getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst", "lo", "hi"))
     cuts = sorted({0, schedule.units, *low, *high})
     number = {cut: at for at, cut in enumerate(cuts)}

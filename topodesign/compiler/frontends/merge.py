@@ -79,7 +79,7 @@ class Blocks:
         return found
 
     def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, Carried]:
-        """Return each operation's connection (-1: none), and the load of some sends."""
+        """Return each operation's connection (-1: none), and the selected sends' load."""
         ops = self.operations
         rank, ends, most = ops.rank, len(ops.first), int(ops.instance.max(initial=0)) + 1
         out, into = (rank, ops.send), (ops.receive, rank)
@@ -186,7 +186,7 @@ class Merger:
         }
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
-        """Yield oversized messages sent in a step in which the threadblock receives."""
+        """Yield oversized messages in steps in which their threadblock also receives."""
         for connection, other in ((out, into), (into, out)):
             for step in self.full[connection] & self.steps[other] if connection in self.full else ():
                 yield connection, step
@@ -206,7 +206,7 @@ class Merger:
         return self._ordered(pairs, self._coloured(found, pairs))
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
-        """Colour messages so that those sharing a step and a threadblock differ."""
+        """Colour messages so that those in one step and threadblock differ."""
         at: dict[tuple[int, int, Block], list[tuple[Connection, int]]] = defaultdict(list)
         ends: dict[tuple[Connection, int], list[tuple[int, int, Block]]] = {}
         for message in large:

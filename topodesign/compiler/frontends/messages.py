@@ -1,4 +1,4 @@
-"""Sends, receives and sums of every rank, from a plan's message table.
+"""Messages and sums of every rank, from a plan's message table.
 
 In steps: all that a link carries in a step is one message. A rank's sends of a step wait for all that it has received,
 added and sent in its steps before, so that every rank keeps the order of the steps, and no rank waits for one that it
@@ -34,7 +34,7 @@ _Places = tuple[int, ...]  # of operations in the list of a rank
 
 
 def messages_of(plan: Plan, parts: int = 1) -> Messages:
-    """Return what every rank sends, receives and adds.
+    """Return the sends, receives and sums of every rank.
 
     * ``plan``: any plan of one collective among all nodes that compute.
     * ``parts``: of trees: parts of the data of a tree that follow one another.
@@ -56,7 +56,7 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
 
 
 def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> Messages:
-    """Return the messages of lean transfers, in steps or timed by a clock."""
+    """Return the messages of lean transfers, in steps or by clock."""
     table = message_table([transfers])
     if len(table.src) > MOST_MESSAGES:
         raise InfeasibleError(
@@ -129,7 +129,7 @@ class _Rank:
                 self._there[block].append((lo, hi, place))
 
     def send(self, number: int, message: Message, now: int) -> None:
-        """Append that a message is sent, after what it waits for."""
+        """Append the send of a message after its dependencies."""
         place = len(self.operations)
         if self._clock is None:
             if self._step != now:

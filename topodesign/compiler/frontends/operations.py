@@ -52,7 +52,7 @@ class Operations(NamedTuple):
         return Operations(first, *(column[rows] for column in self[1:]))
 
     def cells(self) -> tuple[Ints, Ints, int]:
-        """Return first cells read and written (-1: none), and the number of cells."""
+        """Return first cells read and written (-1: none), and their number."""
         extent = np.zeros(6, dtype=np.int64)  # at the number of a buffer plus 1
         ends = [(places >> BITS, places & (1 << BITS) - 1) for places in (self.source, self.target)]
         for buffer, offset in ends:
@@ -64,7 +64,7 @@ class Operations(NamedTuple):
 
 
 def operations_of(ranks: Sequence[Sequence[Row]]) -> Operations:
-    """Return the columns of what each rank does."""
+    """Return the operations of all ranks as columns."""
     columns = np.array([row for rows in ranks for row in rows], dtype=np.int64).reshape(-1, 8).T
     return Operations(np.cumsum([0, *map(len, ranks)]), *map(np.ascontiguousarray, columns))
 

@@ -15,7 +15,7 @@ from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operation
 
 
 def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:
-    """Return operations with packed sums and scratch, and the scratch per rank.
+    """Return operations with packed scratch, and the scratch per rank.
 
     If ``reuse``, what is not needed at the same time may share a place.
     """

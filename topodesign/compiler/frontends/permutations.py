@@ -1,4 +1,4 @@
-"""Lowering to permutations: the minimum per step, over one array of rows.
+"""Lowering to permutations over one array, the minimum per step.
 
 A rank's array has what it was given, and below that what every permutation brought, in their order. So what is received
 is at the same rows of all ranks, whatever the plan; what is sent is so where the plan looks the same from all ranks.
@@ -36,7 +36,7 @@ MOST_SENDS = 2**22  # rows that are sent, known one by one
 
 
 def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Permutations:
-    """Return what all ranks do.
+    """Lower a plan to permutations of all ranks.
 
     * ``plan``: any plan of one collective among all nodes that compute.
     * ``parts``: of trees: parts of the data of a tree that follow one another.
@@ -80,12 +80,12 @@ def check_right(plan: Plan) -> None:
 
 
 def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
-    """Return the chunks sent of every block, or None for equal blocks."""
+    """Return the chunks sent of every block, None if equal."""
     return tuple(one * chunks // max(kind.amounts) for one in kind.amounts) if kind.amounts else None
 
 
 def _alike(plan: Plan, rounds: Rounds) -> Rounds:
-    """Return the symmetric rounds of SPFF if valid and as cheap, or the given ones.
+    """Return symmetric SPFF rounds if valid and as cheap, else ``rounds``.
 
     It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
     """
@@ -108,7 +108,7 @@ def _check_size(rounds: Rounds) -> None:
 
 
 def views_of(topology: Topology, ranks: int) -> list[IntArray]:
-    """Return tables of node v's number as seen from node u (row u, column v)."""
+    """Return tables of node v's number as seen from node u: [u, v]."""
     nodes = np.arange(ranks)
     views = [(nodes - nodes[:, None]) % ranks]
     symmetry = topology.symmetry
@@ -139,7 +139,7 @@ def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArra
 def exchanges_of(
     sent: Mapping[Edge, IntArray], ranks: int, views: list[IntArray], top: int
 ) -> tuple[tuple[Exchange, ...], dict[Edge, int]]:
-    """Return the permutations of a step and the first row of each message.
+    """Return a step's permutations and the first row of each message.
 
     What arrives goes below the ``top`` rows that there are.
     """
@@ -218,7 +218,7 @@ class _Copies:
         return made
 
     def finish(self) -> list[IntArray]:
-        """Return the result rows of every rank, empty for ranks without a result."""
+        """Return every rank's result rows, empty without a result."""
         wanted = (self._units(self.collective.outputs(rank, self.ranks)) for rank in range(self.ranks))
         return [self._row[rank, units].astype(np.int64) for rank, units in enumerate(wanted)]
 
@@ -231,7 +231,7 @@ class _Copies:
 
 
 def rows_of(rows: Sequence[IntArray | None], width: int | None = None) -> Rows:
-    """Return padded rows of every rank, or one list if all can share it."""
+    """Return padded rows of every rank, or one shared list."""
     some = [one for one in rows if one is not None]
     longest = max(some, key=len)
     if width is None:

@@ -1,4 +1,4 @@
-"""Lowering of local sums to permutations; a phase ends at each sum.
+"""Lowering of local sums to permutations; each sum ends a phase.
 
 The rows of the phase after it are sums of rows: of several where a rank adds up, of one where it only keeps what is
 needed later. Zeros fill up where ranks add up, or keep, less than others.
@@ -44,7 +44,7 @@ def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -
 
 
 class _Made:
-    """What every rank has in which row."""
+    """Row contents of every rank."""
 
     def __init__(self, transfers: Transfers, topology: Topology) -> None:
         assert transfers.sums is not None  # noqa: S101  for mypy; they are what it is of
@@ -82,7 +82,7 @@ class _Made:
         return found
 
     def _before(self, rank: int, after: list[_Cell], end: int, part: list[int]) -> list[_Cell]:
-        """Return the cells that a rank needs before a phase to have ``after`` later."""
+        """Return the cells a rank needs before a phase to reach ``after``."""
         needed, made = set(after), self._sums.get(end, [{}] * self.ranks)[rank]
         needed -= made.keys()
         needed |= {(unit, source) for (unit, _), sources in made.items() for source in sources}

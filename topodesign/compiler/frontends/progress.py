@@ -1,4 +1,4 @@
-"""Termination check: one exact run of a program's waits, without its data.
+"""Termination check: one exact run of waits, without data.
 
 What a threadblock waits for stays so until it moves itself, so that all orders of execution make the same moves, and
 one run decides. It is made with the fewest slots and the shortest pieces that a target promises; with more or longer

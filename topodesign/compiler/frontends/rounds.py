@@ -1,4 +1,4 @@
-"""Front end for rounds: few sends per link and step, almost no copies."""
+"""Front end for rounds: few sends, almost no copies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lower_rounds(
     limits: Limits = NO_LIMITS,
     partly: bool = False,
 ) -> Lowering:
-    """Lower a valid schedule of rounds to the program of every rank.
+    """Lower a valid schedule of rounds to all ranks' programs.
 
     If ``partly``, only the units that are sent must arrive.
 
@@ -148,7 +148,7 @@ def made_of_rounds(
 
 
 def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
-    """Return rounds without what moves in vain, if they are right.
+    """Return valid rounds without redundant transfers.
 
     Raises ScheduleError if not, and TopologyError if there are switches.
     """
@@ -162,7 +162,7 @@ def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
 
 
 def _check_steps(step: Integers, src: Integers, dst: Integers, limits: Limits) -> None:
-    """Reject early a link used in more steps than a threadblock may have."""
+    """Reject a link used in more steps than a threadblock allows."""
     if len(step):
         nodes, steps = int(max(src.max(), dst.max())) + 1, int(step.max()) + 1
         links, uses = np.unique(

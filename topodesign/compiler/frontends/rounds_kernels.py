@@ -90,7 +90,7 @@ def added(
     times: Ints,
     most: int,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Reduce part by part; return pieces with part, first row, source and target.
+    """Reduce part by part; return pieces with their places.
 
     Part p has ``chunks[first[p] : first[p + 1]]``, and is of step ``times[p]``. ``sums`` has for every rank and chunk
     where its partial sum is, or -1 where it is still ``given``, its own contribution; ``owners`` has the rank that each

@@ -1,4 +1,4 @@
-"""Partial sums of a reduce-scatter per step, and their use of the output."""
+"""Partial sums of a reduce-scatter, and their use of the output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topodesign.compiler.frontends.layout import Layout
 
 
 class Sums:
-    """Partial sums of every rank, live from first arrival to being sent on.
+    """Partial sums of every rank, from first arrival to forwarding.
 
     A rank sends and receives at the same time in a step, so that what it does either with has a place of its own then.
     """
@@ -39,7 +39,7 @@ class Sums:
 
     @cached_property
     def live(self) -> Ints:
-        """Chunks of partial sums by rank, owner and step that the output cannot hold."""
+        """Chunks of partial sums outside the output, by rank, owner and step."""
         change = np.zeros((self.nodes, self.nodes * self.shard, self.never + 1), dtype=np.int64)
         rank, chunk = np.nonzero(self._first < self.never)
         change[rank, chunk, self._first[rank, chunk]] = 1
@@ -50,12 +50,12 @@ class Sums:
         return found
 
     def least(self) -> int:
-        """Return the minimum scratch (chunks) of a rank that stores before forwarding."""
+        """Return the minimum scratch (chunks) per rank, without unstored forwarding."""
         spare = self.shard * (np.arange(self.never + 1) < self.begun[:, None])
         return max(0, int((self.live.sum(axis=1) - spare).max()))
 
     def spared(self) -> Ints:
-        """Return per rank an owner (or -1) whose sums end before results begin.
+        """Return per rank an owner whose sums end before results, or -1.
 
         Of these it has the most in the step in which the rank has the most.
         """
@@ -68,7 +68,7 @@ class Sums:
         return found
 
     def held(self, spared: Ints) -> Ints:
-        """Return scratch chunks per rank and step, with spared sums in the output."""
+        """Return scratch chunks per rank and step, spared sums excluded."""
         found: Ints = self.live.sum(axis=1)
         some = np.flatnonzero(spared >= 0)
         found[some] -= self.live[some, spared[some]]

@@ -1,4 +1,4 @@
-"""Front end for trees through one switch: multimem loads and stores (NVLS).
+"""Front end for trees through one switch, by multimem operations (NVLS).
 
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
@@ -34,7 +34,9 @@ _OTHERS = InfeasibleError(
 
 
 def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, protocol: Protocol) -> Program:
-    """Lower trees through one switch to ``channels`` or more threadblocks per rank.
+    """Lower trees through one switch to the program of every rank.
+
+    Every rank has ``channels`` threadblocks or more.
 
     With LL an allgather is one store of packets by every rank, and an allreduce has every rank store all it has and add
     up all it gets (one-shot), for little data: nobody waits for anybody but for packets.
@@ -77,7 +79,7 @@ def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, pro
 
 
 def _step(collective: Collective, rank: int, *, inplace: bool) -> SwitchStep:
-    """Return the switch operation of a rank on its share of the data.
+    """Return a rank's switch operation on its share of data.
 
     A load that adds up has to store what it loads at all ranks. In a reduce-scatter that is in scratch, from where each
     rank takes its own; in place, where its input need not stay, it is in the input. In a reduce it is in scratch, and
@@ -106,7 +108,7 @@ def _program(
 
 
 def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
-    """Return the leaders' trees in chunk order, and the box of every rank.
+    """Return leaders' trees in chunk order, and every rank's box.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Compiled inner loops over all operations in serial order, cell by cell.
+"""Compiled inner loops over serial operations, cell by cell.
 
 Operations of rank r are those from ``first[r]`` to ``first[r + 1]``; ``source`` and ``target`` are first cells, or -1.
 """
@@ -59,7 +59,7 @@ def passed_on(
 
 @tiered(lambda *given: 4 * len(given[1]))
 def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) -> None:
-    """Set keys of local operations from a preceding receive or following send.
+    """Set keys of local operations by the previous receive or next send.
 
     ``flags`` are 0 for sends, 1 for receives, 2 for what is local, 3 for what is local in a threadblock that sends.
     """
@@ -87,7 +87,7 @@ def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) ->
 def keep_order(
     first: Ints, source: Ints, target: Ints, count: Ints, position: Ints, reduces: _Bools, cells: int
 ) -> _Bools:
-    """Return a mask of ranks whose new positions keep conflicting accesses in order.
+    """Return which ranks keep conflicting accesses in order at new positions.
 
     ``reduces`` says which operations read what they write, too.
     """

@@ -74,7 +74,7 @@ def _fits(made: Columns, limits: Limits, *, steps: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all ranks have in common, see :func:`assemble`."""
+    """Common parameters of all ranks, see :func:`assemble`."""
 
     reduce_steps: int
     limits: Limits
@@ -177,7 +177,7 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
 
 
 def _fuse(operations: Operations, reduce_steps: int, most: int, piece: int) -> Operations:
-    """Fuse receives with the sends that forward them, if safe and worthwhile.
+    """Fuse receives with forwarding sends, if safe and worthwhile.
 
     A fused instruction forces a receiving and a sending connection into one threadblock, so it is tried only between
     connections that never carry more than ``most`` pieces in a step. With room for those of two steps in flight there

@@ -35,7 +35,7 @@ def lower_trees(
     threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
 ) -> Lowering:
-    """Turn right trees into the program of every rank.
+    """Lower valid trees to the program of every rank.
 
     The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
     contiguous and is received where it belongs; partial sums are added up where the next rank wants them. What the
@@ -149,7 +149,7 @@ class _Trees:
         return Layout(self.start, step, src, dst, instance, begins, chunks), reduce_steps
 
     def cost(self, chunks: int | None) -> Fraction:
-        """Return the most loaded link's time for a chunk count, each phase separately."""
+        """Return the most loaded link's time, with separate phases."""
         flow, start = self.flow, self.start // self.parts
         total = int(start[-1])
         sizes = self.size

@@ -31,7 +31,7 @@ def operations_of_layout(
     room: int | None = None,
     plain: bool = False,
 ) -> Operations:
-    """Return each rank's operations in serial order: a step's sends, then receives.
+    """Return each rank's serial operations: a step's sends, then receives.
 
     With ``room``, partial sums are in the output, too, until results are there, and copies are made in the step before
     that which needs them, as long as no more chunks are in scratch at once than that. If ``plain``, nothing is copied,
@@ -90,7 +90,7 @@ def operations_of_layout(
 
 
 def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
-    """Return each chunk's last message to its owner, and ranks with mixed arrivals."""
+    """Return each chunk's last message to its owner, and mixed ranks."""
     last, mixed = np.full(plan.total, -1), np.zeros(len(plan.start) - 1, dtype=bool)
     of = plan.message
     mine = owner[plan.chunks] == plan.dst[of]
@@ -101,7 +101,7 @@ def _kept(plan: Layout, owner: Ints) -> tuple[Ints, np.ndarray]:
 
 
 def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
-    """Return the copies of a rank by step, from targets (or -1) and times."""
+    """Return a rank's copies by step, from targets and times."""
     chunks = np.flatnonzero(copied >= 0)
     steps = [(at, chunks[when[chunks] == at]) for at in distinct(when[chunks]).tolist()]
     return [(at, given + some, copied[some]) for at, some in steps]

@@ -13,7 +13,7 @@ Spot = tuple[int, int, int]  # rank, threadblock and place in its actions
 
 
 class Deed(Enum):
-    """What an action does."""
+    """Kind of an action."""
 
     SEND = "send"
     RECEIVE = "receive"  # target = received
@@ -32,7 +32,7 @@ _DEEDS = {
 
 
 class Way(Enum):
-    """How a message moves."""
+    """Transport of a message."""
 
     PUT = "put"  # the sender writes where the receiver wants it
     READ = "read"  # the receiver reads it from the sender, and adds
@@ -41,7 +41,7 @@ class Way(Enum):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """What goes from one rank to another at once."""
+    """Message from one rank to another."""
 
     sender: Spot  # where it is sent and received
     receiver: Spot
@@ -56,13 +56,13 @@ class Message:
 
     @property
     def link(self) -> tuple[int, int, int]:
-        """Sender, receiver and channel; messages of a link arrive in send order."""
+        """Sender, receiver and channel; messages of a link keep order."""
         return self.sender[0], self.receiver[0], self.channel
 
 
 @dataclass(slots=True, eq=False)
 class Action:
-    """What a threadblock does: it sends or receives, but not both.
+    """Threadblock action, with at most one send or receive.
 
     ``waits`` are places (threadblock, place in its actions) of the same rank that come before it, ``more`` further
     messages that it adds.
@@ -177,7 +177,7 @@ def _overlap(one: Action, region: Region | None, last: Action) -> bool:
 
 
 def _without(actions: Actions, rank: int, gone: set[tuple[int, int]]) -> None:
-    """Leave actions of a rank out, and number the others anew."""
+    """Remove a rank's actions and renumber the others."""
     if not gone:
         return
     blocks = actions.blocks[rank]

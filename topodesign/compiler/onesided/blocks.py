@@ -100,7 +100,7 @@ def one_sided(program: Program, actions: Actions, *, longest: int, operands: int
 
 
 def _choose_ways(protocol: Protocol, actions: Actions) -> None:
-    """Say how each message moves and where it lands.
+    """Choose each message's transport and landing place.
 
     What is added up inside a box is read from the sender; what comes from elsewhere lands in one of two places of
     scratch in turn. Packets have a place of their own each: one that is used twice could not tell its two packets
@@ -221,7 +221,7 @@ class _Writer:
         return self.plan
 
     def _cut(self, groups: list[list[Operation]]) -> None:
-        """Write operation groups into as many chained threadblocks as needed."""
+        """Write operation groups into the fewest chained threadblocks."""
         part = Part()
         for group in groups:
             mark = part.mark()
@@ -335,7 +335,7 @@ class Part:
         return len(self.operations), list(self._since)
 
     def back(self, mark: tuple[int, list[tuple[Role, Operation]]]) -> None:
-        """Forget what was added after a mark."""
+        """Remove everything added after a mark."""
         del self.operations[mark[0] :]
         self._since = mark[1]
 

@@ -151,7 +151,7 @@ class Order:
         action.waits = sorted(kept)
 
     def _land(self, spot: Spot, message: Message, landing: Region, told: Clock, before: Clock) -> None:
-        """Require a grant if the sender does not know that the target place is free."""
+        """Require a grant if the sender cannot know the place is free."""
         for place in self._all(spot[0], landing, message.count):
             for other in _users(place):
                 if not self._is_over(other, told):
@@ -161,7 +161,7 @@ class Order:
             place.write, place.reads = spot, []
 
     def _is_over(self, spot: Spot, clock: Clock) -> bool:
-        """Return whether a clock shows that an action and its remote reads are over."""
+        """Return whether an action, remote reads included, is known over."""
         message = self._read_by_others(spot)
         if message is not None and not message.settled:
             spot = message.receiver

@@ -147,13 +147,13 @@ class _Leaders:
 
 
 def _each(name: str, links: list[Link]) -> list[Operation]:
-    """Return signals to, or waits for, all ranks in the fewest operations."""
+    """Return signals to, or waits for, ranks in few operations."""
     most = EXECUTOR.channels_per_operation
     return [Operation(name, link=links[at], more=tuple(links[at + 1 : at + most])) for at in range(0, len(links), most)]
 
 
 def _packets(rank: int, program: Program, switched: Switched) -> RankPlan:
-    """Return a rank's packet program: store own data at all ranks, then read.
+    """Return a rank's packet program: store own data, then read all.
 
     What is added up is added in the order of the ranks, so that all have the same sum to the last bit.
     """

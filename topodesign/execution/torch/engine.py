@@ -71,7 +71,7 @@ class Engine:
     def later(
         self, work: Callable[[], Any], device: torch.device, *, awaited: bool = False
     ) -> torch.futures.Future[Any]:
-        """Return what will have the result of work.
+        """Return a future for the result of work.
 
         On a processor a thread does it, one after the other, so that ranks agree in their order and who asks goes on;
         or who asks does it, if it is awaited and there is nothing before it. On a GPU it is put on the current stream
@@ -96,7 +96,7 @@ class Engine:
     # -- collectives --------------------------------------------------------------------------------------------------
 
     def allreduce(self, data: torch.Tensor, op: Op = Op.SUM) -> bool:
-        """Reduce the data of all ranks in place, by default to their sum."""
+        """Reduce all ranks' data in place, by default to the sum."""
         count = -(-data.numel() // len(self))
 
         def own(piece: Piece) -> torch.Tensor:
@@ -106,14 +106,14 @@ class Engine:
         return self._do("allreduce", (count, len(self)), data, own, own, whole=data, op=op)
 
     def reduce_scatter(self, into: torch.Tensor, parts: Sequence[torch.Tensor], op: Op = Op.SUM) -> bool:
-        """Reduce each rank's part into one tensor; parts may differ in size."""
+        """Reduce parts to this rank's tensor; parts may differ in size."""
         blocks = max(map(torch.Tensor.numel, parts)), len(self)
         return self._do(
             "reduce-scatter", blocks, into, lambda piece: parts[self._place[piece.block]], lambda _: into, op=op
         )
 
     def allgather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, whole: torch.Tensor | None = None) -> bool:
-        """Gather the data of all ranks into parts, which may differ in size.
+        """Gather all ranks' data into parts, which may differ in size.
 
         The parts are slices of ``whole`` if that is given.
         """
@@ -124,16 +124,16 @@ class Engine:
         )
 
     def broadcast(self, data: torch.Tensor, root: int) -> bool:
-        """Copy the data of the root (rank in the group) to all ranks."""
+        """Copy the data of ``root`` (rank in the group) to all ranks."""
         raw = as_bytes(data)
         return self._do("broadcast", (len(raw), 1), raw, lambda _: raw, lambda _: raw, whole=raw, root=root)
 
     def reduce(self, data: torch.Tensor, root: int, op: Op = Op.SUM) -> bool:
-        """Reduce the data of all ranks at the root (rank in the group)."""
+        """Reduce all ranks' data at ``root`` (rank in the group)."""
         return self._do("reduce", (data.numel(), 1), data, lambda _: data, lambda _: data, root=root, op=op)
 
     def gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor, root: int) -> bool:
-        """Gather the data of all ranks at the root (rank in the group).
+        """Gather all ranks' data at ``root`` (rank in the group).
 
         Other ranks have no parts.
         """
@@ -148,7 +148,7 @@ class Engine:
         return self._do("scatter", blocks, mine, lambda piece: raw[self._place[piece.block]], lambda _: mine, root=root)
 
     def all_to_all(self, into: Sequence[torch.Tensor], parts: Sequence[torch.Tensor], most: int) -> bool:
-        """Exchange part i with rank i; ``most`` is the largest part (bytes)."""
+        """Exchange part i with rank i, up to ``most`` bytes each."""
         raw, out = ([as_bytes(one) for one in some] for some in (into, parts))
         nodes = dist.get_world_size()
         return self._do(
@@ -162,7 +162,7 @@ class Engine:
     # -- plans --------------------------------------------------------------------------------------------------------
 
     def _refuse(self, what: str, size: int, detail: str) -> bool:
-        """Report a missing plan once, on the group's first rank; return False."""
+        """Report a missing plan once, on the first rank; return False."""
         name = f"{what} {detail}".strip()
         self.used[f"without a plan: {name}"] += 1
         if name not in self._said:
@@ -189,7 +189,7 @@ class Engine:
         root: int | None = None,
         op: Op = Op.SUM,
     ) -> bool:
-        """Run a collective by plan, (elements, blocks) given; return whether one exists."""
+        """Run a collective if a plan exists; return whether one does."""
         count, shards = blocks
         size = count * shards * like.element_size()
         asked = like.nbytes if collective == "allreduce" else size  # its data are not padded to whole blocks
@@ -231,7 +231,7 @@ class Engine:
         return kept
 
     def _lower(self, entry: PlanEntry) -> _Lowered | None:
-        """Verify and lower a plan for this rank; None if it needs outside ranks."""
+        """Verify and lower a plan for this rank, if within the group."""
         plan = self.plans.load(entry)
         report = verify(plan)
         if not report.ok:
@@ -258,7 +258,7 @@ class Engine:
 
 
 class _Kept:
-    """Cached runner of a plan for one size and type, with optional memory."""
+    """Cached runner for one size and type, with optional memory."""
 
     def __init__(self, runner: Runner, like: torch.Tensor, nothing: float) -> None:
         self._runner, self._layout = runner, runner.layout
@@ -285,7 +285,7 @@ class _Kept:
             self._runner.release()
 
     def _taken(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
-        """Return ``whole`` if results lie there as in the layout, else own memory."""
+        """Return ``whole`` if it matches the layout, else own memory."""
         if whole is not None and whole.nbytes >= LEAST_BOUND and whole.numel() == self._layout.size:
             lie = ((results(piece).data_ptr(), where.start) for piece, where in self._layout.outputs)
             if all(address == whole.data_ptr() + start * whole.element_size() for address, start in lie):
@@ -299,7 +299,7 @@ class _Kept:
 
 
 def _copy(into: torch.Tensor, data: torch.Tensor) -> None:
-    """Copy data up to the smaller length, unless it is already there."""
+    """Copy data up to the smaller length, if not in place."""
     if into.data_ptr() != data.data_ptr():
         count = min(len(into), len(data))
         into[:count].copy_(data[:count])

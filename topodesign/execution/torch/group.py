@@ -25,7 +25,7 @@ NAME = "topodesign"
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What ``init_process_group("topodesign", pg_options=...)`` takes.
+    """Options of ``init_process_group("topodesign", pg_options=...)``.
 
     * ``fallback``: backend that carries messages, and does what has no plan; if None gloo, and NCCL for GPUs.
     """
@@ -76,7 +76,7 @@ def _default_backend() -> str:
 
 @functools.cache
 def _read(folder: str | Path) -> tuple[PlanSet, str]:
-    """Return a plan set, cached for all groups, and a digest of its files."""
+    """Return a cached plan set and the digest of its files."""
     plans = read_plan_set(folder)
     paths = [plans.folder / INDEX, *(plans.folder / one.plan for one in plans.entries)]
     return plans, hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
@@ -104,7 +104,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     # -- what PyTorch asks of a group ---------------------------------------------------------------------------------
 
     def getBackendName(self) -> str:  # noqa: N802  PyTorch's name
-        """Return what the backend is called."""
+        """Return the name of the backend."""
         return NAME
 
     def setGroupName(self, name: str) -> None:  # noqa: N802  PyTorch's name
@@ -153,16 +153,16 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
 
     @property
     def inner(self) -> Any:
-        """The group that carries messages, and does what has no plan."""
+        """Group for messages and for collectives without a plan."""
         return self.engine.group
 
     def shutdown(self) -> None:
-        """End what the group has begun, when all is done."""
+        """Stop the engine of the group."""
         if self._made is not None:
             self._made.stop()
 
     def _do(self, tensors: Any, like: torch.Tensor, opts: Any, *steps: _Step) -> Any:
-        """Run steps, each by a plan or, without one, by the inner group."""
+        """Run steps, each by plan or by the inner group."""
 
         def done() -> Any:
             for work, instead in steps:
@@ -175,7 +175,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
     # -- collectives --------------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
-        """Add up, or what else is asked for."""
+        """Reduce tensors on all ranks, by default to the sum."""
         opts = opts or dist.AllreduceOptions()
         return self._do(tensors, tensors[0], opts, *(self._reduced(one, opts) for one in tensors))
 
@@ -256,14 +256,14 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._do(result, outputs[0], opts, *map(step, outputs, inputs))
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
-        """Give all ranks what one has."""
+        """Copy a tensor from the root to all ranks."""
         opts = opts or dist.BroadcastOptions()
         data, root = tensors[0], opts.rootRank
         work = functools.partial(on_flat, data, lambda flat: self.engine.broadcast(flat, root))
         return self._do(tensors, data, opts, (work, lambda: self.inner.broadcast(tensors, opts)))
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
-        """Add up at one rank; the others keep what they have."""
+        """Reduce at the root; other ranks keep their data."""
         opts = opts or dist.ReduceOptions()
         data, root = tensors[0], opts.rootRank
         work = functools.partial(on_flat, data, lambda flat: self.engine.reduce(flat, root, opts.reduceOp.op))
@@ -278,7 +278,7 @@ class PlanGroup(dist.ProcessGroup):  # type: ignore[misc]  # PyTorch declares no
         return self._do(outputs, own, opts, (work, lambda: self.inner.gather(outputs, inputs, opts)))
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> Any:
-        """Give every rank its part of what one has."""
+        """Send every rank its part from the root."""
         opts = opts or dist.ScatterOptions()
         into, root = outputs[0], opts.rootRank
 

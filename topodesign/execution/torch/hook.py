@@ -1,4 +1,4 @@
-"""DDP communication hook that averages gradients by a plan, on any backend."""
+"""DDP communication hook: gradient averages by a plan, on any backend."""
 
 # Annotations are values here: DDP compares them with types.
 import torch
@@ -8,7 +8,7 @@ from topodesign.execution.torch.engine import Engine
 
 
 def allreduce_hook(state: Engine, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Average a gradient bucket by a plan, or by the engine's group without one.
+    """Average a gradient bucket by a plan or, without one, the group.
 
     It is for groups of gloo or NCCL: ``model.register_comm_hook(Engine("plans", group), allreduce_hook)``. A process
     group of the backend ``topodesign`` needs no hook.

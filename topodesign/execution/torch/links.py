@@ -13,12 +13,12 @@ from topodesign.execution.workspace import Layout, Slot
 
 
 def as_work(future: torch.futures.Future[Any]) -> Any:
-    """Return what PyTorch waits for, of a future."""
+    """Return a future as PyTorch work."""
     return torch._C._distributed_c10d._create_work_from_future(future)  # noqa: SLF001  there is no other
 
 
 def flattened(data: torch.Tensor) -> torch.Tensor:
-    """Return data as one dimension: a view if possible, otherwise a copy."""
+    """Return data in one dimension: a view if possible, else a copy."""
     return data.contiguous().view(-1)
 
 
@@ -28,7 +28,10 @@ def on_flat(data: torch.Tensor, work: Callable[[torch.Tensor], bool]) -> bool:
 
 
 def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]], bool]) -> bool:
-    """Apply a function to flat tensors, copy results back and return its success."""
+    """Apply a function to flat tensors and copy results back.
+
+    Returns whether the function succeeded.
+    """
     flats = [flattened(one) for one in tensors]
     done = work(flats)
     if done:
@@ -39,7 +42,7 @@ def on_flats(tensors: Sequence[torch.Tensor], work: Callable[[list[torch.Tensor]
 
 
 def rows(flat: torch.Tensor, whole: torch.Tensor, splits: list[int], ranks: int) -> Any:
-    """Split flat data into parts by rows of the whole, equal by default."""
+    """Split flat data by rows of the whole, equally by default."""
     if not splits:
         return flat.chunk(ranks)
     width = flat.numel() // max(len(whole), 1)
@@ -51,14 +54,14 @@ _TAG = 0x70D0  # so that gloo keeps what others send through the same group apar
 
 
 class Reduction(NamedTuple):
-    """How two partial results become one."""
+    """Reduction of two partial results."""
 
     into: Callable[[torch.Tensor, torch.Tensor], object]  # puts the result into the first
     nothing: float  # what changes nothing
 
 
 def reduction_of(op: Op, dtype: torch.dtype) -> Reduction | None:
-    """Return the reduction for a PyTorch operation and type, None if unsupported.
+    """Return the reduction for an operation and type, if supported.
 
     AVG is a sum, which is divided in the end.
     """
@@ -92,7 +95,7 @@ SUM = Reduction(torch.Tensor.add_, 0)
 
 
 class Traffic:
-    """What a rank has sent.
+    """Messages and bytes sent by a rank.
 
     * ``messages``, ``bytes``: counts by the rank in the group that they went to.
     """
@@ -103,7 +106,7 @@ class Traffic:
 
 
 class Runner:
-    """Runner of a rank's part of a plan, for one data size.
+    """Runner of a rank's part for one data size.
 
     Messages go through a registered group, in which ``peers`` are the ranks of the plan; ``traffic`` counts them.
     ``by``: how partial results become one. ``meet`` waits for all ranks, and for circuits to change to a phase.
@@ -151,7 +154,7 @@ class Runner:
 
     @property
     def bound(self) -> bool:
-        """Whether there is memory."""
+        """Whether memory is bound."""
         return bool(self._bound) or not self._batches
 
     def release(self) -> None:
@@ -166,7 +169,7 @@ class Runner:
         return dist.P2POp(op, data, group=self._group, group_peer=self._peers[slot.message.peer], tag=_TAG)
 
     def move(self) -> None:
-        """Run all batches; results are in memory or follow on the current stream."""
+        """Run all batches; results are in memory or on the current stream."""
         for (sends, _, placed), ops, sums, phase in zip(
             self._batches, self._bound, self._sums, self._phases, strict=True
         ):
@@ -200,7 +203,9 @@ def post(ops: list[dist.P2POp]) -> list[dist.Work]:
 
 
 def greet(group: dist.ProcessGroup, device: torch.device, pairs: Sequence[tuple[int, int]]) -> None:
-    """Send a byte over all links (from, to), so that every rank joins a first batch.
+    """Send a byte over all links (from, to) as a first batch.
+
+    All ranks must take part.
 
     NCCL asks for that, and opens a connection for each then.
     """

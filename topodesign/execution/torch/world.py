@@ -48,7 +48,7 @@ class TorchWorld(World):
         self._groups: dict[tuple[int, ...], list[Any]] = {(0,) * self.ranks: [self._control]}
 
     def share(self, value: _Made | None) -> _Made:
-        """Return on all ranks what rank 0 has."""
+        """Broadcast a value from rank 0."""
         box: list[Any] = [value]
         dist.broadcast_object_list(box, src=0, group=self._control)
         shared: _Made = box[0]
@@ -62,7 +62,7 @@ class TorchWorld(World):
         return own
 
     def gather(self, value: _Made) -> list[_Made]:
-        """Return on all ranks what each has."""
+        """Gather the values of all ranks on every rank."""
         every: list[Any] = [None] * self.ranks
         dist.all_gather_object(every, value, group=self._control)
         return every
@@ -114,7 +114,7 @@ class TorchWorld(World):
 
 
 class _Prepared:
-    """Rank's part of a trial; on CPU, PyTorch and NumPy share its memory."""
+    """Rank's part of a trial, in NumPy memory on a CPU."""
 
     def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device, meet: Callable[[int], None]) -> None:
         self._space: Workspace = trial.workspace(rank)
@@ -139,7 +139,7 @@ class _Prepared:
         return self._space.wrong(factor)
 
     def free(self) -> None:
-        """Give nothing back: memory goes by itself."""
+        """Release nothing; memory is freed automatically."""
 
 
 _Call = Callable[[Any, Any, Any, int], object]
