@@ -1,4 +1,4 @@
-"""Which lane really ends at which panel port, as far as what hosts hear shows it.
+"""Installed fixed cabling, inferred from LLDP neighbours of hosts.
 
 Light that no patch can carry (from one field of panels to another, or past the circuit that a switch says it has)
 tells that a fixed cable is not where it was planned. Mostly two of them have been exchanged: two legs of a breakout,
@@ -25,7 +25,7 @@ _Gain = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Fixed cables in each other's places."""
+    """Exchange of fixed cables between their places."""
 
     cables: tuple[str, ...]  # their names: legs of breakouts, and the trunks behind them where each has one
     lanes: tuple[Lane, ...]  # their lanes: each is where the next was planned, the last where the first was
@@ -34,7 +34,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class AsCabled:
-    """A plan with the fixed cabling that there is, as far as that is known.
+    """Plan with the fixed cabling as installed, where known.
 
     ``plan``: the patches at the panel ports of the plan, with the lanes that really end there; its topology is that
     wanted. ``doubts``: exchanges of which one or the other must have been made; the plan is without them.
@@ -47,14 +47,14 @@ class AsCabled:
 
 
 def as_cabled(plan: WiringPlan, observed: Observed) -> AsCabled:
-    """Return a plan with the fixed cabling with which what was seen can be."""
+    """Return a plan with fixed cabling that explains the observations."""
     search = _Search(plan, observed)
     search.run()
     return search.result()
 
 
 class Ways:
-    """Where light can go from lane to lane by a plan's fixed cabling, whatever its patches.
+    """Possible light paths between lanes over a plan's fixed cabling.
 
     ``plan``: where lanes end. ``circuits``: what lanes hear by the circuits that switches say they have; None if they
     say nothing.
@@ -67,7 +67,10 @@ class Ways:
         self._room = plan.inventory
 
     def patchable(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether two lanes of nodes end in one field of panels, at its two sides if it has some."""
+        """Return whether a patch can connect two lanes of nodes.
+
+        Both lanes must end in one field of panels, at opposite sides if ports have sides.
+        """
         a, b = self.port.get(sender), self.port.get(receiver)
         if a is None or b is None or not {sender.host, receiver.host} <= self._nodes:
             return False
@@ -75,41 +78,44 @@ class Ways:
         return self._room.panel[a[0]].field == self._room.panel[b[0]].field and not sides[0] == sides[1] != ""
 
     def carries(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether there may be a way: they can be patched, and no circuit is known to be another."""
+        """Return whether light can pass from a sender to a receiver.
+
+        The lanes must be patchable, and no reported circuit may contradict it.
+        """
         known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._room.switches
         said = self.circuits.get(receiver) if self.circuits is not None and known else sender
         return said == sender and self.patchable(sender, receiver)
 
 
 class FixedNames:
-    """What the fixed cables of lanes are called, and the trunks behind them."""
+    """Names of fixed cables of lanes, and of the trunks behind them."""
 
     def __init__(self, plan: WiringPlan) -> None:
         self._net = plan.net
         self._trunk = {one.end.source: one.trunk.name for one in plan.net.leads.values() if one.trunk is not None}
 
     def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the names of legs and cables, of those lanes that have one."""
+        """Return the names of legs and cables of lanes, if any."""
         return tuple(filter(None, map(self._net.cable_of, lanes)))
 
     def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the trunks behind lanes if each has one."""
+        """Return the trunks behind lanes if every lane has one."""
         found = tuple(self._trunk[lane] for lane in lanes if lane in self._trunk)
         return found if len(found) == len(lanes) else ()
 
     def all(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
-        """Return the names of both."""
+        """Return the names of fixed cables and trunks."""
         return (*self.fixed(lanes), *self.trunks(lanes))
 
     def likely(self, lanes: Sequence[Lane]) -> str | None:
-        """Return what may have been exchanged: legs of one breakout, or else trunks."""
+        """Return the likely exchange: legs of one breakout, or trunks."""
         trunks = self.trunks(lanes)
         if is_one_breakout(lanes):
             return f"the legs {_and(self.fixed(lanes))} of {' '.join(lanes[0][:2])}"
         return f"the trunks {_and(trunks)}" if trunks else None
 
     def words(self, lanes: Sequence[Lane]) -> str:
-        """Return what has been exchanged, and what looks the same."""
+        """Return the exchange and its equivalents in words."""
         behind, cables_ = self.trunks(lanes), f"the cables {_and(self.fixed(lanes))}"
         if is_one_breakout(lanes):
             return f"{self.likely(lanes)}{f' (or the trunks {_and(behind)})' if behind else ''}"
@@ -117,7 +123,7 @@ class FixedNames:
 
 
 class _Search:
-    """Lanes by their slots: a slot is named by the lane that is planned there."""
+    """Search for exchanged lanes, by the slot planned for each."""
 
     def __init__(self, plan: WiringPlan, observed: Observed) -> None:
         self.plan = plan
@@ -139,7 +145,7 @@ class _Search:
         self.instead: dict[frozenset[Lane], list[tuple[Lane, Lane]]] = {}
 
     def run(self) -> None:
-        """Exchange lanes as long as that explains more."""
+        """Exchange lanes while that explains more observations."""
         odd = [receiver for receiver in self.heard if self._odd(receiver)[0]]
         left = len(odd) + 1
         while left > len(odd):  # every exchange leaves fewer
@@ -156,7 +162,7 @@ class _Search:
             self._sort_legs(port)
 
     def _sort_legs(self, port: tuple[str, str]) -> None:
-        """Exchange legs of a breakout where that leaves clearly fewer patches other than planned."""
+        """Exchange breakout legs if that leaves clearly fewer wrong patches."""
         while True:
             legs = [Lane(*port, number) for number in self._numbers(port)]
             wrong = [lane for lane in legs if lane in self.heard and self._odd(lane)[1]]
@@ -176,13 +182,13 @@ class _Search:
         return range(1, self.plan.inventory.port[port].lanes + 1)
 
     def _options(self, receiver: Lane) -> list[tuple[Lane, Lane]]:
-        """Return the exchanges that explain best what a receiver hears, the likelier first."""
+        """Return the best exchanges for a receiver, most likely first."""
         pairs = dict.fromkeys(self._candidates(receiver))
         ranked = sorted((self._gain(*pair), self._unlikely(pair), pair) for pair in pairs)
         return [pair for gain, _, pair in ranked if gain[0] < 0 and gain == ranked[0][0]]
 
     def _doubts(self) -> Iterator[tuple[tuple[Lane, Lane], ...]]:
-        """Yield exchanges that explain alike what some receivers hear."""
+        """Yield sets of exchanges that explain neighbours equally well."""
         found: list[dict[tuple[Lane, Lane], None]] = []
         for receiver in (receiver for receiver in self.heard if self._odd(receiver)[0]):
             options = dict.fromkeys(self._options(receiver))
@@ -192,7 +198,7 @@ class _Search:
         yield from (tuple(sorted(options)) for options in found if 0 < len(options) <= _MOST_OPTIONS)
 
     def _unlikely(self, pair: tuple[Lane, Lane]) -> int:
-        """Return how unlikely it is that two lanes are exchanged: least for legs that hang from one plug."""
+        """Return the rank of an exchange; lower is more likely."""
         return 0 if is_one_breakout(pair) else 1 if all(map(self._is_led, pair)) else 2
 
     def _is_led(self, lane: Lane) -> bool:
@@ -216,7 +222,7 @@ class _Search:
                 yield min(a, b), max(a, b)
 
     def _reach(self, lane: Lane, slot: Lane) -> bool:
-        """Return whether a lane can be at a slot: its host can be cabled there, or both are behind trunks."""
+        """Return whether a lane can be at a slot, by pods or trunks."""
         if slot not in self.port or lane[:2] == slot[:2]:
             return True
         room = self.plan.inventory
@@ -235,7 +241,7 @@ class _Search:
         return impossible, other
 
     def _odd(self, receiver: Lane) -> tuple[bool, bool]:
-        """Return whether no patch brings what a receiver hears, and whether it is not as planned."""
+        """Return whether a receiver's neighbour is impossible, and whether unplanned."""
         sender, there = self._slot(self.heard[receiver]), self._slot(receiver)
         return not self.ways.carries(sender, there), self.wanted.get(there) != sender
 
@@ -251,7 +257,7 @@ class _Search:
             self.occupant[slot] = lane
 
     def result(self) -> AsCabled:
-        """Return the plan with each lane at its slot, and what was exchanged in words."""
+        """Return the plan with corrected lanes, and the exchanges in words."""
         names, cycles = FixedNames(self.plan), list(_cycles(self.slot))
         doubts = tuple(
             tuple(Exchange(names.all(pair), pair, names.words(pair)) for pair in options) for options in self._doubts()
@@ -290,7 +296,7 @@ class _Search:
         return AsCabled(replace(plan, connects=tuple(connects)), self._with_circuits(), tuple(exchanges), doubts)
 
     def _with_circuits(self) -> Observed:
-        """Return what was seen, with what circuits bring to hosts without a report by the cabling that there is."""
+        """Return the observations with missing neighbours filled from circuits."""
         seen = self.observed
         if seen.circuits is None:
             return seen
@@ -306,12 +312,12 @@ class _Search:
 
 
 def is_one_breakout(lanes: Sequence[Lane]) -> bool:
-    """Return whether lanes are of one port."""
+    """Return whether lanes belong to one port."""
     return len({lane[:2] for lane in lanes}) == 1
 
 
 def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
-    """Yield the lanes that are not at their own slots, each with those that it is exchanged with."""
+    """Yield the cycles of lanes that are not at their slots."""
     done: set[Lane] = set()
     for start in sorted(slot):
         cycle: list[Lane] = []

@@ -1,4 +1,4 @@
-"""Cables as reported by NetBox, by a list of patches, or as circuits by switches; and what hosts hear over them.
+"""Cables from NetBox, patch lists and switches, and the resulting neighbours.
 
 What is reported is a partial net: fixed cables, trunks behind these, and patches, each with whether it is there. A plan
 that was exported comes back by the same readers, so that it is compared with the plan as what was wired is.
@@ -32,7 +32,7 @@ DRIVER_OF = {ending: driver for driver in DRIVERS.values() for ending in driver.
 
 
 class ToldCables:
-    """Cables that ``source`` tells of, each with its status: ``connected``, or another for what is not there.
+    """Cables reported by ``source``, with status ``connected`` or another.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class ToldCables:
         self._plugged: set[Fibre] = set()
 
     def patch(self, a: Fibre, b: Fibre, status: str = CONNECTED) -> Fibre | None:
-        """Add a patch or a circuit, and return the first end that another one is at already, if one is."""
+        """Add a patch or circuit; return its first occupied end, if any."""
         ends = [end._replace(side=side) for end in (a, b) for side in end.side]
         taken = next((end for end in ends if end in self._plugged), None)
         self._plugged.update(ends)
@@ -66,7 +66,7 @@ class ToldCables:
         return taken
 
     def heard(self) -> dict[Lane, Lane]:
-        """Return what hosts hear over what is there."""
+        """Return the sender that each lane hears over connected cables."""
         lane_at: dict[PanelEnd, Lane] = {}
         for (lane, port), status in self.fixed.items():
             if status == CONNECTED and lane_at.setdefault(self._behind(port), lane) != lane:
@@ -85,7 +85,7 @@ class ToldCables:
         return heard
 
     def observed(self, notes: tuple[str, ...] = ()) -> Observed:
-        """Return what receivers hear, and why others hear nothing."""
+        """Return the observations, with reasons for silent receivers."""
         if not self.fixed and not self.patches:
             raise FileFormatError("there is no cable of the devices of the plan")
         heard = self.heard()
@@ -93,19 +93,19 @@ class ToldCables:
         return Observed(heard, unbuilt=unbuilt, faults=tuple(self.faults), notes=notes)
 
     def _behind(self, port: PanelEnd) -> PanelEnd:
-        """Return the port that a lane reaches from where it is plugged in: that of a trunk that is whole."""
+        """Return the port behind a trunk, or the port itself."""
         ends = {there for there, _ in self.trunks.get(port, {}).values()}
         return next(iter(ends)) if len(ends) == 1 and self._trunk_status(port) == CONNECTED else port
 
     def _trunk_status(self, port: PanelEnd) -> str | None:
-        """Return that of the cables of a trunk, by the port where hosts plug in; None if they are not there."""
+        """Return the status of a trunk's cables; None if incomplete."""
         cables = self.trunks.get(port, {})
         if cables.keys() not in ({"A", "B"}, {"AB"}):
             return None
         return next((status for _, status in cables.values() if status != CONNECTED), CONNECTED)
 
     def _unbuilt(self) -> Iterator[tuple[Lane, str]]:
-        """Yield receivers on whose way cables are not there, with these cables."""
+        """Yield receivers with missing cables on their paths, and these cables."""
         for path in self.plan.net.paths:
             leads = path.sender, path.receiver
             patch = frozenset(Fibre(*lead.end.place, side) for lead, side in zip(leads, path.sides, strict=True))
@@ -123,7 +123,7 @@ class ToldCables:
 
 
 def read_as_built(source: str | Path, plan: WiringPlan, *, exported: bool = False) -> Observed:
-    """Read what NetBox has of the cables of a plan.
+    """Read the cables of a plan from NetBox.
 
     The source is the address of a server, or the path of a CSV, what NetBox exports of its list of cables or its import
     file, or of a directory with one of these. ``exported``: whether what is only planned counts as there.
@@ -146,7 +146,7 @@ def read_as_built(source: str | Path, plan: WiringPlan, *, exported: bool = Fals
 
 
 class _NetboxNames:
-    """The cables of NetBox by what its names of ends mean in a plan."""
+    """NetBox cables, interpreted by the names in a plan."""
 
     def __init__(self, plan: WiringPlan, labels: PortLabels) -> None:
         self.cables, self.labels, self.panels = ToldCables(plan, "NetBox"), labels, plan.inventory.panel
@@ -171,7 +171,7 @@ class _NetboxNames:
                 )
 
     def add(self, cable: NetboxCable, status: str) -> None:
-        """Add a cable; ignore one of other devices."""
+        """Add a cable; ignore cables of other devices."""
         told, sides = self.cables, self.sides
         a, b = (tuple(map(self._meant, ends)) for ends in (cable.a, cable.b))
         for near, far in ((a, b), (b, a)):
@@ -194,7 +194,7 @@ class _NetboxNames:
 
 
 def read_patches(path: Path, plan: WiringPlan) -> Observed:
-    """Read a list of patches, as ``wire export --format patches`` writes it and others may have changed it."""
+    """Read a patch list as exported by ``wire export --format patches``."""
     told, labels, room = ToldCables(plan, "the list of patches"), PortLabels(plan.inventory.panel_port), plan.inventory
     with expecting(path, FileKind.PATCHES):
         for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
@@ -215,7 +215,7 @@ def read_patches(path: Path, plan: WiringPlan) -> Observed:
 
 
 def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
-    """Read the circuits that switches have, and what hosts hear then by the fixed cabling of the plan.
+    """Read switch circuits and derive what hosts hear over them.
 
     Patches at patch panels are not seen and count as planned.
 
@@ -230,7 +230,7 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
 
 
 def heard_by_circuits(path: Path, files: list[Path], plan: WiringPlan) -> tuple[dict[Lane, Lane], tuple[str, ...]]:
-    """Return what hosts hear by the circuits that switches tell, and what labels were read for others.
+    """Return the neighbours of hosts over circuits, and notes on labels.
 
     Patches at panels count as planned.
     """
@@ -273,7 +273,7 @@ def _read_circuits(file: Path, panel: Panel, told: ToldCables, spelt: PortLabels
 
 
 def read_export(path: str | Path, plan: WiringPlan) -> Observed:
-    """Read what ``wire export`` wrote and others may have changed: patches, netbox, sonic or scpi."""
+    """Read an export of ``wire export``: patches, netbox, sonic or scpi."""
     path = as_path(path)
     if path.is_dir():
         switched = any(

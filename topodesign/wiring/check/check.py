@@ -1,4 +1,4 @@
-"""Whether what was wired is what was planned, and if not, what is wrong and how few patches set it right."""
+"""Check of installed wiring against a plan, with the minimum repair."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FIRST = {
 
 @dataclass(frozen=True, repr=False)
 class WiringCheck(Result):
-    """What became of a plan.
+    """Result of a wiring check.
 
     * ``built``: the wiring as it is, with the hosts of the plan as its nodes, and with the fixed cabling that there is.
       Receivers that are not seen count as planned.
@@ -83,11 +83,11 @@ class WiringCheck(Result):
 
     @property
     def cabled(self) -> bool:
-        """Whether it is known which lanes end at which panel ports, as far as it matters."""
+        """Whether all relevant ends of fixed cabling are known."""
         return self.waits_for != "cabling"
 
     def as_wired(self) -> WiringPlan:
-        """Return the wiring that exists, to change it.
+        """Return the installed wiring as a plan that can be changed.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class WiringCheck(Result):
 
     @property
     def unknown_notes(self) -> tuple[str, ...]:
-        """What is not known of the wiring and so counts as planned, in words; nothing if all is known."""
+        """Notes on unknown wiring that counts as planned; empty if none."""
         if not self.assumed:
             return ()
         names = ", ".join(self.assumed[:_MOST_NAMED]) + (", ..." if len(self.assumed) > _MOST_NAMED else "")
@@ -111,12 +111,12 @@ class WiringCheck(Result):
 
     @property
     def proposal(self) -> Change:
-        """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
+        """Recommended change: another host order if free, otherwise the repair."""
         return self.repair if self.other_order.moves else self.other_order
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Whether other repairs need fewer patches; nothing where no patch is needed, or not known to be."""
+        """Claim on the minimum number of patches; empty if no repair follows."""
         if not self.repair.moves:
             return ()
         claim = replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS)
@@ -130,7 +130,7 @@ class WiringCheck(Result):
         return not self.findings
 
     def heading(self) -> str:
-        """Return how much is wrong."""
+        """Return a summary of the findings."""
         if self.ok:
             return f"as planned: {len(self.built.connects)} patches"
         count = len(self.findings)
@@ -150,7 +150,7 @@ class WiringCheck(Result):
         return "\n".join([*lines, "", *self._advice(), *self.notes])
 
     def _advice(self) -> list[str]:
-        """Return how to make the links of the plan, and every port if that takes more."""
+        """Return advice to restore the planned links, and all ports."""
         repair, other = self.repair, self.other_order
         if self.waits_for:
             return [f"{_FIRST[self.waits_for]}, then check again: which patches are needed shows only then"]
@@ -177,7 +177,7 @@ class WiringCheck(Result):
 def check_wiring(
     plan: WiringLike, observed: Observed | None = None, *, seed: int = 0, **options: Unpack[Observations]
 ) -> WiringCheck:
-    r"""Hold what was wired against a plan, and say how few patches set it right.
+    r"""Compare installed wiring with a plan and find the minimum repair.
 
     Every link that is missing needs a patch of its own, so the repairs need no fewer than they name: as many as links
     are missing, for these hosts.

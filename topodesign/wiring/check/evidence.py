@@ -1,4 +1,4 @@
-"""What was seen of a wiring: the lanes that hear each other, and frames of which not all is known.
+"""Observations of a wiring: known neighbours and partly known frames.
 
 An observation is a partial net with unknowns. Each entry says that frames arrive at an interface of a host, and whose
 they are: where it names lanes of the inventory, both are known; else it is a *sighting*, with the lanes that each end
@@ -27,7 +27,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Frames that arrive at a host, of which not all is known.
+    """Frames that arrive at a host and are only partly known.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Sighting:
 
 
 class UnknownName(NamedTuple):
-    """A name that the inventory lacks: of an interface of a host, or of a host (``host`` is empty then)."""
+    """Unknown name of an interface, or of a host if ``host`` is empty."""
 
     host: str
     said: str
@@ -61,7 +61,7 @@ class UnknownName(NamedTuple):
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen.
+    """Observations of a wiring.
 
     ``unclear``: what a lane hears where several neighbours are reported, or one neighbour at several lanes, in words.
     ``light``: the power that arrives at a lane's receiver in dBm, as far as it is reported. ``circuits``: what hosts
@@ -85,13 +85,13 @@ class Observed:
 
     @property
     def whole(self) -> bool:
-        """Whether all hosts are seen, and tell all that counts by names that are known."""
+        """Whether all hosts reported everything relevant under known names."""
         silent = self.unseen if self.circuits is None else ()
         return not (self.sightings or silent or self.unclear or self.outsiders or self.inferred)
 
 
 def place_neighbours(path: Path, told: Told, plan: WiringPlan, names: KnownNames) -> Observed:
-    """Return what was seen by what hosts tell, the lanes known as far as names are.
+    """Return the observations of hosts, with lanes resolved by name.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def place_neighbours(path: Path, told: Told, plan: WiringPlan, names: KnownNames
 
 
 class _Entry(NamedTuple):
-    """An entry with what is known of its ends."""
+    """Neighbour entry with its resolved ends."""
 
     host: str
     lane: Lane | None  # at which it was heard
@@ -128,7 +128,7 @@ class _Entry(NamedTuple):
 
     @property
     def there(self) -> str:
-        """Name who is heard, as far as it is reported."""
+        """Neighbour's name and port, as far as reported."""
         port = next((port for port in self.told.ports if port), "")
         if self.far is None and (not self.told.chassis or is_address(self.told.chassis)):
             said = self.told.identity or self.told.chassis or port
@@ -137,7 +137,7 @@ class _Entry(NamedTuple):
 
 
 class _Placing:
-    """The way from entries to what was seen."""
+    """Resolver from neighbour entries to observations."""
 
     def __init__(self, path: Path, told: Told, plan: WiringPlan, names: KnownNames) -> None:
         self.plan, self.known = plan, names
@@ -184,7 +184,7 @@ class _Placing:
             yield _Entry(host, lane, whole, far, None if far is None else self._senders(far, one.ports), one)
 
     def _senders(self, host: str, ports: Sequence[str]) -> tuple[Lane, ...]:
-        """Return the lanes that a neighbour may be by the names that it gives of its port."""
+        """Return the lanes that match a neighbour's port names."""
         for port in ports:
             lane = self.known.lane(host, port)
             if lane is not None:
@@ -229,7 +229,7 @@ class _Placing:
         )
 
     def _partly(self, heard: dict[Lane, Lane], unclear: dict[Lane, str]) -> dict[Lane, _Entry]:
-        """Return by lanes that are known the entry that tells most of whom they hear, if it is not known whom."""
+        """Return the most informative entry of each unresolved known lane."""
         found: dict[Lane, _Entry] = {}
         rank = [
             ((entry.far is None) + (entry.far is None and not entry.told.chassis), entry.told.age is None)
@@ -244,7 +244,7 @@ class _Placing:
     def _mirror(
         self, heard: dict[Lane, Lane], unclear: dict[Lane, str], partly: dict[Lane, _Entry], unknown: list[_Entry]
     ) -> list[str]:
-        """Add what lanes hear by what the other ends of their cables hear; return that of neighbours in words."""
+        """Infer neighbours from the cables' other ends; return notes."""
         for entry in list(unknown):
             sender = entry.senders[0] if entry.senders is not None and len(entry.senders) == 1 else None
             lane = None if sender is None else heard.get(sender)
@@ -270,7 +270,7 @@ class _Placing:
         return notes
 
     def _elsewhere(self, unknown: Iterable[_Entry], placed: set[Lane]) -> list[Sighting]:
-        """Return what was heard at interfaces that are not known, and may be receivers without a report."""
+        """Return sightings at unknown interfaces that may be silent receivers."""
         free: defaultdict[str, list[Lane]] = defaultdict(list)
         for lane in self.receivers:
             if lane not in placed:
@@ -294,7 +294,7 @@ class _Placing:
         return found
 
     def _names(self, entries: Sequence[_Entry], sightings: Sequence[Sighting]) -> Iterator[UnknownName]:
-        """Yield the names that are not known, each once, with the nearest that is."""
+        """Yield each unknown name once, with the nearest known name."""
         interface = self.known.interface
         free: dict[str, list[Lane]] = {one.receivers[0].host: [*one.receivers] for one in sightings if not one.known}
         for host, words in self._unknown_interfaces(entries).items():
@@ -317,7 +317,7 @@ class _Placing:
             yield UnknownName("", word, self.known.nearest_host(word, unseen))
 
     def _unknown_interfaces(self, entries: Iterable[_Entry]) -> dict[str, dict[str, None]]:
-        """Return names of interfaces that are not known, by the host that has them."""
+        """Return the unknown interface names by host."""
         said: dict[str, dict[str, None]] = defaultdict(dict)
         for entry in entries:
             if entry.lane is None and not entry.whole:
@@ -330,7 +330,7 @@ class _Placing:
 
 
 def _latest(told: Iterable[tuple[int | None, Lane, Lane]]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
-    """Return who hears whom: of several that a lane hears, or that hear it, the one that does so for the shortest time.
+    """Return the most recent sender of each lane, and unclear lanes.
 
     ``told``: for how long, which lane hears, and which it hears. Where ages do not tell, neither counts, and the second
     result says so of each lane in words.

@@ -1,4 +1,4 @@
-"""What light arrives, as transceivers tell it: by ``ethtool -m``, ``mlxlink -m``, or a table."""
+"""Received optical power from ``ethtool -m``, ``mlxlink -m`` or a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADING = re.compile(r"[=#\s]*([^\s:=#][^\s=#]*?):?[=#\s]*")
 
 
 class Power(NamedTuple):
-    """What arrives at a module in dBm; ``channel`` from 1 on, None if it is of an interface as a whole."""
+    """Received power in dBm; ``channel`` counts from 1, None for the interface."""
 
     host: str
     interface: str
@@ -37,16 +37,18 @@ class Power(NamedTuple):
 
 
 class LightTold(NamedTuple):
-    """What files tell of the light that arrives, and the files that tell nothing of it, with the reason."""
+    """Received power from files, and the reasons for files without any."""
 
     powers: list[Power]
     unread: tuple[str, ...] = ()
 
 
 def read_power(path: Path) -> LightTold:
-    """Read what a CSV ``host,port,rx_dbm``, or files of what ``ethtool -m`` or ``mlxlink -m`` print, tell of light.
+    """Read received power from a CSV, ``ethtool -m`` or ``mlxlink -m``.
 
-    Such a file is ``HOST.ethtool``, with the name of an interface on the line before each module, or
+    The CSV has the columns ``host,port,rx_dbm``.
+
+    Any other path is ``HOST.ethtool``, with the name of an interface on the line before each module, or
     ``HOST.INTERFACE.ethtool``, also of ``ethtool --json -m``, or ``HOST.INTERFACE.mlxlink``; or a directory of them, in
     which a file that tells no light, as of a copper cable, is passed over. An empty cell, ``-inf`` and what is below
     :data:`DARK` say that no light arrives.
@@ -69,7 +71,7 @@ def read_power(path: Path) -> LightTold:
 
 
 def light_files(path: Path) -> list[Path]:
-    """Return the files of a directory that tell of light, in order."""
+    """Return the files with received power in a directory, sorted."""
     return sorted(file for file in path.iterdir() if file.suffix.lower() in LIGHT_ENDINGS)
 
 

@@ -1,4 +1,4 @@
-"""Tables of links: neighbours as a CSV, links of sonic-mgmt and containerlab, and cut-sheets.
+"""Link tables: neighbour CSVs, sonic-mgmt, containerlab and cut-sheets.
 
 A CSV ``host,port,neighbour_host,neighbour_port`` has a row for what an interface hears: with two empty cells nothing,
 with one a neighbour of which the rest is not known. The others have a row for each cable, which both ends hear:
@@ -26,7 +26,7 @@ _Cable = tuple[str, str, str, str]
 
 
 def read_link_table(text: str) -> Told:
-    """Read a CSV of neighbours or of cables, as its header says."""
+    """Read a CSV of neighbours or cables, depending on its header."""
     rows = csv_rows(text)
     head = [cells for _, (_, cells) in zip(range(_MOST_HEADS), rows, strict=False)]
     first = {cell.strip() for cell in head[0]} if head else set()
@@ -46,7 +46,10 @@ def read_link_table(text: str) -> Told:
 
 
 def read_containerlab(text: str) -> Told:
-    """Read the links of a containerlab topology: two endpoints ``NODE:INTERFACE`` each."""
+    """Read the links of a containerlab topology.
+
+    Each link has two endpoints ``NODE:INTERFACE``.
+    """
     cables = []
     links = _field(_field(parse_yaml(text), "topology"), "links")
     for link in links.value if isinstance(links.value, list) else []:
@@ -67,13 +70,13 @@ def _field(value: Located, name: str) -> Located:
 
 
 def _both_ways(cables: Sequence[_Cable]) -> Told:
-    """Return that each end of a cable hears the other."""
+    """Return neighbours in both directions of every cable."""
     ways = [way for a, p, b, q in cables for way in ((a, p, b, q), (b, q, a, p))]
     return Told([Neighbour(a, p, b, (q,), None) for a, p, b, q in ways], list(dict.fromkeys(way[0] for way in ways)))
 
 
 def _cut_sheet(cells: Sequence[str]) -> tuple[tuple[int, int, int | None], ...]:
-    """Return the columns of host, port and tray of two ends; nothing if a line is no header of such."""
+    """Return columns of host, port and tray of both ends, if any."""
     names = [cell.strip().lower() for cell in cells]
     hosts = [number for number, name in enumerate(names) if name in _HOST_COLUMNS]
     if len(hosts) != 2:

@@ -1,4 +1,4 @@
-"""What hosts hear by LLDP, and the hosts that tell it: ports that lead to a host are those that a topology is made of.
+"""LLDP neighbours of hosts, and the hosts that report them.
 
 LLDP is reported by ``lldpctl -f json`` (or ``json0``) and ``networkctl --json=short lldp``, one file a host, named
 ``HOST.json``; by what programs print as text (:mod:`~topodesign.wiring.check.outputs`), ``HOST.txt``; or by one table
@@ -31,7 +31,7 @@ _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a sl
 
 
 def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ...]:
-    """Return the hosts that tell what they hear, with the ports that join them to each other.
+    """Return the reporting hosts with the ports that connect them.
 
     An interface counts if its neighbour is one of these hosts, at either end. Interfaces ``PORT/1`` to ``PORT/16`` and
     ``PORTs0`` to ``PORTs15`` are the lanes of one port, whose connector has at least as many. LLDP does not
@@ -98,7 +98,10 @@ def _ports(interfaces: list[str]) -> list[tuple[str, Connector]]:
 
 
 def read_neighbours(path: Path) -> Told:
-    """Return all that hosts hear, and the hosts that told something, by the names of their files or rows."""
+    """Return all neighbours and the reporting hosts.
+
+    Hosts have the names of their files or rows.
+    """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in (*ENDINGS, *LINK_ENDINGS))
     else:
@@ -115,7 +118,9 @@ def read_neighbours(path: Path) -> Told:
 
 
 def neighbours_of_files(files: Sequence[Path], read: Callable[[Path], Told] | None = None) -> Told:
-    """Return what files say, and of which hosts: those that they are named after, but for files of whole fabrics.
+    """Return the neighbours in files, and the reporting hosts.
+
+    A file's name gives its host, except for files of whole fabrics.
 
     ``read`` reads one of them: :func:`read_neighbour_file` if not given.
 
@@ -144,7 +149,7 @@ def neighbours_of_files(files: Sequence[Path], read: Callable[[Path], Told] | No
 
 
 def read_neighbour_file(path: Path) -> Told:
-    """Read one file of neighbours, of whatever kind."""
+    """Read one file of neighbours in any supported format."""
     ending = path.suffix.lower()
     with expecting(path, FileKind.NEIGHBOURS):
         if ending == ".csv":
@@ -194,7 +199,7 @@ def _from_networkctl(host: str, document: dict[str, Any]) -> Iterator[Neighbour]
 
 
 def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:
-    """Yield interfaces with what is known of their neighbours, in the keyed, the list and the ``json0`` shape."""
+    """Yield interfaces with neighbour data from any lldpctl JSON shape."""
     for part in _listed(lldp):
         for entry in _listed(part.get("interface", [])):
             if isinstance(entry.get("name"), str):
@@ -204,7 +209,7 @@ def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _chassis(data: Any) -> tuple[Any, str]:
-    """Return a chassis and its name: the key it is under, or a field of it."""
+    """Return a chassis and its name, from its key or field."""
     chassis = _single(data)
     if "id" in chassis:
         return chassis, _value(chassis.get("name", ""))

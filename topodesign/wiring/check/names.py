@@ -1,4 +1,4 @@
-"""Names of hosts and interfaces: whom an observation means, however it spells them.
+"""Names of hosts and interfaces in any spelling.
 
 Of hosts neither case nor domain matters. An interface is a port of the inventory or a lane of one: ``PORT/LANE``, or as
 systems call the parts of a split port from 0 on, ``PORTs0`` (Linux) or ``PORT:0``. ``Eth1/47`` is ``Ethernet1/47``. A
@@ -22,7 +22,7 @@ _LIKE = 0.5  # how like the nearest name has to be, from 0 to 1
 
 
 class KnownNames:
-    """The names of an inventory's hosts and interfaces, and those that a table adds.
+    """Names of hosts and interfaces in an inventory and a table.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class KnownNames:
         return None
 
     def lane(self, host: str, said: str) -> Lane | None:
-        """Return the lane of a host whose interface has a name, or None."""
+        """Return the lane of a host's interface by name, or None."""
         exact = self.inventory.interfaces.get((host, said))
         if exact is not None:
             return exact
@@ -69,16 +69,16 @@ class KnownNames:
         return self._lanes.get((host, _spelling(said)))
 
     def whole_port(self, host: str, said: str) -> tuple[Lane, ...]:
-        """Return all lanes of a port of several that goes by its own name, as one does that is not split."""
+        """Return all lanes of an unsplit multi-lane port; empty otherwise."""
         port = self.inventory.port.get((host, said))
         if port is None or port.lanes == 1:
             return ()
         return tuple(Lane(host, said, lane) for lane in range(1, port.lanes + 1))
 
     def read_numbering(self, names: Iterable[tuple[str, str]]) -> None:
-        """Take note of the hosts that number the lanes of a port from 1, by interfaces ``(host, name)``.
+        """Record ports whose lanes are numbered from 1, by interface names.
 
-        They do so where a name has the number of the last lane and none has 0.
+        Names are pairs of host and name. They count from 1 if a name has the number of the last lane and none has 0.
         """
         numbers: dict[tuple[str, str, str], set[int]] = {}
         for host, said in names:
@@ -91,25 +91,25 @@ class KnownNames:
                 self._from_one.add((host, name, sign))
 
     def nearest_host(self, said: str, hosts: Sequence[str]) -> str:
-        """Return which of some hosts has the name most like one; empty if none is."""
+        """Return the host with the most similar name; empty if none."""
         return _nearest(said.partition(".")[0], {host: host for host in hosts})
 
     def nearest_lane(self, said: str, lanes: Sequence[Lane]) -> str:
-        """Return the interface of which of some lanes has the name most like one; empty if none has."""
+        """Return the most similar interface name of lanes; empty if none."""
         return _nearest(said, {self.interface(lane): lane for lane in lanes})
 
     def interface(self, lane: Lane) -> str:
-        """Return what the inventory calls the interface of a lane."""
+        """Return the inventory's name for the interface of a lane."""
         return f"{lane.port}/{lane.lane}" if self.inventory.port[lane.socket].lanes > 1 else lane.port
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is a hardware address or GUID, which names neither a host nor an interface."""
+    """Return whether a text is a hardware address or GUID."""
     return _ADDRESS.fullmatch(text.strip().lower()) is not None
 
 
 def sort_key(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names as people do, their numbers by value."""
+    """Return a key that sorts embedded numbers by value."""
     parts = re.split(r"([0-9]{1,9})", name)
     return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts)]
 
@@ -119,7 +119,7 @@ def _spelling(name: str) -> str:
 
 
 def _nearest(said: str, known: Iterable[str]) -> str:
-    """Return the known name most like another: alike but for signs, or else one that is alone most like it."""
+    """Return the most similar known name; empty if none or ambiguous."""
     plain = re.sub(r"[^a-z0-9]", "", said.casefold())
     ranked = sorted(((_likeness(plain, name), name) for name in known), reverse=True)
     if not ranked or ranked[0][0] < _LIKE or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):

@@ -1,4 +1,4 @@
-"""What was really wired, as hosts tell it: by LLDP, by link tests, or beside what switches tell.
+"""Installed wiring as reported by hosts: LLDP, link tests and dumps.
 
 Entries become lanes in :mod:`~topodesign.wiring.check.evidence`; cables and circuits that are reported do so in
 :mod:`~topodesign.wiring.check.cables`. What light arrives, transceivers tell (``ethtool -m``), see
@@ -29,13 +29,16 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 def known_names(plan: WiringPlan, interfaces: str | Path | None = None) -> KnownNames:
-    """Return the names of a plan's hosts and interfaces, with those of a table (CSV ``host,port,interface``)."""
+    """Return known names of a plan's hosts and interfaces.
+
+    ``interfaces`` is a CSV with more names (``host,port,interface``).
+    """
     table = None if interfaces is None else read_interfaces(as_path(interfaces), plan.inventory)
     return KnownNames(plan.inventory, table)
 
 
 def read_lldp(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
-    """Read what hosts hear.
+    """Read the LLDP neighbours of hosts.
 
     The path is of a directory with a file ``HOST.json`` for each host, of one such file, or of a CSV. ``names`` are
     those of hosts and interfaces: the plan's if not given.
@@ -45,7 +48,9 @@ def read_lldp(path: str | Path, plan: WiringPlan, names: KnownNames | None = Non
 
 
 def light_with_notes(path: str | Path, names: KnownNames) -> tuple[dict[Lane, float], tuple[str, ...]]:
-    """Read what power arrives at receivers, in dBm, and say which files have none and which names are not known.
+    """Read received power (dBm) by lane, with notes.
+
+    The notes name files without power values, and unknown interfaces.
 
     The module of a port tells of all its lanes; where a port has one lane and its module several channels, the weakest
     counts.
@@ -81,7 +86,7 @@ def _lit_lanes(names: KnownNames, host: str, power: Power) -> tuple[Lane, ...]:
 
 
 def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
-    """Read a directory of all that hosts and switches tell.
+    """Read a directory of reports from hosts and switches.
 
     It has ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
     circuit switches as :func:`~topodesign.wiring.check.cables.read_switch` takes them, of all switches or none; and
@@ -111,7 +116,7 @@ def read_dumps(path: str | Path, plan: WiringPlan, names: KnownNames | None = No
 
 
 def read_link_tests(path: str | Path, plan: WiringPlan, names: KnownNames | None = None) -> Observed:
-    """Read what the link tests of hosts printed: a directory of such files, whatever they are called, or one."""
+    """Read link-test outputs of hosts from a directory or a file."""
     path = as_path(path)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     told = neighbours_of_files(files, _read_link_test)
@@ -123,7 +128,7 @@ def read_link_tests(path: str | Path, plan: WiringPlan, names: KnownNames | None
 
 
 def _read_link_test(path: Path) -> Told:
-    """Read what the ports of a host heard of whom, and what is not as written."""
+    """Read a link test: neighbours by port, and faults."""
     with expecting(path, FileKind.LINK_TEST):
         document = parse_json(read_text(path, (".json",)))
         try:

@@ -1,4 +1,4 @@
-"""Sources of what was wired: each once, for Python and the command line."""
+"""Sources of installed wiring, for Python and the command line."""
 
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -10,7 +10,7 @@ SOURCES = ("lldp", "ocs", "dumps", "netbox", "links", "export")
 
 
 class Observations(TypedDict, total=False):
-    """What was wired, by one source, and what is known beside that."""
+    """Installed wiring from one source, with supplementary data."""
 
     lldp: Annotated[
         str | Path | None,

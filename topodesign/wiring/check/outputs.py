@@ -1,4 +1,4 @@
-"""What programs print of neighbours, as text: each kind is recognised by its content, so files may be called anything.
+"""Neighbour listings of programs as text, recognised by content.
 
 ``lldpctl`` (plain, which is SONiC's ``show lldp neighbors``, ``-f keyvalue`` and ``-f xml``), ``networkctl lldp`` and
 SONiC's ``show lldp table`` tell of one host, the one that their file is named after, or each that ``pdsh`` puts before
@@ -23,7 +23,7 @@ _AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 
 
 class Neighbour(NamedTuple):
-    """One entry: where it was heard (host, interface), the names the neighbour gives, and for how long.
+    """Neighbour entry: place, names and age.
 
     The name of its chassis is empty, or an address, if it has none. The age is in seconds, None if it is not reported.
     """
@@ -37,7 +37,7 @@ class Neighbour(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What files report, of which hosts, also of those that hear nothing, and why they report nothing of others."""
+    """Parsed neighbours, their hosts, unread files and faults."""
 
     entries: list[Neighbour]
     hosts: list[str]
@@ -46,7 +46,10 @@ class Told(NamedTuple):
 
 
 def read_output(host: str, text: str) -> Told:
-    """Return what a text tells, which tells of ``host`` if it is of one host alone."""
+    """Return the neighbours in a program's output.
+
+    They are those of ``host`` if the output concerns one host alone.
+    """
     for sign, read in _OUTPUTS:
         if sign.search(text):
             return read(host, text)
@@ -57,7 +60,7 @@ def read_output(host: str, text: str) -> Told:
 
 
 def age_of(text: str) -> int | None:
-    """Return seconds of an age such as ``1 day, 02:03:04``; None if it is none."""
+    """Return the seconds of an age such as ``1 day, 02:03:04``, or None."""
     match = _AGE.search(text)
     if match is None:
         return None
@@ -172,7 +175,7 @@ _PDSH = re.compile(r"^([A-Za-z0-9][\w.-]*): ?(.*)$")
 
 
 def _from_pdsh(_: str, text: str) -> Told:
-    """Read the lines of each host that pdsh has put its name before."""
+    """Read the lines of each host in pdsh output."""
     parts: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if found := _PDSH.match(line):
@@ -194,7 +197,7 @@ def _from_pdsh(_: str, text: str) -> Told:
 
 
 class _Port(NamedTuple):
-    """A port of a channel adapter or switch: its host or name, the device, and the number."""
+    """Port of a channel adapter or switch."""
 
     host: str
     device: str
@@ -240,7 +243,7 @@ _PAIR = re.compile(
 
 
 def _from_port_pairs(_: str, text: str) -> Told:
-    """Read ``ibnetdiscover -p``: a line a port, and the port that it is joined to."""
+    """Read ``ibnetdiscover -p``: one port and its peer per line."""
     links = []
     for found in _PAIR.finditer(text):
         if found["kind"] == "CA":
@@ -256,7 +259,7 @@ _INFO = re.compile(
 
 
 def _from_iblinkinfo(_: str, text: str) -> Told:
-    """Read ``iblinkinfo``: a block for each device, a line for each of its ports."""
+    """Read ``iblinkinfo``: one block per device, one line per port."""
     links = []
     adapters = {match[2] for line in text.splitlines() if (match := _BLOCK.match(line)) and match[1] == "CA"}
     name, of_adapter = "", False
@@ -275,7 +278,7 @@ def _ib_port(name: str, number: str) -> _Port:
 
 
 def _of_adapters(links: Iterable[_Link]) -> Told:
-    """Return what channel adapters hear.
+    """Return the neighbours of channel adapters.
 
     A device of one port is the interface, of several each port is a lane of it.
     """

@@ -1,4 +1,4 @@
-"""Receivers of which it is not known whom they hear: which may be as planned, and which cannot be.
+"""Receivers with unknown senders: possibly as planned, or not.
 
 What is not known counts as planned unless something that is known speaks against it. That can be so even where names
 are not known: a host that hears at its ports, whatever they are called, another host than planned is not as planned.
@@ -19,7 +19,7 @@ Wanted = Mapping[Lane, tuple[Lane, str]]
 
 @dataclass(frozen=True, slots=True)
 class HostLinks:
-    """Links of one host to another that cannot be as planned, at ports whose names are not known.
+    """Unplanned links between two hosts at ports with unknown names.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class HostLinks:
 
 
 class Unknown:
-    """What is not known of a plan's receivers, and what follows from that.
+    """Unknown senders of a plan's receivers, and the consequences.
 
     Attributes
     ----------
@@ -74,21 +74,21 @@ class Unknown:
             self._match(host, sightings)
 
     def __contains__(self, receiver: Lane) -> bool:
-        """Return whether it is not known whom a receiver hears."""
+        """Return whether the sender of a receiver is unknown."""
         return receiver in self.as_planned or receiver in self.other or receiver in self.hidden
 
     def _free(self, receiver: Lane) -> bool:
-        """Return whether nobody else is known to hear what a receiver should."""
+        """Return whether no other receiver hears the planned sender."""
         return self._heard_by.get(self.wanted[receiver][0], receiver) == receiver
 
     def _fits(self, sighting: Sighting, receiver: Lane) -> bool:
-        """Return whether a sighting may be what a receiver should hear."""
+        """Return whether a sighting may be a receiver's planned sender."""
         if receiver not in self.wanted or not self._free(receiver):
             return False
         return sighting.senders is None or self.wanted[receiver][0] in sighting.senders
 
     def _match(self, host: str, sightings: list[Sighting]) -> None:
-        """Find the receivers of a host that may be as planned by what it hears at ports that are not known."""
+        """Classify a host's receivers by sightings at unknown ports."""
         lanes = [lane for lane in dict.fromkeys(n for one in sightings for n in one.receivers) if lane in self.wanted]
         whole = {lane for one in sightings if one.whole for lane in one.receivers}
         self.hidden |= {*lanes}
@@ -119,9 +119,9 @@ class Unknown:
 
     @property
     def decides_nothing(self) -> bool:
-        """Whether something is not as planned of which it is not known what, so that no patches follow from it."""
+        """Whether unresolved deviations prevent a repair from being derived."""
         return bool(self.other or self.links)
 
     def touches(self, lanes: Collection[Lane]) -> bool:
-        """Return whether it is not known whom one of some lanes hears."""
+        """Return whether the sender of any of the lanes is unknown."""
         return any(lane in self for lane in lanes)

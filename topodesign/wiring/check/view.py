@@ -1,4 +1,4 @@
-"""A plan and what was seen of it, receiver by receiver, and what is not as planned."""
+"""Comparison of a plan with observations, receiver by receiver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Fault = Literal[
 
 @dataclass(frozen=True)
 class Finding(Declared):
-    """Something that is not as planned.
+    """Finding of a wiring check.
 
     * ``fault``: ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than
       planned. ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: a host or switch
@@ -72,7 +72,7 @@ class Finding(Declared):
 
 
 class View:
-    """A plan with the fixed cabling that there is and what was seen of it, receiver by receiver."""
+    """Plan with installed fixed cabling and observations per receiver."""
 
     def __init__(self, real: AsCabled) -> None:
         self.plan = plan = real.plan
@@ -93,7 +93,7 @@ class View:
         }
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
+        """Yield the findings: non-patch faults, swapped patches, then others."""
         if self.observed.unseen:
             hosts = " ".join(sorted(self.observed.unseen))
             words = f"no report of what these hosts hear, which counts as planned: {hosts}"
@@ -142,7 +142,7 @@ class View:
         yield from self._once([self._silent(receiver) for receiver in silent])
 
     def built(self) -> tuple[CrossConnect, ...]:
-        """Return the patches that are there, each with the name of the planned one that begins there."""
+        """Return the installed patches, named like planned ones if possible."""
         heard = {r: s for r, s in self.observed.heard.items() if self.ways.carries(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
@@ -168,7 +168,7 @@ class View:
         return tuple(connects)
 
     def _rings(self, wrong: dict[Lane, Lane]) -> Iterator[list[Lane]]:
-        """Yield receivers each of which hears what the next should hear, the last what the first should."""
+        """Yield cycles of receivers that each hear the next one's sender."""
         after = {receiver: self.receiver.get(sender) for receiver, sender in wrong.items()}
         done: set[Lane] = set()
         for start in wrong:
@@ -183,7 +183,7 @@ class View:
             done |= trail.keys()
 
     def _once(self, findings: list[Finding]) -> Iterator[Finding]:
-        """Yield findings, of duplex patches the first only: they are wrong in both directions."""
+        """Yield findings, only one of two per duplex patch."""
         told = set()
         for finding in findings:
             key = finding.fault, finding.cables
@@ -199,7 +199,7 @@ class View:
         return Finding("swapped", cables, f"the ends in {places} are swapped ({act}){self._or_else(ring)}", seen)
 
     def _or_else(self, ring: list[Lane]) -> str:
-        """Return the fixed cables that look the same if they are exchanged, as two of a ring may in a duplex plan."""
+        """Return the fixed cables whose exchange would look the same."""
         switch = self.end[ring[0]].panel in self.plan.inventory.switches
         if self.plan.mode == "simplex" or len(ring) > 2 or (switch and self.observed.circuits is not None):
             return ""
@@ -209,7 +209,7 @@ class View:
         return f", or else {options} are{ask}" if options else ""
 
     def _misled(self, receiver: Lane, sender: Lane | None, there: str) -> Finding:
-        """Return that a receiver hears another than planned: ``sender`` if it is known, ``there`` in words."""
+        """Return a finding that a receiver hears an unplanned sender."""
         if receiver not in self.wanted:
             owner = None if sender is None else self.receiver.get(sender)
             belongs = "" if owner is None else f"; the other end of that belongs at {self._at(owner, 1)}"
@@ -222,7 +222,7 @@ class View:
         return Finding("wrong port", self._cables(receiver), words)
 
     def _circuits(self) -> Iterator[Finding]:
-        """Yield the circuits that are not as planned, where switches have told theirs beside what hosts hear."""
+        """Yield reported switch circuits that differ from the plan."""
         if self.observed.circuits is None:
             return
         for receiver, (sender, cable) in self.wanted.items():
@@ -236,9 +236,9 @@ class View:
             yield Finding("circuit", (cable,), words)
 
     def _is_lit(self, receiver: Lane) -> bool:
-        """Return whether something shows that the cable of a receiver that hears nothing is in.
+        """Return whether evidence shows that a silent receiver's cable is in.
 
-        Light that arrives does, unless the other fibre of a duplex cable is dark, and so does that the other end hears.
+        Arriving light shows it unless the other fibre of a duplex cable is dark; so does a neighbour at the other end.
         """
         sender, light = self.wanted[receiver][0], self.observed.light
         if self.plan.mode == "simplex":
@@ -249,7 +249,7 @@ class View:
         return bool(powers) and min(powers) > DARK and self.observed.heard.get(sender, receiver) == receiver
 
     def _light(self, receiver: Lane, sender: Lane) -> str:
-        """Return which fibres of a link are dark, as far as light is reported."""
+        """Return the dark fibres of a link in words, if reported."""
         light = self.observed.light
         lanes = (receiver, sender) if self.plan.mode == "duplex" else (receiver,)
         lit = [lane for lane in lanes if light.get(lane, -math.inf) > DARK]
@@ -284,7 +284,7 @@ class View:
         return Finding("dark", (cable,), words + light)
 
     def _unnamed(self) -> Iterator[Finding]:
-        """Yield what is reported under names that are not known, and how to map them."""
+        """Yield findings about unknown names, and how to map them."""
         seen = self.observed
         interfaces = [one for one in seen.names if one.host]
         hidden = {lane for one in seen.sightings if not one.whole for lane in one.receivers}
@@ -328,7 +328,7 @@ class View:
                 yield from one.receivers
 
     def _rows(self) -> Iterator[str]:
-        """Yield rows of a table that maps interfaces to the nearest that are known; of hosts that are alike once."""
+        """Yield table rows that map unknown interfaces to the nearest names."""
         rows: dict[tuple[str, str], list[str]] = {}
         for one in self.observed.names:
             if one.host:
@@ -370,7 +370,7 @@ class View:
         return FixedNames(self.plan)
 
     def _exchanged(self) -> Iterator[Finding]:
-        """Yield the fixed cables that are in each other's places."""
+        """Yield findings about exchanged fixed cables."""
         for doubt in self.real.doubts:
             names = dict.fromkeys(name for one in doubt for name in one.cables)
             words = " or ".join(one.words for one in doubt)
