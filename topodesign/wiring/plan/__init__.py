@@ -1,4 +1,4 @@
-"""Wiring plans: which host is which node, and the cross-connects that make the links.
+"""Wiring plans: the host of each node, and the cross-connects of the links.
 
 ``wire`` goes from a topology and an inventory to a :class:`~topodesign.wiring.plan.plan.WiringPlan` by way of
 ``planner`` (links over panels and lanes, on ``decompose`` and ``cabling``), with hosts in the order that needs least

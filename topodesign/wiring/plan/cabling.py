@@ -1,4 +1,4 @@
-"""Fixed cabling: which lanes there are for which field of panels, as given or as planned."""
+"""Fixed cabling, given or planned: lanes per panel group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from topodesign.wiring.inventory.inventory import Inventory, distance
 
 
 def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]]:
-    """Return the panel ports of each zone that a plan of a mode can use, in the order of the inventory.
+    """Return the panel ports of each zone that a plan of a mode can use.
+
+    Ports are in inventory order.
 
     A blocked port never can be; a duplex port cannot in a simplex plan. Of every panel as many ports as it shall spare
     stay free, the last ones; where these are in several zones, all are listed, see :func:`most_of_panels`.
@@ -30,7 +32,7 @@ def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]
 
 
 def most_of_panels(inventory: Inventory, mode: Mode) -> dict[str, int]:
-    """Return how many ports of each panel a plan of a mode can use."""
+    """Return the number of ports of each panel that a plan of a mode can use."""
     open_, able = Counter[str](), Counter[str]()
     for key in (key for ports in inventory.zones.values() for key in ports):
         open_[key[0]] += 1
@@ -46,7 +48,7 @@ def reaches(host: Host, zone: Zone) -> bool:
 def plan_cabling(
     inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode, *, idle: bool = False
 ) -> tuple[Fixed, ...] | None:
-    """Plan fixed cabling that is alike for every host, its lanes spread evenly over the zones that all hosts reach.
+    """Plan identical fixed cabling for all hosts, spread evenly over common zones.
 
     Every host gets all of its lanes cabled if the panels have room, or as many as are needed. Such cabling can carry
     any topology of that degree.
@@ -74,7 +76,10 @@ def plan_cabling(
 
 
 def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
-    """Spread lanes over zones as evenly as their limits allow, in a duplex plan by twos where that is possible."""
+    """Spread lanes evenly over zones within their limits; None if they do not fit.
+
+    In a duplex plan, lanes are spread in pairs if possible.
+    """
     taken = dict.fromkeys(most, 0)
     for step in (2, 1) if mode == "duplex" else (1,):
         while width >= step:
@@ -87,7 +92,10 @@ def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
 
 
 def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode: Mode) -> Iterator[Fixed]:
-    """Yield the cabling of hosts with lanes in some zones: each goes to the nearest panel of it with a port left."""
+    """Yield the cabling of hosts, each lane at the nearest panel with a free port.
+
+    ``zones`` are the zones of each host's lanes.
+    """
     left: dict[Zone, dict[str, list[tuple[str, str]]]] = {}
     for zone, ports in usable(inventory, mode).items():
         by_panel = left.setdefault(zone, {})
@@ -104,7 +112,10 @@ def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode
 
 
 def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str]:
-    """Return panels, the nearest to a host first, in the order of the inventory, those at an unknown distance last."""
+    """Return panels by distance from a host, unknown distances last.
+
+    Ties are in inventory order.
+    """
     there = set(panels)
     ordered = [panel.name for panel in inventory.panels if panel.name in there]
     if len(ordered) == 1:
@@ -114,7 +125,7 @@ def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str
 
 
 def nearest_port(inventory: Inventory, host: Host, ports: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Return the first of some panel ports at the panel that is nearest to a host."""
+    """Return the first of some panel ports at the panel nearest to a host."""
     near = nearest(inventory, host, map(inventory.near_panel, ports))[0]
     return next(key for key in ports if inventory.near_panel(key) == near)
 
@@ -134,7 +145,7 @@ def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode
 
 
 def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
-    """Group fixed cabling by host and field; omit lanes at panel ports that a plan of the mode cannot use."""
+    """Group fixed cabling by host and panel group, for ports that the mode can use."""
     groups: defaultdict[tuple[str, str], list[Fixed]] = defaultdict(list)
     for one in fixed:
         if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":
@@ -148,7 +159,9 @@ _Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if
 def completed(
     inventory: Inventory, fixed: Sequence[Fixed], used: Sequence[str], lanes: Sequence[int], mode: Mode
 ) -> tuple[Fixed, ...]:
-    """Return fixed cabling with as many ``lanes`` of the hosts in ``used`` as they need, nothing of it changed.
+    """Add the lanes that hosts lack to fixed cabling, leaving the rest unchanged.
+
+    Each host in ``used`` needs the number of lanes in ``lanes``.
 
     Hosts that lack some get them where most others have theirs, as far as there are free ports, so that all are cabled
     alike; else where most ports are free. What is new follows what is there.
@@ -178,7 +191,7 @@ def completed(
 def _alike(
     inventory: Inventory, mine: Mapping[str, Counter[_Where]], used: Sequence[str], lanes: Sequence[int], mode: Mode
 ) -> Counter[_Where]:
-    """Return how many lanes hosts have on each field: as most of those that have enough, or as if none had any yet."""
+    """Return the usual lanes of a host per panel group and side."""
     full = Counter(
         tuple(sorted(mine[name].items()))
         for name, need in zip(used, lanes, strict=True)
@@ -211,7 +224,10 @@ class _Ports:
         }
 
     def take(self, host: Host, mine: Counter[_Where], alike: Counter[_Where]) -> tuple[str, str]:
-        """Take the nearest free port of a field where a host lacks lanes most, and count it there."""
+        """Take the nearest free port where a host lacks most lanes, and count it.
+
+        The lack is that of ``mine`` compared with ``alike``.
+        """
         zones = [zone for zone, ports in self.free.items() if ports and reaches(host, zone)]
         if not zones:
             raise InfeasibleError(f"too few panel ports: none is free for a lane of host '{host.name}'")

@@ -1,4 +1,4 @@
-"""Cross-connects: the patches and circuits of a plan, their ends, and what is left over."""
+"""Cross-connects of a plan: patches and circuits, their ends, and spare lanes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class CrossConnect:
 
     @property
     def ways(self) -> tuple[tuple[End, End], ...]:
-        """Where light goes in and where it comes out: once, or of a duplex patch for each direction."""
+        """Entry and exit ends of light: one pair, or one per direction if duplex."""
         there = self.a, self.b
         return (there,) if self.mode == "simplex" else (there, there[::-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Spare(Declared):
-    """A cabled lane of a node of which the transmitter, the receiver or both are free.
+    """Cabled lane of a node with a free transmitter, receiver or both.
 
     * ``transmit``, ``receive``: whether the transmitter (side A) and the receiver (side B) are free.
     """
@@ -70,7 +70,7 @@ class Fibre(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Panel and port, with the side where only one is meant, such as ``panel1:12B``."""
+        """Panel and port, with the side of a single fibre, such as ``panel1:12B``."""
         return f"{self.panel}:{self.panel_port}{self.side if len(self.side) == 1 else ''}"
 
 

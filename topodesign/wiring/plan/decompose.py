@@ -1,4 +1,4 @@
-"""Links split into parts that need few ports of every node, one part for each panel.
+"""Split of links into parts, one per panel, with few ports at every node.
 
 A d-regular digraph is a union of d permutations (König 1916), and an undirected 2k-regular graph one of k 2-factors
 (Petersen 1891). So a topology can be wired on d panels with one simplex port pair a node each, or on k panels with two
@@ -25,7 +25,9 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
-    """Split the links, without self-loops, into parts so that no node has more links in a part than it has lanes there.
+    """Split the links into parts, within the lanes of each node in each part.
+
+    Self-loops are not included.
 
     ``lanes`` has shape ``(nodes, parts)``; a lane serves one link out and one link in. If ``duplex``, a link and its
     reverse are one, and together take one lane at either end. Returns source, target and part of every link (parallel
@@ -75,7 +77,10 @@ def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops omitted."""
+    """Return the ends u < v of opposite link pairs, without self-loops.
+
+    Parallel links are repeated.
+    """
     if not topology.is_duplex:
         raise TopologyError("the topology has links without their reverses, so it is not duplex")
     src, dst = unit_links(topology)
@@ -83,7 +88,10 @@ def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
 
 
 def without_loops(topology: Topology) -> Topology:
-    """Return the topology without its self-loops (and then without a spec); its symmetry stays true."""
+    """Return the topology without self-loops; its symmetry stays valid.
+
+    A topology that loses self-loops has no spec.
+    """
     if not topology.self_loops:
         return topology
     kept = topology.src != topology.dst
@@ -92,7 +100,7 @@ def without_loops(topology: Topology) -> Topology:
 
 
 def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed: int) -> IntArray:
-    """Return the part of each link, counting what a node sends and what it receives apart."""
+    """Return the part of each link, with sends and receives counted separately."""
     if np.all(lanes == lanes[0]):
         slots = np.repeat(np.arange(lanes.shape[1]), lanes[0])
         return slots[matchings(nodes, src, dst, len(slots))]
@@ -118,7 +126,10 @@ def _split_edges(
 
 
 def matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray:
-    """Return a number below ``degree`` for each link; links of one number share neither source nor target."""
+    """Return a matching index below ``degree`` for each link.
+
+    Links of one matching share neither source nor target.
+    """
     out, into = np.bincount(src, minlength=nodes), np.bincount(dst, minlength=nodes)
     everyone = np.arange(nodes)
     left = np.concatenate((src, np.repeat(everyone, degree - out)))
@@ -140,7 +151,7 @@ def matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray
 
 
 def _perfect_matching(nodes: int, left: IntArray, right: IntArray) -> IntArray:
-    """Return the rows of a perfect matching of a regular bipartite multigraph; it has one, says König."""
+    """Return the rows of a perfect matching of a regular bipartite multigraph."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
@@ -152,14 +163,17 @@ def _perfect_matching(nodes: int, left: IntArray, right: IntArray) -> IntArray:
 
 
 def _halves(left: IntArray, right: IntArray) -> NDArray[np.bool_]:
-    """Return which links of an even bipartite multigraph are in its second half; every node has as many in both."""
+    """Return a mask of the second half of links, with equal halves at every node."""
     at_left, at_right = _pairs(left), _pairs(right)
     orbit = _orbits(at_right[at_left])
     return orbit > orbit[at_left]
 
 
 def factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return for each edge its 2-factor, below ``count``, and the ends turned so that they go round its cycles."""
+    """Return the 2-factor of each edge, and its ends oriented along the cycles.
+
+    The number of a 2-factor is below ``count``.
+    """
     missing = 2 * count - np.bincount(np.concatenate((u, v)), minlength=nodes)
     stubs = np.repeat(np.arange(nodes), missing)
     begin, end = np.concatenate((u, stubs[::2])), np.concatenate((v, stubs[1::2]))
@@ -173,7 +187,7 @@ def factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray,
 
 
 def _pairs(ends: IntArray) -> IntArray:
-    """Pair entries of equal value; every value is there an even number of times. Returns the partner of each entry."""
+    """Return the partner of each entry, pairing equal values (of even count)."""
     order = np.argsort(ends, kind="stable").reshape(-1, 2)
     partner = np.empty(len(ends), dtype=np.int64)
     partner[order] = order[:, ::-1]
@@ -181,7 +195,7 @@ def _pairs(ends: IntArray) -> IntArray:
 
 
 def _orbits(image: IntArray) -> IntArray:
-    """Return the smallest entry of the orbit of each entry under a permutation."""
+    """Return the smallest entry of each entry's orbit under a permutation."""
     first = np.arange(len(image))
     while not np.array_equal(first, further := np.minimum(first, first[image])):  # at first of 2, then of 4 in a row
         first, image = further, image[image]
@@ -189,7 +203,7 @@ def _orbits(image: IntArray) -> IntArray:
 
 
 def two_sides(topology: Topology) -> NDArray[np.bool_] | None:
-    """Return the side of each node of a duplex topology that is bipartite, or None if it is not."""
+    """Return the side of each node of a bipartite duplex topology, or None."""
     side = np.full(topology.nodes, -1)
     while len(left := np.flatnonzero(side < 0)):
         distance = distances(topology, int(left[0]))
@@ -199,7 +213,7 @@ def two_sides(topology: Topology) -> NDArray[np.bool_] | None:
 
 
 def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
-    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more."""
+    """Split links into two parts by a flow within the lanes of each part."""
     key, count = np.unique(src * nodes + dst, return_counts=True)
     have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
     least = [np.maximum(some - lanes[:, 1], 0) for some in have]
@@ -236,7 +250,9 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
 def choose_lanes(
     count: IntArray, link: IntArray, spots: IntArray, room: IntArray, *, seconds: float, seed: int
 ) -> Whole:
-    """Choose where links go, exactly, in whole numbers: how often each of their options is taken.
+    """Choose the spots of links exactly, by an integer program over their options.
+
+    The result is the number of times that each option is used.
 
     Parameters
     ----------
@@ -262,7 +278,7 @@ _STRAY = 0.25  # share of chains that only stir, without which the search could 
 
 
 def search_split(u: IntArray, v: IntArray, lanes: IntArray, seed: int) -> IntArray:
-    """Split undirected edges into parts so that no node has more edges in a part than lanes.
+    """Split undirected edges into parts, within the lanes of each node in each part.
 
     Edges are put where both ends have a free lane. Where they have none in common, edges along a chain from one end
     change between two parts in turn, which frees another lane there (Kempe's chains, as in edge colouring).
@@ -285,7 +301,7 @@ def search_split(u: IntArray, v: IntArray, lanes: IntArray, seed: int) -> IntArr
 
 
 class _Split:
-    """A split in the making; edges in no part yet are ``loose``."""
+    """Split under construction; edges without a part are ``loose``."""
 
     def __init__(
         self, edges: list[tuple[int, int]], lanes: list[list[int]], order: list[int], rng: random.Random
@@ -302,7 +318,7 @@ class _Split:
                 self.at[end].append(edge)
 
     def try_one(self) -> None:
-        """Put the last loose edge somewhere, or make room for it, or change which edge is loose."""
+        """Place the last loose edge, free a lane for it, or change the loose edge."""
         edge = self.loose[-1]
         u, v = self.edges[edge] if self.rng.random() < 0.5 else self.edges[edge][::-1]
         if self._place(edge, u, v):
@@ -317,7 +333,7 @@ class _Split:
             self.rng.shuffle(self.loose)
 
     def _place(self, edge: int, u: int, v: int) -> bool:
-        """Put a loose edge, the last, into a part where both ends have a lane free."""
+        """Place the last loose edge in a part with a free lane at both ends."""
         both = [part for part in self.parts if self.free[u][part] > 0 and self.free[v][part] > 0]
         if not both or self.loose[-1] != edge:
             return False
@@ -326,7 +342,7 @@ class _Split:
         return True
 
     def _chain(self, node: int, gain: int, lose: int) -> None:
-        """Move an edge of a node from a part to another where it has a lane free, and so on from the other end."""
+        """Move edges along a chain between two parts, starting at a node."""
         last = -1
         for _ in self.edges:
             edges = [edge for edge in self.at[node] if self.part[edge] == lose and edge != last]

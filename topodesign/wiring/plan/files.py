@@ -1,4 +1,4 @@
-"""Plan files: one JSON document with the inventory, the topology and every cross-connect.
+"""Plan files: one JSON document with inventory, topology and cross-connects.
 
 Format version 1, an object with
 
@@ -54,7 +54,9 @@ WiringLike: TypeAlias = WiringPlan | str | Path  # A plan, or the path of a plan
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
-    """Write a plan file; the path has either the old file or the whole new one at any time.
+    """Write a plan file atomically.
+
+    At any time the path has either the old file or the whole new one.
 
     Parameters
     ----------
@@ -103,7 +105,9 @@ def plan_text(plan: WiringPlan) -> str:
 
 
 def load_wiring(path: str | Path) -> WiringPlan:
-    """Read a plan file and check it, as :func:`topodesign.wiring.plan.proof.check_plan` does.
+    """Read and check a plan file.
+
+    The checks are those of :func:`topodesign.wiring.plan.proof.check_plan`.
 
     Parameters
     ----------
@@ -208,7 +212,7 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 
 def _inventory_text(inventory: Inventory) -> str:
-    """Return the inventory in JSON, its lists with a line for each entry."""
+    """Return the inventory in JSON, with one line per list entry."""
     fields = {
         name: _lines(value) if isinstance(value, list) and name != "losses" else json.dumps(value)
         for name, value in table_of(Inventory).dump(inventory).items()
@@ -217,5 +221,5 @@ def _inventory_text(inventory: Inventory) -> str:
 
 
 def _lines(rows: Iterable[object]) -> str:
-    """Return a JSON array with a line for each row, so that files can be compared by eye and by diff."""
+    """Return a JSON array with one line per row, for easy comparison."""
     return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"

@@ -1,4 +1,4 @@
-"""Order of hosts, fixed cabling and split over panels, chosen together: where choosing one after the other fails.
+"""Joint choice of host order, fixed cabling and split over panels.
 
 Hosts with the same lanes are alike, so that which *kind* of host a node gets is what counts. With whole numbers
 
@@ -55,7 +55,7 @@ def choose_together(
     seed: int = 0,
     first: Sequence[str] | None = None,
 ) -> Choice:
-    """Choose which host is which node, what is cabled where, and which panel each link is on.
+    """Choose the host of each node, the cabling and the panel group of each link.
 
     ``first`` is an order of the hosts that may do, to be tried before others.
     """
@@ -101,7 +101,10 @@ def choose_together(
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
-    """Return a host with lanes enough for each node: the first ones if these do, or else those with most to most."""
+    """Return a host with enough lanes for each node, the first hosts if possible.
+
+    Otherwise the nodes with most links get the hosts with most lanes.
+    """
     first = tuple(have)[: len(needed)]
     if all(have[name] >= count for name, count in zip(first, needed, strict=True)):
         return first
@@ -134,7 +137,7 @@ class _Program:
         self.columns = self.rows = 0
 
     def of_inventory(self, inventory: Inventory, mode: Mode) -> None:
-        """Have all links on fields of an inventory, within its cabling or what can be cabled."""
+        """Require all links on panel groups, within the existing or possible cabling."""
         fields, zones = list(inventory.fields), list(inventory.zones)
         self.links(len(fields))
         if inventory.cabling:
@@ -154,7 +157,7 @@ class _Program:
         self._add(self.count, self.count, [(self.x, np.arange(len(self.pair))[:, None], 1)])
 
     def lanes_of_kinds(self) -> None:
-        """Have no more links at a node than lanes of its kind of host, on each field and on either side."""
+        """Limit links at a node to the lanes of its host kind, per panel group and side."""
         fields = self.x.shape[1]
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
         lanes = [(self.y[:, :, None], row[:, None, :], -self.kinds[None])]
@@ -162,7 +165,7 @@ class _Program:
             self._add(-NO_BOUND, np.zeros(row.size, dtype=np.int64), [*((self.x, row[end], 1) for end in side), *lanes])
 
     def lanes_in_zones(self, most: list[int], field: list[int]) -> None:
-        """Have no more links at a node than lanes cabled, these where and as many as its host and the panels have."""
+        """Limit links at a node to its cabled lanes, and these to its host and panels."""
         zones, fields = len(most), self.x.shape[1]
         self.lane = self._new(np.broadcast_to(np.array(most), (self.nodes, zones)))
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
@@ -184,7 +187,7 @@ class _Program:
             self._add(-NO_BOUND, np.zeros(place.size, dtype=np.int64), [(self.lane[:, some], place, 1), lanes])
 
     def hosts(self, there: list[int], given: list[tuple[int, ...]] | None) -> None:
-        """Have a host at every node, and no kind more often than it is there; that of a given host where it is."""
+        """Require one host per node, within the number of each kind and given hosts."""
         one = np.ones(self.nodes, dtype=np.int64)
         self._add(one, one, [(self.y, np.arange(self.nodes)[:, None], 1)])
         self._add(-NO_BOUND, np.array(there), [(self.y, np.arange(len(there))[None], 1)])
@@ -199,13 +202,13 @@ class _Program:
         return np.concatenate(self.upper), entries, low, high
 
     def cost(self, of_field: IntArray) -> IntArray:
-        """Return the cost of each column where a link costs so much by its field."""
+        """Return the cost of each column from a link cost per panel group."""
         cost = np.zeros(self.columns, dtype=np.int64)
         cost[self.x] = of_field
         return cost
 
     def read(self, values: IntArray) -> tuple[IntArray, list[int]]:
-        """Return the field of each link and the kind of host of each node."""
+        """Return the panel group of each link and the host kind of each node."""
         waiting = {
             key: list(np.repeat(np.arange(len(counts)), counts))
             for key, counts in zip(self.pair.tolist(), values[self.x], strict=True)
@@ -220,7 +223,7 @@ class _Program:
         return numbers
 
     def _add(self, low: IntArray | int, high: IntArray, terms: list[tuple[IntArray, IntArray, IntArray | int]]) -> None:
-        """Add as many rows as there are upper bounds; terms are columns, their rows among these, and factors."""
+        """Add one row per upper bound; terms are columns, their rows and factors."""
         for column, row, factor in terms:
             wide = np.broadcast_arrays(row + self.rows, column, np.asarray(factor, dtype=np.int64))
             place, name, value = (np.ravel(part) for part in wide)
@@ -230,7 +233,7 @@ class _Program:
 
 
 def _field_costs(inventory: Inventory, links: int) -> IntArray:
-    """Return what a link costs by its field: thousandths of a decibel, and if it is a circuit more than all links can.
+    """Return the link cost per panel group: millidecibels, with circuits costliest.
 
     Light is lost in the ports at either end, in the trunks before these and in a circuit, in each of a field as in the
     worst of its kind; what is not known counts as nothing.
@@ -252,7 +255,7 @@ def _field_costs(inventory: Inventory, links: int) -> IntArray:
 
 
 def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
-    """Return the lanes of each host: by field where they are cabled, or else all of them for each zone it reaches."""
+    """Return the lanes of each host, by panel group if cabled, otherwise by zone."""
     if not inventory.cabling:
         return {
             host.name: tuple(host.lanes if reaches(host, zone) else 0 for zone in inventory.zones)
@@ -266,7 +269,7 @@ def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
 
 
 def _fill(room: list[int], pairs: int) -> IntArray:
-    """Spread pairs of links over fields where hosts can be cabled at will; each takes two ports of one field."""
+    """Spread duplex links over panel groups with free cabling, two ports per link."""
     most = np.array(room) // 2
     if most.sum() < pairs:
         sums, ports = " + ".join(map(str, most)), ", ".join(map(str, room))
@@ -279,7 +282,7 @@ def _fill(room: list[int], pairs: int) -> IntArray:
 
 
 def _names(have: dict[str, tuple[int, ...]], wanted: list[tuple[int, ...]]) -> tuple[str, ...]:
-    """Return a host of the wanted kind for each node, the first of the inventory first."""
+    """Return a host of the wanted kind for each node, in inventory order."""
     waiting: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in reversed(have):
         waiting[have[name]].append(name)
@@ -293,7 +296,7 @@ def _cabling(
     links: tuple[IntArray, IntArray, IntArray],
     most: IntArray | None,
 ) -> tuple[Fixed, ...]:
-    """Return cabling with as many lanes of a host on each field as its links there need.
+    """Return cabling with the lanes that the links of each host need.
 
     ``links`` are sources, targets and fields; ``most`` has the lanes of each node in each zone, None where every zone
     is a field.
@@ -334,7 +337,7 @@ _CHOSEN_EXACTLY = 256  # cycles of which the best choice is found, the shortest 
 
 
 def spread_cycles(nodes: int, src: IntArray, dst: IntArray, room: Sequence[int], seed: int = 0) -> IntArray | None:
-    """Spread links over fields so that no lane more is needed than on a single one.
+    """Spread links over panel groups without needing more lanes than on one.
 
     A cycle of links needs one lane at each of its nodes, all on one field. Nodes that send more than they receive get
     links from others for the count; then all links are a union of cycles (Euler), which are packed into the fields.
@@ -360,7 +363,7 @@ def spread_cycles(nodes: int, src: IntArray, dst: IntArray, room: Sequence[int],
 
 
 def _cycles(nodes: int, begin: IntArray, end: IntArray, rng: np.random.Generator) -> list[list[int]]:
-    """Take links apart into cycles that visit no node twice, along a random walk that drops each cycle it closes."""
+    """Decompose links into simple cycles by a random walk."""
     leaving: list[list[int]] = [[] for _ in range(nodes)]
     for link in rng.permutation(len(begin)).tolist():
         leaving[begin[link]].append(link)
@@ -386,7 +389,7 @@ def _cycles(nodes: int, begin: IntArray, end: IntArray, rng: np.random.Generator
 
 
 def _pack(sizes: list[int], room: Sequence[int]) -> list[int] | None:
-    """Return a bin for each thing, so that all fit; the largest things go first, and the last ones fill exactly."""
+    """Return a bin for each item so that all fit; None if they do not."""
     bins = [-1] * len(sizes)
     rest = sorted(range(len(sizes)), key=lambda one: -sizes[one])
     for number in sorted(range(len(room)), key=lambda one: room[one]):
@@ -407,7 +410,7 @@ def _pack(sizes: list[int], room: Sequence[int]) -> list[int] | None:
 
 
 def _fullest(sizes: list[int], room: int) -> list[int]:
-    """Return the positions of sizes whose sum is largest within the room."""
+    """Return the positions of sizes with the largest sum within the capacity."""
     mask = (1 << (room + 1)) - 1
     sums = [1]  # bit s: some of the first things sum to s
     for size in sizes:

@@ -1,4 +1,4 @@
-"""The loss budget: what light loses from one optic to the other, link by link, against what the optics stand.
+"""Loss budget: optical loss of each link from optic to optic, against its limit.
 
 A link passes the fixed cable of either end (its fibre and splices), the panel port where it is plugged in and the trunk
 behind that, if any, then the port where it is patched, and between these the patch cord, or the circuit of a switch.
@@ -37,18 +37,20 @@ TableLike: TypeAlias = "CircuitLosses | str | Path"  # a table, or the path of i
 
 @dataclass(frozen=True)
 class CircuitLosses:
-    """What light loses in dB by the labels of the ports where it goes in and comes out; what is missing is not made."""
+    """Circuit losses in dB by entry and exit port; missing pairs are impossible."""
 
     loss: Mapping[tuple[str, str], Fraction]  # by pair of labels
     both: bool = False  # whether a pair stands for both of its directions where only one is there
 
     def between(self, a: str, b: str) -> Fraction | None:
-        """Return what is lost from port a to port b; None if the switch does not join them."""
+        """Return the loss from port a to port b; None if the switch cannot connect them."""
         found = self.loss.get((a, b))
         return self.loss.get((b, a)) if found is None and self.both else found
 
     def of(self, connect: CrossConnect, *, single: bool = False) -> Fraction | None:
-        """Return what a circuit loses, a duplex one in the worse of its directions; None if it cannot be made.
+        """Return the loss of a circuit, or None if it is impossible.
+
+        A duplex circuit has the larger loss of its two directions.
 
         With a ``single`` fibre for both ways there is one cross-connect, of a switch with two sides from one to the
         other: whichever way the table lists it.
@@ -66,7 +68,9 @@ _SWITCH = "of the table"  # the name of the panel in messages: the table does no
 
 
 def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosses:
-    """Read the CSV of losses in dB, with or without the unit, of a switch whose ports have some labels.
+    """Read the CSV table of losses (dB) of a switch with the given port labels.
+
+    Values may include the unit.
 
     *Pairs* have the columns ``from``, ``to`` and ``loss``; where only one direction is listed the other loses as much.
     A *matrix* has labels of ports that light comes out of in its first line and a port that it goes into at the head of
@@ -149,7 +153,7 @@ _MOST_REFUSED = 10  # links that a table gives the reasons for
 
 @dataclass(frozen=True, slots=True)
 class PartLoss(Declared):
-    """What a link loses in one of its parts, or in several of a kind together."""
+    """Loss of a link in one part, or in several parts of one kind."""
 
     name: str  # fibre, splice, connector, trunk, circuit, or a part that was bought
     loss: Fraction  # in dB
@@ -159,7 +163,7 @@ class PartLoss(Declared):
 
 @dataclass(frozen=True, slots=True)
 class LinkLoss(Declared):
-    """What a cross-connect and all that is before and behind it lose."""
+    """Loss of a cross-connect with the cabling at both ends."""
 
     cable: str  # the patch or circuit
     sender: str  # host
@@ -175,12 +179,12 @@ class LinkLoss(Declared):
 
     @property
     def margin(self) -> Fraction | None:
-        """What is left of the budget, in dB, below zero if the loss is above it; None if the budget is unknown."""
+        """Remaining budget in dB, negative if exceeded; None if the budget is unknown."""
         return None if self.budget is None else self.budget - self.loss
 
     @property
     def problem(self) -> str:
-        """Why the link is refused, with figures; empty if it is not."""
+        """Reason that the link is rejected, with figures; empty if accepted."""
         where = f"{self.cable} {self.sender} - {self.receiver}: "
         if self.refused:
             return f"{where}{self.refused}"
@@ -224,7 +228,7 @@ class LossBudget(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether no link is known to lose more than its optics stand, or refused for another reason."""
+        """Whether no link exceeds its known loss budget or is rejected otherwise."""
         return not self.over and not any(link.refused for link in self.links)
 
     def heading(self) -> str:
@@ -271,7 +275,7 @@ _Part = tuple[str, Fraction | None]
 
 
 class Bought(NamedTuple):
-    """What cables are made of: losses of the cables of each lane (host, port, lane), and of patch cords by cable."""
+    """Losses of bought cables: lanes by host, port and lane; patch cords by cable."""
 
     lanes: Mapping[tuple[str, str, int], Sequence[_Part]]
     cords: Mapping[str, Sequence[_Part]]
@@ -282,7 +286,7 @@ class Bought(NamedTuple):
 def losses_of(
     net: Net, *, bought: Bought | None = None, tables: Mapping[str, CircuitLosses] | None = None
 ) -> LossBudget:
-    """Return what every link loses, against what its optics stand, as far as the inventory says.
+    """Return the loss of every link against its budget, as far as known.
 
     With the parts that are ``bought``, these are what is lost in; ``tables`` are those of circuit switches by name.
     Links through parts that are alike lose alike, so that only one of them is added up.
@@ -367,7 +371,7 @@ def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Par
 
 
 def _behind_cable(inventory: Inventory, lead: Lead) -> Iterator[_Part]:
-    """Yield what is lost from where a host is plugged in to the port where it is patched."""
+    """Yield the losses from the port where a host is plugged in to its patch port."""
     for place in lead.places:
         measured = inventory.panel_port[place].loss_db
         yield "connector", inventory.losses.connector if measured is None else measured

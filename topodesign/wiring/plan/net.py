@@ -1,4 +1,4 @@
-"""The net of a plan: panel ports, the wires between them, and the paths of light.
+"""Net of a plan: panel ports, wires between them, and optical paths.
 
 A *wire* joins two ports: a fixed cable (or a leg of a breakout cable) a lane of a host and a panel port, a trunk two
 panel ports, a patch cord or a circuit of a switch the two sides that a cross-connect joins. A *lead* is the way from a
@@ -35,7 +35,7 @@ class Termination(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Rack, unit, device, port and lane or side, as on the label of the cable."""
+        """Cable label: rack, unit, device, port, and lane or side."""
         last = self.side if self.lane is None else str(self.lane)
         return f"{self.where}-{self.port}-{last}"
 
@@ -46,7 +46,7 @@ class Termination(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """A cable, a leg of a breakout cable, a trunk, a patch cord or a circuit.
+    """Cable, leg of a breakout cable, trunk, patch cord or circuit.
 
     ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind
     it; of a cross-connect, the panel ports that light goes from and to.
@@ -61,12 +61,12 @@ class Wire(NamedTuple):
 
     @property
     def breakout(self) -> str | None:
-        """The name of the breakout cable that it is a leg of, or None."""
+        """Name of the breakout cable that this is a leg of, or None."""
         return self.name.partition("-")[0] if self.sort is not None and self.sort.endswith("breakout") else None
 
 
 class Lead(NamedTuple):
-    """The way from a lane of a host to the panel port where it can be patched."""
+    """Connection from a host lane to the panel port where it can be patched."""
 
     end: End  # the lane and that port
     fixed: Wire
@@ -90,13 +90,13 @@ class Lead(NamedTuple):
         return host, f"{host}:{port}", f"{host}:{port}/{lane}"
 
     def through(self, side: str) -> Iterator[str]:
-        """Yield the names of wires and of the ports after each, of a side of these."""
+        """Yield each wire name and the port after it, with its side."""
         for wire in self.wires:
             yield wire.name
             yield Fibre(wire.b.device, wire.b.port, side).name
 
     def names(self, side: str) -> Iterator[str]:
-        """Yield all names of what is on it, panel ports with and without a side."""
+        """Yield all names on the lead, panel ports with and without a side."""
         yield from self.lane_names
         for wire in self.wires:
             yield from (wire.name, wire.a.label, wire.b.label)
@@ -106,7 +106,7 @@ class Lead(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The way of light from a lane through a cross-connect to another; of a duplex plan there and back."""
+    """Optical path from a lane through a cross-connect to another; duplex both ways."""
 
     sender: Lead
     cross: Wire
@@ -126,14 +126,14 @@ class Path(NamedTuple):
 
     @property
     def names(self) -> Iterator[str]:
-        """All names of what is on it: hosts, their ports and lanes, panel ports, wires, and what their labels say."""
+        """All names on the path: hosts, ports, lanes, panel ports, wires and labels."""
         yield from self.sender.names(self.sides[0])
         yield from self.receiver.names(self.sides[1])
         yield from (self.cross.name, self.cross.a.label, self.cross.b.label)
 
 
 class OpenPath(NamedTuple):
-    """The way of light from a lane to a panel port where nothing is patched, or from there to the lane."""
+    """Optical path between a lane and an unpatched panel port."""
 
     sender: Lead
     side: str  # of the panel port
@@ -169,13 +169,13 @@ class Net:
 
     @cached_property
     def places(self) -> dict[PanelEnd, tuple[PanelEnd, ...]]:
-        """The panel ports on the way from the host to each that can be patched, itself the last."""
+        """Panel ports from the host to each patch port, inclusive."""
         plugged_at = self.inventory.plugged_at
         return {one.place: tuple(dict.fromkeys((plugged_at(*one.place), one.place))) for one in self.fixed}
 
     @cached_property
     def leads(self) -> dict[PanelEnd, Lead]:
-        """Leads by the panel port where they can be patched, in the order of the fixed cabling."""
+        """Leads by patch port, in the order of the fixed cabling."""
         room, first = self.inventory, self._first
         trunks = {(one.panel, one.panel_port): f"T{row}" for row, one in enumerate(room.trunks, start=1)}
         leads: dict[PanelEnd, Lead] = {}
@@ -213,7 +213,7 @@ class Net:
 
     @cached_property
     def wires(self) -> tuple[Wire, ...]:
-        """All wires: the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
+        """All wires: fixed cables by port, trunks behind them, then cross-connects."""
         order, rank = self._cable, {(one.panel, one.panel_port): row for row, one in enumerate(self.inventory.trunks)}
         leads = sorted(self.leads.values(), key=lambda one: (order[one.end.socket], one.end.lane))
         behind = sorted((one for one in leads if one.trunk is not None), key=lambda one: rank[one.end.place])
@@ -247,17 +247,17 @@ class Net:
 
     @cached_property
     def hears(self) -> dict[Lane, tuple[Lane, str]]:
-        """What the receiver of each lane shall hear: the lane that sends, and the name of the cross-connect."""
+        """Expected sender and cross-connect name for the receiver of each lane."""
         return {b.source: (a.source, connect.cable) for connect in self.connects for a, b in connect.ways}
 
     @cached_property
     def sends(self) -> dict[Lane, tuple[Lane, str]]:
-        """Where the light of each lane shall arrive: the lane that receives, and the name of the cross-connect."""
+        """Expected receiver and cross-connect name for the light of each lane."""
         return {sender: (receiver, name) for receiver, (sender, name) in self.hears.items()}
 
     @cached_property
     def index(self) -> dict[str, tuple[Path | OpenPath, ...]]:
-        """The paths through everything that has a name; of hosts and panel ports also those that none goes through."""
+        """Paths through every named object; hosts and panel ports may have none."""
         room = self.inventory
         found: defaultdict[str, dict[int, Path | OpenPath]] = defaultdict(dict)
         for name in (*room.host, *(f"{panel}:{port}" for panel, port in room.panel_port)):
@@ -270,7 +270,7 @@ class Net:
 
     @cached_property
     def metres(self) -> dict[tuple[str, str], Fraction | None]:
-        """Metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
+        """Metres of every fixed cable by host and port; breakouts by their longest leg.
 
         None where the distance is unknown, and for cabling that exists: nobody said how long it is.
         """
@@ -291,7 +291,10 @@ class Net:
         return metres
 
     def cables(self) -> Counter[tuple[CableType, Fraction | None]]:
-        """Count the cables to be bought by type and length: fixed ones, unless they exist, and patch cords."""
+        """Count the cables to buy by type and length (metres).
+
+        Fixed cables that exist are not counted.
+        """
         room, found = self.inventory, list[tuple[CableType, Fraction | None]]()
         if not room.cabling:
             found += [(FIXED[room.port[port].connector], metres) for port, metres in self.metres.items()]
@@ -304,7 +307,7 @@ class Net:
         return count
 
     def length(self, wire: Wire) -> Fraction | None:
-        """Return the metres of a cable, of a leg those of its breakout cable.
+        """Return the metres of a cable; for a leg, those of its breakout cable.
 
         None where the inventory does not say where the racks are, of fixed cables that exist, of a trunk and of a
         circuit.
@@ -314,7 +317,7 @@ class Net:
         return None if wire.sort is None else length(self.inventory, wire.a.device, wire.b.device, wire.sort)
 
     def cable_of(self, lane: Lane) -> str:
-        """Return what the fixed cable of a lane is called, or its leg of a breakout; empty if its port has none."""
+        """Return the name of a lane's fixed cable or breakout leg; empty if none."""
         number = self._cable.get(lane.socket)
         if number is None:
             return ""
@@ -327,7 +330,7 @@ class Net:
 
     @cached_property
     def _first(self) -> dict[tuple[str, str], int]:
-        """How many lanes of its host are before the first of a port, by host and port."""
+        """Number of lanes of a host before each port, by host and port."""
         first = {}
         for host in self.inventory.hosts:
             before = 0

@@ -1,4 +1,4 @@
-"""Wiring plans: which host is which node, and the cross-connects that make the links."""
+"""Wiring plans: the host of each node, and the cross-connects of the links."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Bill(Result):
 
     @property
     def metres(self) -> Fraction | None:
-        """Metres of all cables together; None if the length of some is unknown."""
+        """Metres of all cables in total; None if some length is unknown."""
         if any(item.length is None for item in self.items):
             return None
         return sum((item.length * item.count for item in self.items if item.length is not None), Fraction(0))
@@ -104,7 +104,7 @@ class Parallel(Declared):
 
 @dataclass(frozen=True, repr=False)
 class WiringPlan(Result):
-    """A wiring plan: what :func:`topodesign.wiring.plan.wire.wire` makes and plan files hold.
+    """Wiring plan, as returned by :func:`topodesign.wiring.plan.wire.wire`.
 
     Attributes
     ----------
@@ -159,20 +159,20 @@ class WiringPlan(Result):
         return self.inventory.speeds[0]
 
     def interface(self, end: End | Lane) -> str:
-        """Return what the interface of a lane is called, such as ``p0/2``."""
+        """Return the interface name of a lane, such as ``p0/2``."""
         return interface_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def split_name(self, end: End) -> str:
-        """Return what Linux calls the interface of a lane, such as ``p0s1``."""
+        """Return the Linux interface name of a lane, such as ``p0s1``."""
         return split_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def lane_name(self, end: End | Lane) -> str:
-        """Return the host and the interface of a lane, such as ``h3 p0/2``."""
+        """Return the host and interface of a lane, such as ``h3 p0/2``."""
         return f"{end.host} {self.interface(end)}"
 
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
-        """Lanes of nodes that are not fully used; as many as a node has self-loops are put down to these."""
+        """Lanes of nodes with free fibres; some are free because of self-loops."""
         sending, receiving = self.net.sends, self.net.hears
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
         spare = []
@@ -189,7 +189,7 @@ class WiringPlan(Result):
 
     @cached_property
     def trunks(self) -> tuple[Parallel, ...]:
-        """Links between the same hosts, self-loops aside; of duplex ones, each pair once with u < v."""
+        """Parallel links between the same hosts, without self-loops; duplex pairs once."""
         return tuple(
             Parallel(self.hosts[u], self.hosts[v], capacity)
             for u, v, capacity in self.topology.links()
@@ -198,12 +198,12 @@ class WiringPlan(Result):
 
     @cached_property
     def ring(self) -> tuple[str, ...] | None:
-        """Hosts along the ring that all links make; None for other topologies."""
+        """Hosts along the ring of all links; None for other topologies."""
         found = find_ring(self.topology)
         return None if found is None else tuple(self.hosts[node] for node in found)
 
     def _ring_words(self) -> str:
-        """Return the order of ranks along the ring, and the ports that its cables join if these are always the same."""
+        """Return the rank order along the ring, and the two ports if always the same."""
         if self.ring is None:
             return ""
         following = dict(zip(self.ring, (*self.ring[1:], self.ring[0]), strict=True))
@@ -218,11 +218,11 @@ class WiringPlan(Result):
 
     @cached_property
     def net(self) -> Net:
-        """The wires of the plan, and the paths of light along them."""
+        """Wires of the plan, and the optical paths along them."""
         return Net(self.inventory, self.mode, self.fixed, self.connects)
 
     def bill(self) -> Bill:
-        """Return what has to be bought: fixed cables, unless they exist, and patch cords; circuits are no cables."""
+        """Return the cables to buy: patch cords, and fixed cables unless they exist."""
         return self._bill
 
     @cached_property
@@ -230,7 +230,7 @@ class WiringPlan(Result):
         return Bill(items_of(self.net.cables()), cabled=bool(self.inventory.cabling))
 
     def loss_budget(self, tables: Mapping[str, TableLike] | None = None) -> LossBudget:
-        """Return what every link loses, against what its optics stand, as far as the inventory says.
+        """Return the loss of every link against its budget, as far as known.
 
         ``tables``: of circuit switches by name: what they lose from port to port, or the path of that file (CSV).
         """
@@ -299,7 +299,7 @@ class WiringPlan(Result):
 
 
 def items_of(count: Mapping[tuple[CableType, Fraction | None], int]) -> tuple[Item, ...]:
-    """Return the items of a bill from numbers of cables by type and length."""
+    """Return bill items from cable counts by type and length."""
     lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
     return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
 

@@ -96,7 +96,7 @@ def make_plan(
 
 @dataclass(frozen=True)
 class _Question:
-    """A topology and the room to wire it in, whose lanes have one speed."""
+    """Topology and an inventory to wire it in, with lanes of one speed."""
 
     topology: Topology
     inventory: Inventory
@@ -107,7 +107,7 @@ class _Question:
     seconds: float
 
     def plan(self) -> WiringPlan:
-        """Return the plan, checked; where there is none, say whether simplex mode would do."""
+        """Return the checked plan, or raise with a hint if simplex mode works."""
         try:
             choice = self.choice()
         except InfeasibleError as error:
@@ -125,7 +125,7 @@ class _Question:
         return True
 
     def choice(self) -> Choice:
-        """Choose hosts, cabling and split: one after the other, or else together."""
+        """Choose hosts, cabling and split, in sequence or else jointly."""
         topology, inventory, mode, hosts, seed = self.topology, self.inventory, self.mode, self.hosts, self.seed
         needed = lanes_needed(topology)
         lanes = {host.name: host.lanes for host in inventory.hosts}
@@ -167,7 +167,7 @@ class _Question:
 
 
 def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:
-    """Return the plan of links whose hosts, cabling and fields are chosen, checked."""
+    """Return the checked plan for chosen hosts, cabling and panel groups."""
     groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
     ring = find_ring(topology) if topology.is_duplex and not topology.self_loops else None
@@ -191,7 +191,7 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
 def _completed(
     inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
 ) -> Inventory | None:
-    """Return an inventory whose cabling, there in part, is completed; None if it is enough, or cannot be made so."""
+    """Return an inventory with its cabling completed; None if needless or impossible."""
     try:
         in_order_of_need(needed, {name: cabled[name] for name in lanes})
     except InfeasibleError:
@@ -205,7 +205,7 @@ def _completed(
 
 
 def lanes_needed(topology: Topology) -> IntArray:
-    """Return the lanes that each node needs, for links out and for links in; none for self-loops."""
+    """Return the lanes that each node needs for its links, without self-loops."""
     links = without_loops(topology)
     return np.maximum(links.out_ports, links.in_ports)
 
@@ -217,7 +217,7 @@ def _duplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> It
 
 
 def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
-    """Yield links with the lane at side 1 and that at side 2."""
+    """Yield links with their lanes at side 1 and side 2."""
     ones, twos = (
         [iter([one for one in some if inventory.panel_port[one.place].side == side]) for some in have]
         for side in ("1", "2")
@@ -227,7 +227,7 @@ def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], invent
 
 
 def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> Iterator[_Patch]:
-    """Yield links with the lane that sends and the lane that receives; first those whose reverse is there too."""
+    """Yield links with sending and receiving lanes; links with a reverse first."""
     count = Counter(links)
     both = sorted(pair for pair in count if pair[0] < pair[1] for _ in range(min(count[pair], count[pair[::-1]])))
     used = [0] * len(have)
@@ -247,7 +247,7 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
 
 
 def connects_of(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
-    """Return cross-connects of patches, named in the order of the panel ports that they go from."""
+    """Return cross-connects of patches, named in the order of their first panel ports."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
     ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
     width = len(str(len(ordered)))
@@ -264,7 +264,7 @@ def check_speed(inventory: Inventory, speed: Fraction) -> None:
 
 
 def check_hosts_there(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:
-    """Refuse hosts that are too few for a topology, or not different ones of the inventory."""
+    """Reject too few hosts, and hosts that repeat or are not in the inventory."""
     if len(inventory.hosts) < topology.nodes:
         missing = topology.nodes - len(inventory.hosts)
         words = f"the topology has {topology.nodes} nodes, the inventory {len(inventory.hosts)} hosts"
@@ -296,7 +296,9 @@ def _not_duplex(topology: Topology) -> str:
 
 
 def duplex_alternative(topology: Topology) -> str | None:
-    """Return the known duplex topology of as many nodes and ports whose steps are nearest, as its spec and price.
+    """Return the known duplex topology of equal size with the nearest step count.
+
+    It is a text of the spec and the cost.
 
     Of equally near ones the one with fewer steps; None if none is known. It comes from the catalog, or where that has
     none from known families and their expansions.
@@ -325,7 +327,7 @@ _ROUNDS = 256  # how often each node is looked at
 def order_in_pods(
     topology: Topology, lanes: IntArray, first: Sequence[int], *, duplex: bool, seed: int
 ) -> IntArray | None:
-    """Return the host of each node, so that links are where both ends have lanes; None if no such order is found.
+    """Return a host for each node so that links find lanes; None if not found.
 
     Links of a node to hosts with which it shares the same fields of panels compete for its lanes at these. What is more
     of them is excess: hosts are exchanged until there is none, where mostly a split of the links exists.

@@ -1,4 +1,4 @@
-"""Proof of a wiring plan: what its patches make by the fixed cabling alone is the topology."""
+"""Proof of a wiring plan: its patches and fixed cabling create the topology."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 class Circuit(NamedTuple):
-    """Light goes from side A of the port ``a`` to side B of the port ``b``."""
+    """Light path from side A of port ``a`` to side B of port ``b``."""
 
     a: PanelEnd
     b: PanelEnd
 
 
 def circuits(plan: WiringPlan) -> Iterator[Circuit]:
-    """Return the circuits of a plan in its order; a duplex cross-connect is two."""
+    """Return the circuits of a plan in order; a duplex cross-connect has two."""
     return (Circuit(a.place, b.place) for connect in plan.connects for a, b in connect.ways)
 
 
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
-    """Return the links that circuits make with the fixed cabling and the hosts of a plan."""
+    """Return the links of circuits, given the fixed cabling and hosts of a plan."""
     links = []
     ends, ports, node = plan.net.end, plan.inventory.panel_port, plan.node
     field = {panel.name: panel.field for panel in plan.inventory.panels}
@@ -81,7 +81,7 @@ def check_plan(plan: WiringPlan) -> None:
 
 
 def _check_spare(plan: WiringPlan) -> None:
-    """Check that a planned cabling leaves as many ports of each panel free as it shall."""
+    """Check that planned cabling leaves the required spare ports of each panel free."""
     taken = Counter(fixed.panel for fixed in plan.fixed)
     near = {(trunk.near, trunk.near_port) for trunk in plan.inventory.trunks}
     for panel in () if plan.inventory.cabling else plan.inventory.panels:
@@ -91,7 +91,7 @@ def _check_spare(plan: WiringPlan) -> None:
 
 
 def check_hosts(plan: WiringPlan) -> None:
-    """Check that the hosts of a plan are different hosts of the inventory, one a node."""
+    """Check that a plan has one distinct inventory host per node."""
     if len(plan.hosts) != plan.topology.nodes:
         raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
     twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""Rings: the order of nodes along one, and cables from the first ports of each host to the last of the next."""
+"""Rings: node order, and cables from first ports to last ports of the next host."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def turn_along_ring(
     *,
     duplex: bool,
 ) -> list[tuple[int, int, Fixed, Fixed]]:
-    """Turn the patches of a ring: each goes from one of the first lanes of a host to one of the last of the next.
+    """Connect the first lanes of each host on a ring to the last lanes of the next.
 
     Patches stay as they are if they are not all of the ring, or if the cords would be longer.
 

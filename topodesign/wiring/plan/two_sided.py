@@ -1,4 +1,4 @@
-"""Duplex links over circuit switches with two sides: each goes from a port of side 1 to a port of side 2.
+"""Duplex links over two-sided circuit switches, from a side 1 to a side 2 port.
 
 Say that a link leaves its node at side 1 and enters the other at side 2. Then links are turned, and no node has more of
 them out of it (into it) on a switch than lanes at side 1 (side 2) there: a simplex wiring of links that may be turned
@@ -24,7 +24,7 @@ from topodesign.wiring.plan.decompose import choose_lanes, factors, unit_edges
 
 
 def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
-    """Return the lanes of hosts by side and field of panels, shape ``(hosts, 2, fields)``."""
+    """Return the lanes of hosts by side and panel group, shape ``(hosts, 2, fields)``."""
     number = {name: place for place, name in enumerate(hosts)}
     field = {name: place for place, name in enumerate(inventory.fields)}
     room = np.zeros((len(hosts), 2, len(field)), dtype=np.int64)
@@ -38,7 +38,9 @@ def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str
 def split_sided(
     topology: Topology, room: IntArray, names: Sequence[str], *, seed: int, seconds: float
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Turn the links of a topology and split them over fields; returns source (side 1), target (side 2) and field.
+    """Orient the links of a topology and split them over panel groups.
+
+    Returns source (side 1), target (side 2) and panel group.
 
     ``room``: lanes of each node by side and field. ``names``: of the hosts, for what is refused.
     """
@@ -52,7 +54,7 @@ def split_sided(
 
 
 def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> None:
-    """Raise InfeasibleError for a link that no switch joins, and for a node with too few lanes."""
+    """Raise InfeasibleError for links without a switch or nodes short of lanes."""
     needed = np.bincount(np.concatenate((u, v)), minlength=len(room))
     short = np.flatnonzero(needed > room.sum(axis=(1, 2)))
     if len(short):
@@ -76,7 +78,7 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
 def _searched(
     nodes: int, u: IntArray, v: IntArray, room: IntArray, *, seed: int, seconds: float
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Find how links are turned and split in whole numbers: x[pair, way, field] links."""
+    """Find link orientations and split by integers x[pair, way, field]."""
     pair, count = np.unique(u * nodes + v, return_counts=True)
     ends = np.stack((pair // nodes, pair % nodes))
     pairs, fields = len(pair), room.shape[2]
@@ -103,7 +105,7 @@ def _searched(
 
 
 def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> tuple[IntArray, IntArray] | None:
-    """Turn links so that no node has more out (in) than lanes at side 1 (2), few against what is wished.
+    """Orient links within the lanes at sides 1 (out) and 2 (in), near the wishes.
 
     ``wished``: 1 for links from the first end to the second, -1 for those the other way, 0 where it does not matter.
     ``room``: lanes of each node by side and field. Returns the ends at side 1 and at side 2, None if there is no way.
@@ -134,7 +136,7 @@ def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> t
 
 
 class _Turning(NamedTuple):
-    """Links that are turned: their ends, those at each node, which way each goes, and how many leave nodes."""
+    """Orientation state: links, their ends by node, directions and out-degrees."""
 
     links: list[list[int]]
     at: list[list[int]]
@@ -145,7 +147,9 @@ class _Turning(NamedTuple):
     high: list[int]
 
     def turn(self, start: int, sign: int) -> bool:
-        """Turn a path so that a node has one link less out of it (one more with sign -1); whether there is one.
+        """Reverse a path to change a node's out-degree by one; return success.
+
+        With sign 1 the node has one outgoing link less, with sign -1 one more.
 
         Of all paths one that turns fewest links that are as wished (breadth first, the others for nothing).
         """

@@ -1,4 +1,4 @@
-"""From a topology and an inventory to a wiring plan, from whatever names the two, and which host is which node.
+"""Wiring of a topology: plan entry points, and the host of each node.
 
 The cords of a patch field run between the panels that the hosts are cabled to, so that neighbours in the topology had
 better be neighbours in the room: a quadratic assignment problem (Koopmans and Beckmann 1957). Small ones start from
@@ -187,7 +187,7 @@ def wire_boxes(
 def _end(
     host: Host, lane: int, there: Mapping[tuple[str, str, int], tuple[Fixed, str]], boxed: Boxed, mode: Mode
 ) -> tuple[Fixed, str]:
-    """Return the panel port behind a lane of a host, and its field."""
+    """Return the panel port behind a lane of a host, and its panel group."""
     ways = list(lanes_of(host))
     if lane >= len(ways):
         words = f"NIC {lane // boxed.split} of {boxed.box.name}"
@@ -221,7 +221,7 @@ def place_hosts(
     seed: int = 0,
     seconds: float = SECONDS,
 ) -> WiringPlan:
-    """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
+    """Plan the wiring of a topology with a host order that needs little fibre.
 
     It never needs more metres of cable than in the order of the inventory.
     """
@@ -251,7 +251,7 @@ def place_hosts(
 
 @dataclass(frozen=True)
 class _Problem:
-    """Where to put nodes, so that the sum over their cords of the metres between their spots is least.
+    """Placement problem: put nodes on spots with the minimum total cord length.
 
     It only proposes orders, whose bills are then compared exactly; so it counts in whole millimetres.
 
@@ -301,13 +301,13 @@ def _problem(plan: WiringPlan) -> _Problem:
 
 
 def _fixed_millimetres(inventory: Inventory, host: Host, panels: list[str]) -> int:
-    """Return what the fixed cables of a host need if each reaches all its panels."""
+    """Return the millimetres of a host's fixed cables, each to the farthest panel."""
     kinds = [FIXED[port.connector] for port in host.ports]
     return sum(max(_millimetres(inventory, host.name, panel, kind) for panel in panels) for kind in kinds)
 
 
 def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, str], list[Fixed]]) -> tuple[str, str]:
-    """Return the panel port of a field that a host is cabled to, or one of those nearest to it."""
+    """Return a host's panel port in a panel group, or one of the nearest if uncabled."""
     lanes = groups.get((host.name, field))
     if lanes:
         return lanes[0].place
@@ -327,7 +327,7 @@ def _millimetres(inventory: Inventory, a: str, b: str, kind: CableType) -> int:
 
 
 def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield orders to improve: as it is, along bands of the topology, what a solver guesses, and random ones."""
+    """Yield initial orders: identity, bandwidth-reduced, solver guess and random."""
     from scipy.sparse.csgraph import reverse_cuthill_mckee  # noqa: PLC0415  heavy
 
     spots = len(problem.between)
@@ -340,7 +340,7 @@ def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
 
 
 def _exchange(problem: _Problem, spots: IntArray, rng: np.random.Generator) -> None:
-    """Exchange the spots of two nodes as long as that helps; changes ``spots``, the spot of each node."""
+    """Exchange the spots of two nodes while that helps; change ``spots`` in place."""
     cords, between = problem.cords, problem.between
     # cost of each node at each spot, the others staying where they are
     cost = cords @ between[spots] + problem.at
