@@ -1,4 +1,4 @@
-"""Flows of plans in the kinds of movement that there are beside them."""
+"""Flows of plans of other kinds of movement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
 
 
 def flow_of(plan: Plan) -> Flow:
-    """Return what moves in a plan of one flow; raises InfeasibleError if it has several."""
+    """Return the one flow of a plan; InfeasibleError if it has several."""
     found = flows_of(plan)
     if len(found) > 1:
         raise InfeasibleError(f"a plan in {plan.kind} is {len(found)} flows")

@@ -1,4 +1,4 @@
-"""The container of plan files: a zip archive of a JSON header and columns of non-negative integers.
+"""The container of plan files: a zip with a JSON header and columns.
 
 ``header.json`` is a JSON object of at most ``MAX_HEADER`` bytes; every other member is an array in the smallest
 little-endian unsigned integer type that holds it, so ``numpy.load`` reads the file too. Members are stored or deflated
@@ -49,7 +49,7 @@ _FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a header and arrays of non-negative integers, all of it or nothing."""
+    """Write a header and non-negative integer arrays, whole or not at all."""
     try:
         header = json.dumps(fields, indent=1, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
@@ -72,7 +72,7 @@ def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, 
 
 @contextmanager
 def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive to read it; whatever goes wrong with it inside the context becomes a FileFormatError."""
+    """Open an archive for reading; faults inside become FileFormatError."""
     with expecting(source, FileKind.PLAN):
         try:
             with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as archive:
@@ -88,7 +88,7 @@ def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _npy(array: NDArray[Any]) -> bytes:
-    """Return an array of non-negative integers as an .npy file in the smallest type."""
+    """Return an .npy file of the smallest type for non-negative integers."""
     kind = np.min_scalar_type(int(array.max(initial=0))).newbyteorder("<")
     text = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': ({len(array)},), }}"
     size = _NPY_HEADER - len(_NPY) - 2
@@ -97,7 +97,7 @@ def _npy(array: NDArray[Any]) -> bytes:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """Return a member's bytes; neither its declared size nor what comes out of it may be above the limit.
+    """Return a member's bytes, within the limit of declared and real size.
 
     zipfile checks the CRC, and unpacks no more than is asked for.
     """
@@ -122,7 +122,7 @@ def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> 
 
 
 def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
-    """Return the topology that the file's links and the header's nodes and switches make."""
+    """Return the topology of a file's links, nodes and switches."""
     nodes, links = read_integer(fields, "nodes", 1, MAX_NODES), read_integer(fields, "links", 0, MAX_LINKS)
     switches = fields.get("switches")
     if not isinstance(switches, list) or not all(type(node) is int for node in switches):
@@ -132,7 +132,7 @@ def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
 
 
 def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    """Return one array; its length must be the header's, and its values fit into the type."""
+    """Return an array, checked for the header's length and its type."""
     if archive.getinfo(f"{name}.npy").file_size > rows:  # else it is refused for that
         columns = len(archive.namelist()) - 1
         check_memory(16 * rows * columns, f"{columns} columns of {rows} rows")  # as stored, and as they are used
@@ -148,7 +148,7 @@ def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.si
 
 
 def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
-    """Raise FileFormatError unless the archive holds a header, these columns and the links, and nothing else."""
+    """Raise FileFormatError unless exactly the expected members exist."""
     names = {"header.json", *(f"{name}.npy" for name in (*columns, *LINK_COLUMNS))}
     different = sorted(names ^ set(archive.namelist()))
     if different:

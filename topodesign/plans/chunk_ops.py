@@ -1,4 +1,4 @@
-"""Flows in chunks: movements and groups of pieces, what links carry, heights, and all images of folded ones."""
+"""Chunk flows: movements, groups, loads, heights and images."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PER_ROW = 64  # bytes for a vertex of a route while a plan is made and verified
 
 
 def routes_of(flow: Flow) -> Routes:
-    """Return the routes of a flow in chunks: without any, each send goes over its link."""
+    """Return the routes of a chunk flow; by default single links."""
     if flow.weight is None:
         raise ScheduleError(f"only flows in chunks have pipelines, not {flow!r}")
     if flow.routes is not None:
@@ -44,7 +44,7 @@ def flow_of_paths(
     rows: Sequence[tuple[int, int, Sequence[int]]],
     amounts: Sequence[int] | None = None,
 ) -> Flow:
-    """Return paths as a flow: each is a piece, sent from node to node over switches.
+    """Return paths as a flow with a piece per path.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def flow_of_paths(
 
 
 def find_ways(flow: Flow) -> list[list[int]]:
-    """Return the vertices of the way of every piece that goes from node to node."""
+    """Return the vertices on the way of every piece."""
     routes = routes_of(sort_sends(flow))
     ways: list[list[int]] = [[] for _ in flow.block]
     hops, cut = routes.hop.tolist(), routes.hop_start.tolist()
@@ -101,14 +101,14 @@ def find_ways(flow: Flow) -> list[list[int]]:
 
 
 def find_parts(flow: Flow) -> IntArray:
-    """Return the movement of every piece; 0 of pieces that are not sent."""
+    """Return the movement of every piece; 0 for pieces without sends."""
     part = np.zeros(len(flow.block), dtype=np.int64)
     part[flow.piece] = flow.part
     return part
 
 
 def find_teams(flow: Flow) -> IntArray:
-    """Return the group of every piece: its owner's, or that of a member that it goes over if the owner is a switch."""
+    """Return the group of every piece, by its owner or a member on its way."""
     team = flow.team
     own = team[flow.collective.owners(flow.block, flow.nodes)]
     found = np.full(len(flow.block), -1, dtype=np.int64)
@@ -117,7 +117,7 @@ def find_teams(flow: Flow) -> IntArray:
 
 
 def find_route_links(flow: Flow) -> tuple[IntArray, IntArray]:
-    """Return the route of every hop, and the number of its link."""
+    """Return the route of every hop, and its link number."""
     routes = routes_of(flow)
     route, first = ranges(routes.hop_start[:-1], routes.lengths)
     link = flow.topology.link_index(routes.hop[first], routes.hop[first + 1])
@@ -129,7 +129,9 @@ def find_route_links(flow: Flow) -> tuple[IntArray, IntArray]:
 
 
 def find_loads(flow: Flow, sends: NDArray[np.bool_] | None = None) -> IntArray:
-    """Return the weight that every link carries, of each movement or of all at once; shape ``(movements, links)``.
+    """Return the weight on every link, by movement or in total.
+
+    Shape ``(movements, links)``.
 
     ``sends`` says which ones count. Of a folded flow it is that of all images, of which each link of an orbit carries
     the same.
@@ -155,12 +157,12 @@ def find_loads(flow: Flow, sends: NDArray[np.bool_] | None = None) -> IntArray:
 
 
 def count_images(flow: Flow) -> Fraction:
-    """Return how many pieces each stands for, in the mean: 1 without a fold."""
+    """Return the mean number of images per piece; 1 without a fold."""
     return Fraction(count_pieces(flow), max(1, len(flow.block)))
 
 
 def count_pieces(flow: Flow) -> int:
-    """Return the number of pieces, those too that a symmetry stands for."""
+    """Return the number of pieces, with their images."""
     if flow.fold is None:
         return len(flow.block)
     known = flow.fold.represented_by
@@ -168,7 +170,10 @@ def count_pieces(flow: Flow) -> int:
 
 
 def find_pace(flow: Flow) -> Fraction:
-    """Return how long a unit of weight takes at one unit of capacity: so that the fullest link, or limit, is full."""
+    """Return the time of unit weight at unit capacity.
+
+    The fullest link, or limit, is full then.
+    """
     if flow.rate is not None:
         return 1 / flow.rate
     loads: list[int] = find_loads(flow).sum(axis=0).tolist()
@@ -180,7 +185,7 @@ def find_pace(flow: Flow) -> Fraction:
 
 
 def find_stores(flow: Flow, piece: IntArray, vertex: Column, teams: IntArray) -> NDArray[np.bool_]:
-    """Return whether vertices store what they get of pieces, which counts as a send: others only pass it on.
+    """Return whether vertices store pieces, which counts as a send.
 
     Of trees members of the group do, on paths every node.
     """
@@ -191,7 +196,7 @@ def find_stores(flow: Flow, piece: IntArray, vertex: Column, teams: IntArray) ->
 
 
 def find_heights(flow: Flow) -> IntArray:
-    """Return the height of every piece: sends of nodes on its longest way between its block's node and another."""
+    """Return the height of every piece: sends of nodes on its longest way."""
     nodes, piece = flow.nodes, flow.piece.astype(np.int64)
     adds = np.array([one.adds for one in flow.movements])[flow.part]
     near = np.where(adds, flow.dst, flow.src) + piece * nodes
@@ -208,7 +213,7 @@ def find_heights(flow: Flow) -> IntArray:
 
 
 def find_height(flow: Flow) -> int:
-    """Return the height of the highest piece; of several movements that of the highest of each together.
+    """Return the greatest height; of several movements the sum per group.
 
     If movements are concurrent only pieces of one block follow one another.
     """
@@ -220,7 +225,7 @@ def find_height(flow: Flow) -> int:
 
 
 def too_many_rows(rows: int) -> str | None:
-    """Return why no plan has trees of so many rows one by one; None if one may."""
+    """Return why trees of so many rows cannot be unfolded, or None."""
     if rows > MAX_ROWS:
         return f"a plan has at most {MAX_ROWS}"
     needed, limit = rows * _PER_ROW, memory_limit()
@@ -230,7 +235,7 @@ def too_many_rows(rows: int) -> str | None:
 
 
 def sort_sends(flow: Flow) -> Flow:
-    """Return a flow in chunks with pieces in the order of movements, and sends in that of pieces and starts."""
+    """Return a chunk flow sorted by movement, piece and start."""
     parts = find_parts(flow)
     number = np.argsort(np.argsort(parts, kind="stable"), kind="stable")  # of every piece, its new one
     order = np.lexsort((flow.start, number[flow.piece]))
@@ -240,7 +245,7 @@ def sort_sends(flow: Flow) -> Flow:
 
 
 def take_sends(flow: Flow, pieces: IntArray, sends: IntArray, **changes: Any) -> Flow:
-    """Return a flow in chunks with some of its pieces and sends, in this order; other fields may change."""
+    """Return a chunk flow with selected pieces and sends, in this order."""
     routes, weight = routes_of(flow), flow.weight
     number = np.full(len(flow.block), -1, dtype=np.int64)
     number[pieces] = np.arange(len(pieces))
@@ -256,7 +261,7 @@ def take_sends(flow: Flow, pieces: IntArray, sends: IntArray, **changes: Any) ->
 
 
 def unfold_pieces(flow: Flow) -> Flow:
-    """Return all pieces of a folded flow: those that are added, from the last block to the first, then the others.
+    """Return all pieces of a folded flow, adding ones first and reversed.
 
     What moves of node v is that of its representative with every node x called p(x), where p takes the representative
     to v, as :meth:`~topodesign.topology.symmetry.Symmetry.images` says.

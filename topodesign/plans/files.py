@@ -1,4 +1,4 @@
-"""Plan files: any plan with the place it runs on, in one ``.npz`` with a JSON header.
+"""Plan files: a plan and its place in one ``.npz`` with a JSON header.
 
 The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 to 3, has these members
 and nothing else:
@@ -78,7 +78,7 @@ _FIELDS = frozenset({
 
 
 def save_plan(path: str | Path, plan: Plan) -> Path:
-    """Write a plan; the path has either the old file or the whole new one at any time.
+    """Write a plan file; the path has the old or the new file at any time.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
 
 
 def _read_kind(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
-    """Read versions 1 and 2: a kind of movement with columns of its own."""
+    """Read versions 1 and 2: a movement with its own columns."""
     name = fields.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
@@ -314,7 +314,7 @@ _Rest: TypeAlias = tuple[dict[str, Fraction], str | None, dict[str, Any], tuple[
 
 
 def _read_place(archive: ZipFile, fields: Mapping[str, Any]) -> tuple[Topology | Fabric, Collective, _Rest]:
-    """Return where a plan runs, what it is for, and its claim, spec, generator and notes."""
+    """Return a plan's place, collective, claim, spec, generator and notes."""
     topology = read_links(archive, fields)
     spec, generator, claim = (fields.get(key) for key in ("spec", "generator", "claim"))
     if not (spec is None or isinstance(spec, str)):
@@ -397,7 +397,7 @@ def _about(fields: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 
 def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
-    """Refuse: version 1 did not always say ``concurrent``, and claimed less; such files are quickly made anew."""
+    """Refuse trees of version 1, which claimed less and are quickly remade."""
     raise FileFormatError("it was written by an earlier version; make it anew with 'topodesign schedule'")
 
 

@@ -1,4 +1,4 @@
-"""One form of everything that moves: pieces of blocks, sends of these pieces, and when they are sent.
+"""One form of every movement: pieces of blocks, sends, and their times.
 
 A flow is what every plan comes to, whatever method makes it. Verifying, timing and compiling read it alone.
 
@@ -71,7 +71,7 @@ class Routes(NamedTuple):
     end: IntArray | None = None
 
     def check(self, nodes: int, sends: int) -> None:
-        """Raise ScheduleError unless every route is of a send, and has at least two vertices."""
+        """Raise ScheduleError unless each route has a send and two vertices."""
         cut, count = self.hop_start, len(self.send)
         if len(cut) != count + 1 or cut[0] != 0 or cut[-1] != len(self.hop) or np.any(np.diff(cut) < 2):
             raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two vertices")
@@ -91,7 +91,7 @@ class Routes(NamedTuple):
 
     @property
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """The vertices of the first route from one node to another, by both."""
+        """The vertices of the first route between two nodes, by both."""
         found: dict[tuple[int, int], tuple[int, ...]] = {}
         hops: list[int] = self.hop.tolist()
         for start, end in pairwise(self.hop_start.tolist()):
@@ -100,7 +100,7 @@ class Routes(NamedTuple):
 
 
 class Circuits(NamedTuple):
-    """Links that change: phase k has its circuits from the instant ``begin[k]`` on.
+    """Changing links: phase k has its circuits from ``begin[k]`` on.
 
     Every node has so many ports. In a phase a port has at most one circuit to a port of another node and at most one
     from one. Between two phases circuits change, which takes ``delay`` seconds: of all ports, or of those alone whose
@@ -135,7 +135,7 @@ class Circuits(NamedTuple):
         moving: bool = False,
         duplex: bool = False,
     ) -> Circuits:
-        """Return the circuits of phases: of each an array of rows node, its port, other node, its port."""
+        """Return circuits from each phase's rows: node, port, other node, port."""
         phase = np.repeat(np.arange(len(circuits)), [len(rows) for rows in circuits])
         ends = np.concatenate(circuits).astype(np.int64).T
         return cls(
@@ -158,17 +158,17 @@ class Circuits(NamedTuple):
         return found
 
     def rows(self, phase: int) -> IntArray:
-        """Return the circuits of a phase, a row each: node, its port, other node, its port."""
+        """Return the rows of a phase: node, port, other node, port."""
         found: IntArray = np.stack((self.src, self.src_port, self.dst, self.dst_port), axis=1)[self.phase == phase]
         return found
 
     def links(self, phase: int, nodes: int) -> Topology:
-        """Return the links among so many nodes that the circuits of a phase make."""
+        """Return the links among nodes in a phase."""
         here = self.phase == phase
         return Topology.from_arrays(nodes, self.src[here], self.dst[here])
 
     def union(self, nodes: int) -> Topology:
-        """Return all links that there are at some time, each as wide as it ever is."""
+        """Return all links of any phase, each at its greatest width."""
         every = [self.links(phase, nodes) for phase in range(len(self.begin))]
         key = np.concatenate([one.src * nodes + one.dst for one in every])
         width = np.concatenate([one.capacity for one in every])
@@ -178,7 +178,7 @@ class Circuits(NamedTuple):
         return Topology.from_arrays(nodes, src, dst, width[order][last])
 
     def check(self, nodes: int, steps: int) -> None:
-        """Raise ScheduleError unless phases begin with steps that there are, and circuits join ports of nodes."""
+        """Raise ScheduleError for invalid phases, steps or ports."""
         if self.delay < 0 or not 1 <= self.ports <= MAX_PORTS:
             raise ScheduleError(f"phases need a delay from 0 and 1 to {MAX_PORTS} ports")
         begin = self.begin
@@ -209,7 +209,7 @@ class Clock(NamedTuple):
     begin: int = 0  # ticks until the collective begins
 
     def check(self, flow: Flow) -> None:
-        """Raise ScheduleError unless its numbers, and the times of the flow, are in range."""
+        """Raise ScheduleError unless numbers and times are in range."""
         if self.tick <= 0 or self.size <= 0 or flow.units < 1:
             raise ScheduleError("timed sends need at least one unit, and a tick and a size above zero")
         links = (len(flow.topology.src),)
@@ -312,7 +312,7 @@ class Flow(Moving):
             raise ScheduleError("sends must satisfy 0 <= start < end")
 
     def _check_chunks(self) -> None:
-        """Raise ScheduleError unless pieces have weights, sends routes, and blocks sizes where they differ."""
+        """Raise ScheduleError unless weights, routes and sizes are complete."""
         if self.weight is None or self.weight.shape != self.block.shape or np.any(self.weight < 1):
             raise ScheduleError("pieces of chunks have a weight from 1 each")
         if self.rate is not None and self.rate <= 0:
@@ -323,7 +323,7 @@ class Flow(Moving):
         self.weight.setflags(write=False)
 
     def _check_fold(self, fold: Symmetry) -> None:
-        """Raise ScheduleError unless the group can take the blocks of the representatives to all others."""
+        """Raise ScheduleError unless the fold reaches all blocks."""
         one = self.collective
         if fold.nodes != self.nodes:
             raise ScheduleError(f"generators must be of {self.nodes} nodes, not of {fold.nodes}")
@@ -361,7 +361,7 @@ class Flow(Moving):
         return "paths" if self.rate is None else "trees" if self.fold is None else "orbittrees"
 
     def fits(self, topology: Topology) -> bool:
-        """Return whether it is for as many nodes, or for these very links if it says which there are."""
+        """Return whether it suits a topology: its nodes, or its very links."""
         if self.nodes != topology.nodes or (self.clock is not None and len(self.topology.src) != len(topology.src)):
             return False
         return self.circuits is None or self.circuits.union(topology.nodes) == topology
@@ -411,7 +411,7 @@ class Flow(Moving):
 
     @property
     def reduce_steps(self) -> int:
-        """Of steps: how many there are before those of the sends that copy."""
+        """Steps before the copying sends, of a flow in steps."""
         if len(self.movements) == 1:
             return self.steps if self.movements[0].adds else 0
         return int(self.start[self.part == 1].min(initial=self.steps))
@@ -433,12 +433,12 @@ class Flow(Moving):
 
     @cached_property
     def team(self) -> IntArray:
-        """The number of every vertex's group, -1 of those that take no part; shape ``(nodes,)``."""
+        """The group of every vertex, -1 outside; shape ``(nodes,)``."""
         return self.collective.teams(self.topology.nodes, self.topology.switches)
 
     @cached_property
     def blocks(self) -> IntArray:
-        """The numbers of all blocks that there are data of, ascending, those too that a symmetry stands for."""
+        """The numbers of all blocks with data, ascending, with images."""
         if self.sizes is not None:
             return np.flatnonzero(self.sizes)
         return self.collective.blocks(self.members, self.topology.nodes)
@@ -450,14 +450,17 @@ class Flow(Moving):
         return self.units * self.sizes[blocks]
 
     def share_of(self, blocks: Column) -> IntArray:
-        """Return how many of the ``whole_units`` one unit of each block is: one, but where groups differ in size."""
+        """Return the units of ``whole_units`` that a unit of each block is.
+
+        One, unless groups differ in size.
+        """
         if self.one_shot or self.sizes is not None:
             return np.broadcast_to(np.int64(1), len(blocks))
         return self.collective.shares(blocks, self.topology.nodes, len(self.members))[0]
 
     @cached_property
     def whole_units(self) -> Fraction:
-        """Units that all data are, M bytes; of blocks that differ in size those of all, of a group if there are some.
+        """Units of all data, M bytes; of a group if there are several.
 
         In an all-to-all whose blocks differ, the blocks of a node to others count by their mean.
         """
@@ -480,13 +483,13 @@ class Flow(Moving):
 
     @property
     def timing(self) -> Clock:
-        """What ticks mean; raises ScheduleError where sends have no times of their own."""
+        """The meaning of ticks; ScheduleError if sends have no times."""
         if self.clock is None:
             raise ScheduleError(f"{self!r} has no times of its own")
         return self.clock
 
     def some(self, chosen: NDArray[Any]) -> Flow:
-        """Return some of its sends, by a mask or their numbers, without routes; each has a piece of its own."""
+        """Return some sends by mask or numbers, each with its own piece."""
         names = (*PIECES, "weight") if self.weight is not None else PIECES
         columns = {name: self.of_sends(getattr(self, name))[chosen] for name in names}
         columns |= {name: getattr(self, name)[chosen] for name in SENDS}
@@ -495,7 +498,7 @@ class Flow(Moving):
 
     @cached_property
     def uses(self) -> IntArray:
-        """A number for every hop, from 0 in their order; equal ones are one use of a link, which a switch then copies.
+        """A number per hop; equal ones are one use, which a switch copies.
 
         Those are hops of one piece over one link at one time, before the last switch of their routes.
         """
@@ -510,11 +513,11 @@ class Flow(Moving):
         return np.unique(first[same.ravel()], return_inverse=True)[1].ravel()
 
     def busy_until(self, link: IntArray) -> IntArray:
-        """Return when the link of every send is free again, by the clock, of sends over single links."""
+        """Return when each send's link is free again, of single-link sends."""
         return self.end - (self.timing.latency[link] if self.timing.overlap else 0)
 
     def over_links(self) -> Flow:
-        """Return a flow by the clock with a send for every use of a link, as before ``flow_ops.join_links``."""
+        """Return a clock flow with a send for every use of a link."""
         routes = self.routes
         if routes is None or routes.start is None or routes.end is None:
             return self
@@ -524,14 +527,14 @@ class Flow(Moving):
         return replace(found, src=src[row], dst=dst[row], start=routes.start[row], end=routes.end[row])
 
     def hops(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the send and the two ends of every link that a send goes over, route by route."""
+        """Return the send and ends of every link, route by route."""
         if self.routes is None:
             return np.arange(len(self)), self.src.astype(np.int64), self.dst.astype(np.int64)
         route, first = ranges(self.routes.hop_start[:-1], np.diff(self.routes.hop_start) - 1)
         return self.routes.send[route], self.routes.hop[first], self.routes.hop[first + 1]
 
     def find_links(self) -> tuple[IntArray, IntArray]:
-        """Return the send and the number of the link of every hop, -1 where there is none or it leads to itself."""
+        """Return the send and link number of every hop, -1 if there is none."""
         send, src, dst = self.hops()
         link = self.topology.link_index(src, dst)
         link[src == dst] = -1
@@ -540,7 +543,7 @@ class Flow(Moving):
 
 @dataclass(frozen=True, eq=False)
 class Flows(Moving):
-    """Flows of several collectives by one clock, which share the links: none carries two messages at a time.
+    """Clock flows of several collectives on shared links.
 
     Each has a size and units of its own, and begins when its clock says.
     """
@@ -601,7 +604,7 @@ class Flows(Moving):
 
 
 def equal(one: object, other: object) -> bool:
-    """Return whether two values are equal: arrays, tuples of them, or others."""
+    """Return whether two values are equal: arrays, tuples or others."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))  # type: ignore[arg-type]
     if isinstance(one, tuple) and isinstance(other, tuple):
@@ -619,7 +622,7 @@ def same_fold(one: Symmetry | None, other: Symmetry | None) -> bool:
 
 
 def fastest_link(flow: Flow) -> Fraction | None:
-    """Return the bytes per second of capacity one that the fastest link has by the clock; None without links."""
+    """Return the fastest rate per unit of capacity in bytes/s, or None."""
     clock, ports = flow.timing, flow.topology.capacity.tolist()
     least = min((ticks * many for ticks, many in zip(clock.per_unit.tolist(), ports, strict=True)), default=None)
     return None if least is None else clock.size / (flow.whole_units * clock.tick * least)

@@ -87,7 +87,7 @@ _NARROW: Mapping[str, type[np.signedinteger[Any]]] = {
 
 
 def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what the header says of a flow, and its columns by name."""
+    """Return a flow's header and its columns by name."""
     expected = _expected(len(flow), flow.start)
     left_out = [name for name, column in expected.items() if np.array_equal(getattr(flow, name), column)]
     columns: dict[str, Any] = {name: getattr(flow, name) for name in (*PIECES, *SENDS) if name not in left_out}
@@ -137,7 +137,7 @@ def write_flow(flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return what the header says of a flow, or of each of several, and all columns by name."""
+    """Return the header of one or several flows, and all columns."""
     if isinstance(moved, Flow):
         return write_flow(moved)
     headers, columns = list[dict[str, Any]](), dict[str, NDArray[Any]]()
@@ -149,7 +149,7 @@ def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, An
 
 
 def read_flows(archive: ZipFile, header: Any, place: Topology | Fabric, collective: Collective) -> Flow | Flows:
-    """Return the flow, or the flows, of a file with the members that :func:`column_names` has named."""
+    """Return the flows of a file from the members of :func:`column_names`."""
     if not isinstance(header, list):
         return read_flow(archive, header, place, collective)
     if len(header) != len(collective.several):
@@ -164,7 +164,7 @@ def _called(name: str, number: int) -> str:
 
 
 def column_names(header: object) -> list[str]:
-    """Return the names of the columns that a file with this header has."""
+    """Return the column names that a file's header implies."""
     headers, found = header if isinstance(header, list) else [header], list[str]()
     if not headers or not all(isinstance(one, dict) for one in headers):
         raise FileFormatError("'flow' in header.json must be an object, or a list of objects")
@@ -187,7 +187,7 @@ def column_names(header: object) -> list[str]:
 def read_flow(
     archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective, number: int = 0
 ) -> Flow:
-    """Return the flow of a file, or one of several; its form is checked."""
+    """Return a flow of a file, with its form checked."""
     model = header.get("model")
     if model not in ("steps", "chunks", "clock") or (model != "steps" and header.get(model) is None):
         raise FileFormatError("'model' in header.json must be steps, or chunks or clock with an object of that name")
@@ -265,7 +265,7 @@ def _object(header: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Raise FileFormatError if an object of the header has fields that it should not have."""
+    """Raise FileFormatError for unexpected fields of a header object."""
     unknown = sorted(record.keys() - set(known))
     if unknown:
         raise FileFormatError(f"{where} has the unknown field '{unknown[0][:50]}'")

@@ -1,4 +1,4 @@
-"""Operations on flows: reverse in time, put one after another, rename, join what switches pass on; and rounds."""
+"""Operations on flows: reverse, concatenate, rename and join."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def flow_of_rounds(place: Topology | Fabric, rounds: Rounds, **more: Any) -> Flow:
-    """Return rounds as a flow in steps, every row a piece of its own; ``more`` are other fields, such as routes."""
+    """Return rounds as a flow in steps, a piece per row.
+
+    ``more`` are other fields, such as routes.
+    """
     last = len(rounds.collective.movements) - 1
     part = (rounds.step > rounds.reduce_steps).astype(np.int8) * np.int8(last)
     sends = np.arange(len(rounds), dtype=np.int32), rounds.src, rounds.dst, rounds.step - 1, rounds.step, part
@@ -30,7 +33,7 @@ def flow_of_rounds(place: Topology | Fabric, rounds: Rounds, **more: Any) -> Flo
 
 
 def rounds_of_flow(flow: Flow) -> Rounds:
-    """Return what a flow in steps sends from node to node, without its routes and circuits; a folded one unfolded."""
+    """Return an unfolded step flow from node to node, without routes."""
     if flow.model != "steps":
         raise InfeasibleError(f"a plan in {flow.kind} has no rounds")
     if flow.fold is not None:
@@ -47,7 +50,7 @@ def _own_rounds(flow: Flow) -> Rounds:
 
 
 def unfold(flow: Flow) -> Flow:
-    """Return what a flow stands for: all images of its rows, those of steps in canonical form."""
+    """Return all images of a flow's rows; steps in canonical form."""
     if flow.model == "chunks":
         return unfold_pieces(flow)
     return flow if flow.fold is None else flow_of_rounds(flow.place, rounds_of_flow(flow))
@@ -78,7 +81,7 @@ def _all_images(flow: Flow, fold: Symmetry) -> Rounds:
 
 
 def gather(flow: Flow) -> Rounds:
-    """Return the rows of a folded flow with each link replaced by the first of its orbit; of a symmetry that is free.
+    """Return rows of a folded flow with first links of free orbits.
 
     There one permutation of the group takes a row to each link of the orbit. So every link of an orbit carries of the
     whole schedule what the first carries of these rows.
@@ -92,7 +95,9 @@ def gather(flow: Flow) -> Rounds:
 
 
 def reverse(flow: Flow, place: Topology | Fabric | None = None) -> Flow:
-    """Return a flow in steps or by the clock backwards in time over reversed links: the dual collective, in its time.
+    """Return a flow reversed in time: the dual collective, as fast.
+
+    In steps or by the clock, over reversed links.
 
     Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum that it
     does not have any more.
@@ -146,7 +151,7 @@ def _reverse_routes(routes: Routes, last: int) -> Routes:
 
 
 def _backwards(cut: IntArray) -> IntArray:
-    """Return the places of the entries of every part that ``cut`` cuts, the last of each first."""
+    """Return the places of each part's entries, last first."""
     owner, at = ranges(cut[:-1], np.diff(cut))
     found: IntArray = cut[owner] + cut[owner + 1] - 1 - at
     return found
@@ -165,7 +170,7 @@ def _reverse_circuits(circuits: Circuits, steps: int) -> Circuits:
 
 
 def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
-    """Return the allreduce of a reduce-scatter and, when all of it is over, an allgather on the same place.
+    """Return the allreduce of a reduce-scatter and then an allgather.
 
     In steps, units of blocks are as many as both count; by the clock both have the same units and clock. Circuits are
     joined by whoever knows what stays in the middle.
@@ -206,7 +211,7 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
 
 
 def _join_routes(first: Routes, second: Routes, sends: int, middle: int) -> Routes:
-    """Return the routes of two flows, of which the second has its sends and instants after those of the first."""
+    """Return the routes of two flows, the second after the first."""
     joined = Routes(
         np.concatenate((first.send, second.send + sends)),
         np.concatenate((first.weight, second.weight)),
@@ -222,7 +227,7 @@ def _join_routes(first: Routes, second: Routes, sends: int, middle: int) -> Rout
 
 
 def join_links(flow: Flow) -> Flow:
-    """Return a flow by the clock whose sends from a node over switches to the next node are one, with a route.
+    """Return a clock flow with sends through switches joined to routes.
 
     A switch has no data of its own: it passes on what arrives, as it arrives. A send from a switch goes on with the
     send to it that brought the same units, the earlier first. Where more sends leave than have arrived, as a switch
@@ -265,14 +270,14 @@ def join_links(flow: Flow) -> Flow:
 
 
 def _find_sources(flow: Flow) -> IntArray:
-    """Return for each send over a link the one that it goes on with at a switch, -1 if there is none."""
+    """Return the send that each link use continues, -1 if none."""
     switch = np.zeros(flow.nodes, dtype=np.bool_)
     switch[list(flow.topology.switches)] = True
     into, out = np.flatnonzero(switch[flow.dst]), np.flatnonzero(switch[flow.src])
     what = [flow.part, *(flow.of_sends(getattr(flow, name)) for name in PIECES)]
 
     def keys(rows: IntArray, at: Column) -> IntArray:
-        """Return what sends carry at a switch, and how many of the same come before each."""
+        """Return what sends carry at a switch, with a count of repeats."""
         same = np.stack((at[rows], *(column[rows] for column in what))).astype(np.int64)
         order = np.lexsort((flow.start[rows], *same[::-1]))
         new = np.append(True, np.any(np.diff(same[:, order], axis=1) != 0, axis=0))[: len(rows)]
@@ -292,7 +297,7 @@ def _find_sources(flow: Flow) -> IntArray:
 
 
 def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
-    """Return a flow with node v called ``order[v]``, on the place whose nodes are called so."""
+    """Return a flow with node v called ``order[v]``, on the renamed place."""
     if not np.array_equal(np.sort(order), np.arange(flow.nodes)):
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {flow.nodes - 1}")
     if flow.fold is not None:

@@ -1,4 +1,4 @@
-"""Schedules among some of the nodes: taken from one of all nodes, carried over from a part, put side by side, apart.
+"""Schedules of some nodes: restricted, carried over and combined.
 
 What several groups do at once is one schedule whose collective is :meth:`~topodesign.collectives.collective.Collective.
 within` groups. Here it is put together from schedules of single groups, each step of one next to that of the others,
@@ -35,7 +35,7 @@ Row = tuple[int, int, int, int, int, int]  # step, src, dst, block, lo, hi
 
 
 def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
-    """Return the members, ascending, as nodes 0, 1, ... with the links among them."""
+    """Return the members, renumbered from 0, with their links."""
     number = np.full(topology.nodes, -1, dtype=np.int64)
     number[list(members)] = np.arange(len(members))
     kept = (number[topology.src] >= 0) & (number[topology.dst] >= 0)
@@ -44,7 +44,7 @@ def part_of_topology(topology: Topology, members: Sequence[int]) -> Topology:
 
 
 def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds:
-    """Return a schedule of a part as one among its members in the whole."""
+    """Return a part's schedule among its members in the whole."""
     names = np.array(members, dtype=np.int32)
     block = blocks_named(schedule.collective, schedule.block, names, nodes)
     collective = renamed(schedule.collective, list(members))
@@ -55,7 +55,7 @@ def carried_over(schedule: Rounds, members: Sequence[int], nodes: int) -> Rounds
 
 
 def restricted(schedule: Rounds, collective: Collective) -> Rounds:
-    """Return what of a right schedule of all nodes some of them need, the others passing data on.
+    """Return the part of a right schedule that some nodes need.
 
     The collective is the same among fewer nodes, in one group or several. Nobody is sent what it has or what
     neither it nor anybody behind it needs; steps without sends are omitted.
@@ -87,7 +87,7 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
 
 
 def _needed(rows: list[Row], block: int, source: int, wanted: list[int]) -> list[Row]:
-    """Return the rows of one block, by step, without deliveries in vain; which pieces a node has or needs are bits."""
+    """Return the needed rows of a block, by step, with pieces as bits."""
     cuts = sorted({end for row in rows for end in row[4:]})
     place = {cut: at for at, cut in enumerate(cuts)}
     whole = (1 << max(0, len(cuts) - 1)) - 1
@@ -128,7 +128,7 @@ def empty(one: Collective, nodes: int) -> Rounds:
 
 
 def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
-    """Return the schedule in which several groups do at the same time what each does in one of the schedules."""
+    """Return the concurrent schedule of several groups."""
     if tuple(one.collective for one in schedules) != collective.single:
         raise ScheduleError(f"the schedules are not of the groups of {collective!r}")
     if len(schedules) == 1:
@@ -148,7 +148,7 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
 
 
 def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]:
-    """Return what every group does, on the links among its members, which are numbered from 0 in each."""
+    """Return the schedule of every group on its own links."""
     nodes = schedule.nodes
     team = schedule.collective.teams(nodes, topology.switches)
     own = team[schedule.collective.owners(schedule.block, nodes)]

@@ -1,4 +1,4 @@
-"""Times of links that differ: latencies and times of units in ticks, the longest of which all are multiples."""
+"""Latencies and rates of unequal links, in common ticks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def link_times(
 def common_ticks(
     latency: list[Fraction], per_unit: list[Fraction], units: int, others: tuple[Fraction, ...] = ()
 ) -> LinkTimes:
-    """Return times of links, in seconds, as multiples of the longest tick of which others are multiples, too."""
+    """Return link times as multiples of the longest common tick."""
     values = {value.as_integer_ratio() for value in (*latency, *per_unit, *others)}
     below = math.lcm(*(denominator for _, denominator in values))
     parts = {(many, denominator): many * (below // denominator) for many, denominator in values}
@@ -98,7 +98,7 @@ def flow_in_ticks(
     part: NDArray[np.integer[Any]] | None = None,
     overlap: bool,
 ) -> Flow:
-    """Return sends over links as a flow by the clock, of blocks of so many units and so many bytes in all.
+    """Return sends over links as a clock flow of given blocks and bytes.
 
     ``columns`` are start, end, src, dst, block, lo and hi, and become the flow's own; ``part`` is the first movement if
     None. Its times are for the bandwidth of the fastest link.

@@ -1,4 +1,4 @@
-"""What plans cost, added up from what moves; the verifier adds up for itself."""
+"""Costs of plans from their columns; the verifier has its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from topodesign.topology.topology import Topology
 
 
 def cost_of(topology: Topology, schedule: Rounds) -> Cost:
-    """Return steps and bandwidth factor: y = (d/n) * sum over steps of the largest units / (units * capacity).
+    """Return steps and y = (d/n) * sum over steps of the largest load.
+
+    Units over units per shard times capacity.
 
     n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce. Where
     several groups differ in it, units of each count as what they are.
@@ -69,7 +71,7 @@ class StepCosts(NamedTuple):
 
 
 def step_costs(flow: Flow) -> StepCosts:
-    """Return what each step of a flow costs, over its routes and its circuits, as :func:`cost_of` adds it up."""
+    """Return the cost of each step over routes and circuits."""
     send, src, dst = flow.hops()
     step, piece = flow.start[send].astype(np.int64), flow.piece[send]
     width = ((flow.hi - flow.lo) * flow.share_of(flow.block))[piece].tolist()
@@ -99,7 +101,10 @@ def step_costs(flow: Flow) -> StepCosts:
 
 
 def flow_claim(flow: Flow) -> dict[str, Fraction]:
-    """Return the claim of a flow in steps or chunks; of folded steps without images, if the symmetry is free."""
+    """Return the claim of a step or chunk flow.
+
+    Folded steps need no images if the symmetry is free.
+    """
     if flow.model == "chunks":
         return chunk_claim(flow)
     if flow.routes is not None or flow.circuits is not None:
@@ -114,7 +119,7 @@ def cost_claim(cost: Cost) -> dict[str, Fraction]:
 
 
 def chunk_claim(flow: Flow) -> dict[str, Fraction]:
-    """Return the claim of a flow in chunks: height, 1/x* in seconds per byte of a shard, algorithmic bandwidth.
+    """Return a chunk flow's claim: height, 1/x* and bandwidth.
 
     Of trees also ``k``, trees per root: per unit of shard size if these differ, of an allreduce in the phase with more.
     """

@@ -1,4 +1,4 @@
-"""What moves when, in columns: what all kinds of movement have in common, and how files keep them.
+"""Movements as columns: common parts of all kinds, and their files.
 
 A kind says once what its columns are: ``TABLES`` has their names, types and meanings, table by table under the name
 that the header of a file has for the number of rows, and ``FIELDS`` how the header has what there is beside columns.
@@ -64,7 +64,7 @@ Tables: TypeAlias = Mapping[str, tuple[Column, ...]]
 def read_tables(
     archive: ZipFile, header: Mapping[str, Any], topology: Topology, fields: Fields, tables: Tables
 ) -> dict[str, Any]:
-    """Return what a file says of a movement: fields of the header, and columns, as long as the header says."""
+    """Return a movement's header fields and columns from a file."""
     values = {name: field.read(header, name) for name, field in fields.items()}
     for count, table in tables.items():
         for name, _, dtype, per_node in table:
@@ -75,7 +75,7 @@ def read_tables(
 
 
 class Movement(ABC):
-    """What moves when: :class:`~topodesign.plans.rounds.Rounds` and the other kinds of this folder.
+    """A movement: :class:`~topodesign.plans.rounds.Rounds` or a flow.
 
     A subclass is a frozen dataclass with a field for every column. It checks its form when it is made, not its meaning:
     that is the verifier's.
@@ -93,7 +93,7 @@ class Movement(ABC):
             """What it is for."""
 
     def fits(self, topology: Topology) -> bool:
-        """Return whether it is for as many nodes, or these very links, as far as it says."""
+        """Return whether it suits a topology's nodes or links."""
         own: Any = self
         return bool(own.topology == topology if hasattr(own, "topology") else own.nodes == topology.nodes)
 
@@ -102,7 +102,7 @@ class Movement(ABC):
         return {column.name: getattr(self, column.name) for table in self.TABLES.values() for column in table}
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """Return those of its sends, or of its trees: all of one length."""
+        """Return the columns of its sends or trees, of equal length."""
         first = next(iter(self.TABLES.values()))
         return {column.name: getattr(self, column.name) for column in first}
 
@@ -112,7 +112,7 @@ class Movement(ABC):
 
     @property
     def sends(self) -> int:
-        """Number of sends, trees or paths, those too that a symmetry stands for."""
+        """The number of sends, trees or paths, with images."""
         return len(self)
 
     def __eq__(self, other: object) -> bool:
@@ -126,14 +126,14 @@ class Movement(ABC):
         return hash((self.kind, self.collective, *(column.tobytes() for column in some)))
 
     def having(self, **changes: Any) -> Self:
-        """Return the same with other fields; arrays among them are taken over, and must be nobody else's."""
+        """Return a copy with other fields; given arrays are taken over."""
         arrays = {name: sealed(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
         return replace(self, **(changes | arrays))  # type: ignore[type-var]  # subclasses are dataclasses
 
     # -- form ---------------------------------------------------------------------------------------------------------
 
     def take_over(self) -> None:
-        """Check collective, types and lengths of columns, and make them the value's own."""
+        """Check and take over the columns."""
         if not isinstance(self.collective, Collective):
             raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
         for table in self.TABLES.values():
@@ -177,12 +177,12 @@ def _fields(movement: Movement | type[Movement]) -> tuple[DataclassField[Any], .
 
 
 def check_cuts(starts: NDArray[np.int64], hop: NDArray[np.int64], pieces: int, what: str) -> None:
-    """Raise ScheduleError unless ``starts`` cuts hops into so many pieces of at least two vertices."""
+    """Raise ScheduleError unless ``starts`` cuts hops into valid routes."""
     if len(starts) != pieces + 1 or starts[0] != 0 or starts[-1] != len(hop) or np.any(np.diff(starts) < 2):
         raise ScheduleError(f"column 'hop_start' must cut 'hop' into {what} of at least two vertices")
 
 
 def check_intervals(lo: NDArray[np.int64], hi: NDArray[np.int64], units: int) -> None:
-    """Raise ScheduleError unless all intervals are of the units of a block, and none is empty."""
+    """Raise ScheduleError unless intervals are nonempty and in range."""
     if len(lo) and (lo.min() < 0 or hi.max() > units or np.any(lo >= hi)):
         raise ScheduleError(f"intervals must satisfy 0 <= lo < hi <= {units}")

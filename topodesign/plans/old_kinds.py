@@ -1,4 +1,4 @@
-"""Readers of files with kinds of movement that are flows now: those in steps, trees, paths and timed sends."""
+"""Readers of files of older kinds, which become flows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Make = Callable[[Collective, Topology | Fabric, Mapping[str, Any]], Flow]
 
 
 class OldKind(NamedTuple):
-    """What a file has of a kind, and the flow that it makes."""
+    """An older kind in files, and the flow it becomes."""
 
     fields: Fields
     tables: Tables
@@ -61,7 +61,7 @@ class OldKind(NamedTuple):
     def read(
         self, archive: ZipFile, header: Mapping[str, Any], place: Topology | Fabric, collective: Collective
     ) -> Flow | Flows:
-        """Return the flow of a file, or the flows of its streams; the form is checked."""
+        """Return the flows of a file, with their form checked."""
         topology = place.topology if isinstance(place, Fabric) else place
         if not self.stream_fields:
             return self.make(collective, place, read_tables(archive, header, topology, self.fields, self.tables))
@@ -94,7 +94,7 @@ def _rounds(collective: Collective, nodes: int, values: Mapping[str, Any]) -> Ro
 
 
 def _routed(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flow:
-    """Return rounds of which every row names a route, which rows share."""
+    """Return rounds whose rows name shared routes."""
     route, start, hop = values["route"], values["hop_start"], values["hop"]
     check_cuts(start, hop, max(0, len(start) - 1), "routes")
     if len(route) and int(route.max()) >= len(start) - 1:

@@ -1,4 +1,4 @@
-"""The plan: a collective, where it runs, what moves when, and the cost that is claimed for it."""
+"""The plan: a collective, its place, movement and claimed cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plan(Result):
     notes: tuple[str, ...] = ()  # what its maker has to say about it
 
     def __post_init__(self) -> None:
-        """Check that what moves fits the place, and take its spec over if no other is given."""
+        """Check that the movement fits the place; adopt its spec."""
         if isinstance(self.movement, Trees) and self.movement.fits(self.topology):
             object.__setattr__(self, "movement", flow_of_trees(self.place, self.movement))
         if isinstance(self.movement, Rounds) and self.movement.fits(self.topology):
@@ -70,7 +70,7 @@ class Plan(Result):
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The fabric; of a plain topology one of nodes with numbers for names, 100 Gbps each."""
+        """The fabric; of a topology one with 100 Gbps nodes."""
         return self.place if isinstance(self.place, Fabric) else Fabric.from_topology(self.place, NODE_BANDWIDTH)
 
     @property
@@ -80,19 +80,19 @@ class Plan(Result):
 
     @property
     def flow(self) -> Flow:
-        """The flow that it is kept as; raises InfeasibleError for kinds of movement that are kept otherwise."""
+        """The flow of the plan; InfeasibleError for other kinds."""
         if not isinstance(self.movement, Flow):
             raise InfeasibleError(f"a plan in {self.kind} is not kept as a flow")
         return self.movement
 
     @property
     def rounds(self) -> Rounds:
-        """A table of what it sends in steps, unfolded; raises InfeasibleError for what has no steps."""
+        """The unfolded sends in steps; InfeasibleError if it has no steps."""
         return rounds_of_flow(self.flow)
 
     @property
     def trees(self) -> Trees:
-        """A table of its trees, those that a symmetry stands for too; raises InfeasibleError for what has none."""
+        """The unfolded trees; InfeasibleError if it has none."""
         return trees_of_flow(unfold(self.flow))
 
     def saying(self, *notes: str) -> Plan:
@@ -100,7 +100,7 @@ class Plan(Result):
         return replace(self, notes=(*self.notes, *notes))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every send of rounds and timed sends, and for every tree."""
+        """Return a row for every send or tree."""
         columns = {name: column.tolist() for name, column in self.movement.table().items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -114,7 +114,7 @@ class Plan(Result):
         return f"{self.collective} of {who} on {where} in {self.kind}{': ' + claims if claims else ''}"
 
     def __str__(self) -> str:
-        """Return the heading and the notes; a table of all sends is too long (see ``to_dataframe``)."""
+        """Return the heading and the notes, without the sends."""
         return "\n".join([self.heading(), *self.notes])
 
     def _repr_html_(self) -> str:

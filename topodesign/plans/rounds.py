@@ -1,4 +1,4 @@
-"""Who sends which part of which block over which link at which step, in columns."""
+"""Sends in steps as columns: block, units, link and step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topodesign.plans.movement import MAX_STEPS, Column, Movement, check_interva
 
 @dataclass(frozen=True, eq=False)
 class Rounds(Movement):
-    """Columns of sends: who sends what, over which link, at which step.
+    """Columns of sends: block, units, link and step.
 
     Row i says: at ``step[i]``, node ``src[i]`` sends the units ``lo[i] <= unit < hi[i]`` of ``block[i]`` over the link
     to ``dst[i]``.
@@ -74,7 +74,7 @@ class Rounds(Movement):
         )
 
     def rows(self, chosen: NDArray[Any]) -> Self:
-        """Return the same with some of the sends, by a mask or their numbers."""
+        """Return a copy with some sends, by mask or numbers."""
         return self.having(**{name: column[chosen] for name, column in self.table().items()})
 
 
@@ -82,13 +82,13 @@ COLUMNS = Rounds.column_names()
 
 
 def check_reduce_steps(collective: Collective, steps: int, reduce_steps: int) -> None:
-    """Raise ScheduleError if so many steps that reduce are not what a collective of so many steps has."""
+    """Raise ScheduleError if reducing steps do not suit the collective."""
     if not 0 <= reduce_steps <= steps or not reduce_steps_fit(collective, steps, reduce_steps):
         raise ScheduleError(f"reduce_steps {reduce_steps} does not fit {collective}, {steps} steps")
 
 
 def reduce_steps_fit(collective: Collective, steps: int, reduce_steps: int) -> bool:
-    """Return whether a collective can add in the first so many of its steps."""
+    """Return whether a collective can add in its first steps."""
     if len(collective.movements) > 1:
         return True
     return reduce_steps == (steps if collective.reduces else 0)

@@ -1,4 +1,4 @@
-"""Operations on whole schedules, column by column: turn round, rescale, join, split, relabel, put in order."""
+"""Operations on rounds: reverse, rescale, join, split, relabel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_UNITS = 2**62  # units per shard; twice as many still fit into 64 bits
 
 
 def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: Iterable[Part]) -> Rounds:
-    """Return the schedule of all rows of the parts, without those whose interval is empty."""
+    """Return the schedule of all parts' rows, without empty ones."""
     check_units(units)
     tables = [np.broadcast_arrays(*part) for part in parts]
     check_rows(sum(table[0].size for table in tables))
@@ -41,13 +41,13 @@ def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: 
 
 
 def check_units(units: int) -> None:
-    """Raise TooLargeError if so many units per shard do not fit into 64-bit columns."""
+    """Raise TooLargeError if units per shard exceed 64-bit columns."""
     if units >= MAX_UNITS:
         raise TooLargeError(f"{units} units per shard are too many (at most {MAX_UNITS - 1}); use coarser splits")
 
 
 def check_rows(rows: int) -> None:
-    """Raise TooLargeError if a schedule of so many rows would not fit into memory; call it before allocating them."""
+    """Raise TooLargeError if rows would exceed memory; call it first."""
     if rows > MAX_ROWS:
         raise TooLargeError(f"a schedule of {rows} rows is too large (at most {MAX_ROWS})")
 
@@ -88,7 +88,10 @@ def rescale(schedule: Rounds, units: int) -> Rounds:
 
 
 def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
-    """Return the allreduce that runs a reduce-scatter and then an allgather, with the lcm of their units per shard."""
+    """Return the allreduce of reduce-scatter and then allgather.
+
+    Units per shard are the lcm of both.
+    """
     whole = replace(
         reduce_scatter.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels
     )
@@ -108,7 +111,7 @@ def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
 
 
 def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
-    """Return the reduce-scatter and the allgather that an allreduce is made of."""
+    """Return the reduce-scatter and the allgather of an allreduce."""
     if not schedule.collective.like(ALLREDUCE):
         raise ScheduleError(f"only an allreduce has halves, not {schedule.collective}")
     reduction, copying = schedule.collective.parts
@@ -124,7 +127,7 @@ def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
 
 
 def share(schedules: Sequence[Rounds]) -> Rounds:
-    """Return the schedule in which equal parts of every shard follow the given schedules, the first part the first."""
+    """Return the schedule that shares shards equally among schedules."""
     first = schedules[0]
     header = (first.collective, first.nodes, first.steps, first.reduce_steps)
     if any((one.collective, one.nodes, one.steps, one.reduce_steps) != header for one in schedules):
@@ -154,7 +157,7 @@ def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
 def blocks_named(
     collective: Collective, block: NDArray[Any], names: NDArray[Any], count: int | None = None
 ) -> NDArray[Any]:
-    """Return the numbers of blocks whose node v is called ``names[v]``, among so many; as many as names if None."""
+    """Return the numbers of blocks of renamed nodes."""
     source, destination = np.divmod(block, len(names)) if collective.pairwise else (0, block)
     named: NDArray[Any] = names[destination]
     if collective.pairwise:
@@ -163,7 +166,7 @@ def blocks_named(
 
 
 def renamed(collective: Collective, names: Sequence[int]) -> Collective:
-    """Return a collective with node v of its root and groups called ``names[v]``."""
+    """Return a collective with root and groups renamed."""
     root, group, groups, roots = collective.root, collective.group, collective.groups, collective.roots
     if groups is not None:
         others = None if roots is None else [names[one] for one in roots]
@@ -173,7 +176,7 @@ def renamed(collective: Collective, names: Sequence[int]) -> Collective:
 
 
 def canonical(schedule: Rounds) -> Rounds:
-    """Return the same schedule in the form that does not depend on how it was made.
+    """Return the schedule in its canonical form.
 
     Rows are sorted by (step, src, dst, block, lo), neighbouring intervals that go the same way in the same step are
     one row, and units are as few as the intervals allow.
@@ -202,7 +205,7 @@ def canonical(schedule: Rounds) -> Rounds:
 
 
 def _sorting(columns: list[IntArray], sizes: list[int]) -> IntArray | None:
-    """Return the order that sorts by these columns, the first one foremost, or None if they are sorted.
+    """Return the sorting order of columns, or None if sorted.
 
     Entries of column i are at least 0 and below ``sizes[i]``; columns are packed into as few words as hold them.
     """
@@ -221,7 +224,7 @@ def _sorting(columns: list[IntArray], sizes: list[int]) -> IntArray | None:
 
 
 def find_links(topology: Topology, schedule: Rounds) -> IntArray:
-    """Return the index in the topology of the link that each row uses, shape ``(rows,)``."""
+    """Return the link index of each row, shape ``(rows,)``."""
     if schedule.nodes != topology.nodes:
         raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
     link = topology.link_index(schedule.src, schedule.dst)
@@ -233,7 +236,7 @@ def find_links(topology: Topology, schedule: Rounds) -> IntArray:
 
 
 def is_lean(schedule: Rounds) -> bool:
-    """Return whether everything moves once, given that the schedule is right and of shards.
+    """Return whether a right schedule of shards moves all data once.
 
     Then every unit of a shard leaves every node but its own once in a reduce-scatter, and reaches every node but its
     own once in an allgather: it moves along the links of a spanning tree. An allreduce is lean if its halves are.
@@ -246,7 +249,7 @@ def is_lean(schedule: Rounds) -> bool:
 
 
 def prune(schedule: Rounds) -> Rounds:
-    """Return a right schedule without what it does not need: lean, in canonical form, and no dearer.
+    """Return a right schedule without waste, in canonical form.
 
     Of the deliveries of a unit to a node an allgather keeps the first. Of the times a node sends its partial sum of a
     unit a reduce-scatter keeps the last: what was sent before waits for it.

@@ -1,4 +1,4 @@
-"""Sets of plans: a directory of plans of one wiring, with an index that says which is for what.
+"""Sets of plans: a directory for one wiring, with an index.
 
 ``index.json`` has ``format`` ("topodesign plan set"), ``version`` (2), ``topology`` (the spec, or null), ``nodes``,
 ``wiring`` (see :func:`wiring_digest`), ``alpha_s`` and ``bandwidth_bps`` (what the plans were chosen for) and
@@ -82,7 +82,7 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class PlanSet:
-    """Plans of one wiring, chosen by collective, size of the data, group and root."""
+    """Plans of one wiring, by collective, size, group and root."""
 
     folder: Path  # where the files are
     topology: str | None  # spec of the wiring, if it has one
@@ -96,7 +96,7 @@ class PlanSet:
     def choose(
         self, collective: str, size: int, group: Collection[int] | None = None, root: int | None = None
     ) -> PlanEntry | None:
-        """Return the first entry that is for this, None if there is none.
+        """Return the first suitable entry, or None.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class PlanSet:
         return plan
 
     def check(self, topology: Topology, what: str = "what is wired") -> None:
-        """Raise InfeasibleError if a topology is of another wiring than the set."""
+        """Raise InfeasibleError for a topology of another wiring."""
         found = wiring_digest(topology)
         if found != self.wiring:
             own = self.topology or counted(self.nodes, "node")
@@ -144,7 +144,7 @@ class PlanSet:
 
 
 def wiring_digest(topology: Topology) -> str:
-    """Return a digest of the links: "sha256:" and that of a line of nodes and switches, and one for every link.
+    """Return the digest of nodes, switches and links: "sha256:...".
 
     Links are sorted by source and destination, a line being "source destination capacity"; specs and
     self-loops, which carry nothing, do not matter.
@@ -163,7 +163,7 @@ def wiring_digest(topology: Topology) -> str:
 
 @dataclass(frozen=True)
 class ForSizes:
-    """A plan that goes into a set: for which sizes, and its programs."""
+    """A plan in a set, with its sizes and programs."""
 
     plan: Plan
     from_bytes: int = 0
@@ -176,7 +176,7 @@ class ForSizes:
 
 
 def program_names(plans: Sequence[ForSizes]) -> tuple[list[dict[str, str]], frozenset[str]]:
-    """Return the file or directory of every program of plans, by target, and the runtimes whose ranks differ.
+    """Return program paths by target, and runtimes with other ranks.
 
     Equal programs, as groups have, are one file. Where groups have programs of their own, every rank of the runtime
     has a directory with those that it loads; the name is then that of the first rank.
@@ -209,7 +209,7 @@ def program_names(plans: Sequence[ForSizes]) -> tuple[list[dict[str, str]], froz
 
 
 def _ranks(plan: Plan) -> list[int]:
-    """Return the ranks that run a plan, as numbers among the nodes that are no switches."""
+    """Return the ranks of a plan, numbered without switches."""
     topology = plan.topology
     members = plan.collective.members(topology.nodes, topology.switches).tolist()
     return [node - sum(switch < node for switch in topology.switches) for node in members]
@@ -223,7 +223,7 @@ def save_plan_set(
     bandwidth: float,
     extra: Mapping[str, str | bytes] | None = None,
 ) -> PlanSet:
-    """Write a new directory with plans of one wiring and their index, all of it or nothing.
+    """Write a new directory of plans and index, whole or not at all.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def save_plan_set(
 
 
 def read_plan_set(folder: str | Path) -> PlanSet:
-    """Read the index of a directory of plans; plans themselves are read when they are asked for.
+    """Read a set's index; plans are read on demand.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def _is_rate(value: object) -> bool:
 
 
 def _is_below(value: object) -> bool:
-    """Return whether this is a path that stays below where it starts."""
+    """Return whether a path stays below its start."""
     if not isinstance(value, str) or not value or "\\" in value or "\0" in value:
         return False
     path = PurePosixPath(value)

@@ -1,4 +1,4 @@
-"""Stages: an allreduce as collectives of groups one after the other, so that sums are added up in several places.
+"""Stages: an allreduce as successive collectives of groups.
 
 A stage is trees of groups. In a *reduce-scatter* each member of a group gets its part of what the group has, added up;
 in a *one-shot* all members send all they have and each adds up what it gets; in an *allgather* parts come together
@@ -113,7 +113,7 @@ class Stages(Movement):
 
     @cached_property
     def parts(self) -> tuple[dict[int, Part], ...]:
-        """Which part of the data every node has before each stage, and after the last.
+        """The data of every node before each stage, and after the last.
 
         Members of a group that has different parts before a reduce-scatter or one-shot, or parts that do not follow one
         another before an allgather, raise ScheduleError.
@@ -144,19 +144,19 @@ class Stages(Movement):
         return tuple(found)
 
     def share(self, number: int) -> Fraction:
-        """Return how much of the whole data a group of a stage has: before a reduce-scatter, after an allgather."""
+        """Return a group's share of the data, where it is larger."""
         gathers = self.each[number].collective.like(ALLGATHER)
         lo, hi = next(iter(self.parts[number + gathers].values()))
         return hi - lo
 
     @property
     def height(self) -> int:
-        """Sends from node to node on the longest way: the heights of all stages."""
+        """Sends on the longest way, added over the stages."""
         return sum(one.height for one in self.each)
 
     @cached_property
     def inverse_rate(self) -> Fraction:
-        """Time by bandwidth alone for data of size one, in units of one over the unit of capacity."""
+        """Time by bandwidth for unit data, per unit of capacity."""
         total = Fraction(0)
         for number, one in enumerate(self.each):
             for alone in one.alone():
@@ -176,7 +176,7 @@ class Stages(Movement):
 
 
 def _groups(trees: Trees) -> list[list[int]]:
-    """Return the nodes that trees join, and those that none does by themselves."""
+    """Return the nodes joined by trees, and single ones."""
     from scipy.sparse import coo_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 

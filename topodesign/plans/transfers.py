@@ -1,4 +1,4 @@
-"""What any plan sends from rank to rank, in one table: the form from which programs of ranks are made.
+"""The message table: sends between ranks, the base of programs.
 
 Switches have no rank: what goes through them is a send from node to node, and nodes are numbered without them.
 """
@@ -68,7 +68,7 @@ class Transfers:
 
 @dataclass(frozen=True, eq=False)
 class MessageTable:
-    """Who sends which units to whom, and when: what goes from rank to rank in the same instants is one message."""
+    """Messages between ranks, merged per instant."""
 
     # ranks, units: how many ranks there are, and units of a block of every stream
     ranks: int
@@ -86,7 +86,7 @@ class MessageTable:
 
 
 def message_table(transfers: Sequence[Transfers]) -> MessageTable:
-    """Return all messages, with neighbouring units of a block as one row."""
+    """Return all messages, merging neighbouring units."""
     names = ("src", "dst", "start", "end", "part", "block", "lo", "hi")
     columns = {name: np.concatenate([getattr(one, name) for one in transfers]) for name in names}
     stream = np.repeat(np.arange(len(transfers)), [len(one.src) for one in transfers])
@@ -130,7 +130,7 @@ def transfers_of_rounds(rounds: Rounds, switches: Collection[int]) -> Transfers:
 
 
 def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
-    """Return what a flow by the clock sends, of so much of all data."""
+    """Return the sends of a clock flow of a share of the data."""
     one = flow.some(np.arange(len(flow)))
     start, end, part = (column.astype(np.int64) for column in (one.start, one.end, one.part))
     return _among_ranks(one, flow.topology.switches, share, (start, end, part))
@@ -139,7 +139,7 @@ def transfers_of_flow(flow: Flow, share: Fraction) -> Transfers:
 def _among_ranks(
     moved: Rounds | Flow, switches: Collection[int], share: Fraction, times: tuple[IntArray, IntArray, IntArray]
 ) -> Transfers:
-    """Return sends with the numbers of ranks in place of those of nodes."""
+    """Return sends with ranks in place of nodes."""
     number, computes = numbers_without(moved.nodes, switches)
     count = int(computes.sum())
     if not np.all(computes[moved.src] & computes[moved.dst]):
@@ -164,7 +164,7 @@ _Sum: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, rank, b
 
 
 def added(stages: Stages) -> Transfers:
-    """Return the transfers of stages, among ranks, with their sums: the form from which their programs are made.
+    """Return the transfers of stages among ranks, with sums.
 
     Everything that is sent is stored at the receiver as a copy of its own, and never changes: block number ``r`` is
     what rank r begins with, the last block the result, and those between are what ranks have on the way. So no rank
@@ -224,7 +224,7 @@ def _table(rows: list[_Send], units: int) -> IntArray:
 
 
 def _names(stages: Stages, ranks: int) -> list[list[int]]:
-    """Return the blocks in which every rank has what it has, before each stage and after the last."""
+    """Return the blocks of every rank before and after each stage."""
     last = 2 * len(stages.each) * ranks
     names = [[last] * ranks]
     for at, trees in reversed(list(enumerate(stages.each))):
@@ -242,7 +242,7 @@ def _edges(trees: Trees, number: list[int]) -> dict[int, list[tuple[int, int]]]:
 
 
 def _carried(trees: Trees, stages: Stages, at: int) -> list[Part]:
-    """Return the part of the data that every tree carries: of what its root has before, or after a reduce-scatter."""
+    """Return the data share of every tree."""
     held = stages.parts[at + 1 if trees.reduce_trees else at]
     first = earlier(trees.root, trees.weight)
     ends = first + trees.weight
@@ -265,7 +265,7 @@ def _up(
     steps: tuple[int, int],
     names: tuple[list[int], list[int], int],
 ) -> None:
-    """Add what an in-tree sends: leaves what they have, others the sum of that and of what has come."""
+    """Add the sends of an in-tree, leaves first."""
     step, height = steps
     before, after, partial = names
     come: dict[int, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The tree schedule: weighted spanning trees over a fabric and the way of their edges through its switches.
+"""Tables of weighted spanning trees with routes through switches.
 
 ForestColl, section 4: a collective runs over weighted spanning trees of the compute nodes. The shard of a root is cut
 into parts in proportion to the weights of the root's trees, and every part flows through its tree in a pipeline of
@@ -145,7 +145,7 @@ class Trees(Movement):
         rate: Fraction = Fraction(1),
         **more: Any,
     ) -> Trees:
-        """Return trees of root, weight and the way of every edge, which has one alone; in-trees first."""
+        """Return trees of root, weight and single ways, in-trees first."""
         ways = [way for *_, own in trees for way in own]
         hop = np.array(list(chain.from_iterable(ways)), dtype=np.int64)
         start = np.cumsum([0, *map(len, ways)], dtype=np.int64)
@@ -167,14 +167,14 @@ class Trees(Movement):
         return sum(np.bincount(self.root, minlength=self.topology.nodes)[known[known >= 0]].tolist())
 
     def unfold(self) -> Trees:
-        """Return all trees: in-trees, from the last root to the first, and then out-trees from the first on."""
+        """Return all trees, in-trees reversed, then out-trees."""
         if self.fold is None:
             return self
         return trees_of_flow(unfold_pieces(flow_of_trees(self.topology, self)))
 
     @property
     def one_shot(self) -> bool:
-        """Whether it is an allreduce whose nodes send all that they have, and add up all that they get."""
+        """Whether nodes of an allreduce send all data at once."""
         return self.collective.like(ALLREDUCE) and not self.reduce_trees and len(self) > 0
 
     @cached_property
@@ -184,7 +184,7 @@ class Trees(Movement):
 
     @cached_property
     def team(self) -> IntArray:
-        """The group of every tree, by its root, or by a member that it goes over if that is a switch."""
+        """The group of every tree, by its root or a member."""
         of_node = self.collective.teams(self.topology.nodes, self.topology.switches)
         found = np.full(len(self), -1, dtype=np.int64)
         np.maximum.at(found, self.tree, np.maximum(of_node[self.src], of_node[self.dst]))
@@ -197,7 +197,7 @@ class Trees(Movement):
 
     @property
     def shards(self) -> Fraction:
-        """Shards of size one that the data of a group, or of all nodes, are."""
+        """Unit shards in the data of a group, or of all nodes."""
         if self.shard is not None:
             return Fraction(sum(self.shard), self.groups)
         return Fraction(self.collective.shards(len(self.compute_nodes)))
@@ -210,7 +210,7 @@ class Trees(Movement):
 
     @cached_property
     def heights(self) -> IntArray:
-        """Height of every tree: tree edges on its longest way between the root and a node, shape ``(T,)``.
+        """Heights of trees in edges between nodes, shape ``(T,)``.
 
         Switches on the way do not count, so neither do the edges that start at a relay.
         """
@@ -229,7 +229,7 @@ class Trees(Movement):
 
     @property
     def height(self) -> int:
-        """Height of the highest tree; for allreduce that of the highest in-tree and the highest out-tree together.
+        """Greatest height; for allreduce in-tree plus out-tree.
 
         Where the phases are concurrent only an in-tree and an out-tree of the same root follow one another.
         """
@@ -240,14 +240,14 @@ class Trees(Movement):
 
     @property
     def phase_weights(self) -> tuple[int, int]:
-        """Weight of all in-trees and of all out-trees of a group, or of all nodes, with their images."""
+        """Weights of all in-trees and out-trees, with images."""
         halves = np.split(self.weight, [self.reduce_trees])
         inward, outward = (int(half.sum()) * self.sends // max(1, len(self)) // self.groups for half in halves)
         return inward, outward
 
     @property
     def inverse_rate(self) -> Fraction:
-        """Time by bandwidth alone to move shards of size one, in units of one over the unit of capacity.
+        """Time by bandwidth for unit shards, per unit of capacity.
 
         That is 1/x of the paper: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
@@ -259,7 +259,7 @@ class Trees(Movement):
 
     @cached_property
     def link_loads(self) -> IntArray:
-        """Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
+        """Weight on every link by direction, shape ``(2, links)``.
 
         Multiplied by the rate it is the capacity taken.
         """
@@ -271,7 +271,7 @@ class Trees(Movement):
         return loads
 
     def hop_links(self) -> tuple[IntArray, IntArray]:
-        """Return the route of every hop, and the number of its link."""
+        """Return the route of every hop, and its link number."""
         route, first = ranges(self.hop_start[:-1], np.diff(self.hop_start) - 1)
         link = self.topology.link_index(self.hop[first], self.hop[first + 1])
         missing = first[link < 0]
@@ -281,7 +281,7 @@ class Trees(Movement):
         return route, link
 
     def reverse(self) -> Trees:
-        """Return the schedule run backwards in time, on the transpose of the topology.
+        """Return the schedule reversed in time, on the transpose.
 
         Out-trees become in-trees: allgather and reduce-scatter change places, so do broadcast and reduce.
         """
@@ -302,7 +302,7 @@ class Trees(Movement):
         )
 
     def some(self, chosen: NDArray[np.bool_], edges: NDArray[np.bool_] | None = None, **changes: Any) -> Trees:
-        """Return some of the trees, with some of their edges or all, and with other fields."""
+        """Return some trees, with some edges and other fields."""
         edges = chosen[self.tree] if edges is None else edges
         routes = edges[self.route_edge]
         length = np.diff(self.hop_start)
@@ -320,7 +320,7 @@ class Trees(Movement):
         )
 
     def alone(self) -> Iterator[Trees]:
-        """Yield what each group does, all vertices that are none of its members as switches."""
+        """Yield each group's trees, others as switches."""
         if self.collective.group is None and not self.collective.several:
             yield self
             return
@@ -351,7 +351,7 @@ class Trees(Movement):
 
 
 def flow_of_trees(place: Topology | Fabric, trees: Trees) -> Flow:
-    """Return trees as a flow in chunks: every tree is a piece, and its edges are the sends of it.
+    """Return trees as a chunk flow, a piece per tree.
 
     The units of a block are given to the trees of its root in their order, in proportion to their weights: a unit of
     weight stands for as many units as there are in the data of all over the weight of all trees of its phase. So the
@@ -425,7 +425,7 @@ def flow_of_trees(place: Topology | Fabric, trees: Trees) -> Flow:
 
 
 def _sizes_of(trees: Trees) -> IntArray | None:
-    """Return the sizes of blocks where they differ, or where switches own some; None where all are alike."""
+    """Return the sizes of unequal blocks, or None."""
     sizes = np.zeros(trees.topology.nodes, dtype=np.int64)
     if trees.shard is not None:
         if len(set(trees.shard)) == 1 and trees.collective.group is None:
@@ -442,14 +442,14 @@ def _sizes_of(trees: Trees) -> IntArray | None:
 
 
 def fold_of(generators: NDArray[np.int32]) -> Symmetry:
-    """Return the symmetry that permutations of all nodes make, represented by the first node of every orbit."""
+    """Return the symmetry of permutations, by first nodes of orbits."""
     nodes = generators.shape[1]
     chosen = np.unique(Symmetry(nodes, (), partial(tuple, generators)).orbit_of)
     return Symmetry(nodes, tuple(chosen.tolist()), partial(tuple, generators))
 
 
 def trees_of_flow(flow: Flow) -> Trees:
-    """Return the trees of a flow in chunks, in-trees first; raises InfeasibleError if it has none."""
+    """Return the trees of a chunk flow; InfeasibleError if none."""
     rate = flow.rate
     if flow.model != "chunks" or rate is None:
         raise InfeasibleError(f"a plan in {flow.kind} has no trees")
@@ -473,7 +473,7 @@ def trees_of_flow(flow: Flow) -> Trees:
 
 
 def passing(topology: Topology, members: Collection[int]) -> Topology:
-    """Return the links with all vertices that are no members as switches."""
+    """Return the links with all non-members as switches."""
     others = set(range(topology.nodes)).difference(members)
     if others == topology.switches:
         return topology
@@ -483,7 +483,7 @@ def passing(topology: Topology, members: Collection[int]) -> Topology:
 
 
 def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) -> Trees:
-    """Return trees with node v called ``order[v]``, on another topology whose links are these with the new names.
+    """Return renamed trees on a renamed topology.
 
     Without a topology the names have to keep all links.
     """

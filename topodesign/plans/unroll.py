@@ -1,4 +1,4 @@
-"""Flows in chunks unrolled into rounds: what goes from node to node, on the graph of these sends.
+"""Chunk flows unrolled into rounds between nodes.
 
 So they can be replayed as any schedule is, which is a second check: the verifiers share nothing. Switches and the
 routes through them are omitted, and so is how much a link can carry. :func:`pipelined` makes rounds on the links
@@ -28,7 +28,7 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
-    """Return what a flow in chunks sends from node to node, in steps; what passes a switch goes on at once.
+    """Return a chunk flow's sends between nodes, in steps.
 
     Every piece is cut into chunks. What is copied goes over a send at depth e (1 at its first node) in step e, what is
     added in a tree of height h in step h + 1 - e; every other chunk follows a step behind the one before it. So the
@@ -75,14 +75,14 @@ def unroll(flow: Flow, chunks: int = 1) -> tuple[Topology, Rounds]:
 
 
 def graph_of(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> Topology:
-    """Return what goes from one vertex to another as links of capacity one."""
+    """Return the sends between vertices as unit links."""
     return Topology.from_arrays(
         topology.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64), switches=topology.switches
     )
 
 
 def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
-    """Return rounds with the nodes numbered without switches, which are in no row."""
+    """Return rounds with nodes numbered without switches."""
     if not topology.switches:
         return topology, rounds
     number, computes = numbers_without(topology.nodes, topology.switches)
@@ -95,7 +95,7 @@ def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
 
 
 def numbers_without(nodes: int, switches: Collection[int]) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return the numbers of nodes among those that compute, and which do."""
+    """Return node numbers without switches, and a mask."""
     computes = np.ones(nodes, dtype=np.bool_)
     computes[list(switches)] = False
     return np.cumsum(computes) - 1, computes
@@ -108,7 +108,7 @@ def _steps(heights: IntArray, chunks: int) -> int:
 
 
 def _depths(flow: Flow, adds: NDArray[np.bool_]) -> IntArray:
-    """Return how many sends it is from the first or last node of a piece to the far end of every send of it.
+    """Return the depth of every send within its piece.
 
     A send that comes before its near end has joined the tree, which is wrong, has depth 1.
     """
@@ -158,7 +158,7 @@ def pipelined(trees: Trees, chunks: int = 1, collective: Collective | None = Non
 
 
 def _route_steps(trees: Trees, length: IntArray) -> tuple[IntArray, int]:
-    """Return after how many steps the first chunk starts on every route, and how many it takes to be everywhere."""
+    """Return the first step and duration of every route."""
     reached: dict[tuple[int, int], int] = {}
     starts = np.zeros(len(length), dtype=np.int64)
     bounds = np.searchsorted(trees.route_edge, np.arange(len(trees.tree) + 1)).tolist()

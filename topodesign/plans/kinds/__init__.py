@@ -1,4 +1,4 @@
-"""Kinds of movement: one protocol, :class:`~topodesign.plans.kinds.kind.Kind`, that whoever has a plan asks.
+"""Kinds of movement, with one protocol: :class:`Kind`.
 
 ``kind_of(plan)`` is what a plan's kind says of it. To add a kind, write its columns and its subclass of ``Kind`` into a
 file of its own, what it is as a flow into ``plans/adapters.py`` if its rounds do not say it, and list it in ``KINDS``.

@@ -1,4 +1,4 @@
-"""The protocol of flows in steps: whole or folded, over links, over routes, over circuits that change."""
+"""The protocol of step flows: whole, folded, routed or circuits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OfFlow(Kind[Flow]):
         return (self.moved,) if self.moved.model == "clock" else ()
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return the rounds; of sends over routes in steps on the graph whose links are their ends."""
+        """Return the rounds; routed sends on the graph of their ends."""
         if self.moved.model == "clock":
             return self.plan.topology, list_steps(self.moved)
         topology, rounds = self.plan.topology, rounds_of_flow(self.moved)
@@ -109,7 +109,7 @@ class OfFlow(Kind[Flow]):
 
 
 class OfFlows(Kind[Flows]):
-    """Flows of several collectives by one clock, on links that they share."""
+    """Clock flows of several collectives on shared links."""
 
     movement, words, pace = Flows, "timed sends of several collectives", "times"
 

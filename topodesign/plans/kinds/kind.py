@@ -1,4 +1,4 @@
-"""The protocol of a kind of movement: all that can be asked of a plan, whatever moves in it."""
+"""The protocol of a kind of movement: every question about a plan."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ class Kind(ABC, Generic[Moved]):
 
     @abstractmethod
     def in_rounds(self, parts: int = 1, /) -> tuple[Topology, Rounds]:
-        """Return what goes from node to node in steps, and the graph of that, with the vertices of the plan.
+        """Return the sends between nodes in steps, and their graph.
 
         ``parts`` are chunks of what each pipeline carries. What is wrong with the plan stays wrong.
         """
 
     def measures(self) -> Mapping[str, Fraction]:
-        """Return what it costs, added up from its columns, by the names of a claim."""
+        """Return the cost from the columns, by the names of a claim."""
         return cost_claim(cost_of(*self.in_rounds()))
 
     def on_ranks(self, parts: int = 1) -> tuple[Topology, Rounds]:
-        """Return the same as ``in_rounds`` with nodes numbered without switches, as ranks are."""
+        """Return ``in_rounds`` with nodes numbered as ranks."""
         return ranks_of(*self.in_rounds(parts))
 
     @property
     def adds_up(self) -> bool:
-        """Whether ranks add up for themselves what they get, which rounds do not say: only ``transfers`` has it."""
+        """Whether ranks add for themselves, which only ``transfers`` shows."""
         return False
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
@@ -80,7 +80,7 @@ class Kind(ABC, Generic[Moved]):
 
     @property
     def streams(self) -> tuple[Flow, ...]:
-        """Its flows by the clock, by collective; none where the pace is another."""
+        """Its clock flows by collective; none for other paces."""
         return ()
 
     @property
@@ -89,12 +89,12 @@ class Kind(ABC, Generic[Moved]):
         return None
 
     def padded(self) -> tuple[Topology, Rounds]:
-        """Return the same as ``on_ranks``; where blocks differ in size, the first units of blocks as the largest."""
+        """Return ``on_ranks`` with blocks padded to the largest."""
         return self.on_ranks()
 
     @property
     def changes(self) -> tuple[int, ...]:
-        """The steps after each of which circuits change; none where links stay."""
+        """The steps after each of which circuits change; none if links stay."""
         return ()
 
     @property
@@ -108,7 +108,7 @@ class Kind(ABC, Generic[Moved]):
         return sum((one.timing.size for one in self.streams), Fraction(0)) or None
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """Return over which vertices what ``in_rounds`` sends from one node to another goes, where no link is meant."""
+        """Return the vertices behind each send of ``in_rounds`` without a link."""
         return {}
 
     def image(self, order: IntArray) -> Plan:
@@ -116,11 +116,11 @@ class Kind(ABC, Generic[Moved]):
         raise InfeasibleError(f"a plan in {self.plan.kind} has no image under {len(order)} names")
 
     def alone(self, place: Topology, rounds: Rounds, members: Sequence[int]) -> Plan:  # noqa: ARG002
-        """Return the plan of what members do by themselves, of whose rounds they are the nodes 0, 1, ..."""
+        """Return the plan of members alone, renumbered from 0."""
         return Plan(place, rounds, cost_claim(cost_of(place, rounds)), generator=self.plan.generator)
 
     def apart(self) -> Iterator[Plan]:
-        """Yield what each group does by itself, its members with the switches that they send through."""
+        """Yield the plan of each group, with the switches it uses."""
         if self.pace == "pipelines" or (self.pace == "times" and self.plan.topology.switches):
             raise InfeasibleError(
                 f"only rounds, trees and timed sends without switches are compiled in groups, not {self.plan.kind}"
@@ -134,7 +134,7 @@ class Kind(ABC, Generic[Moved]):
         raise InfeasibleError(f"plans in {self.plan.kind} are not put after one another")
 
     def like(self, other: Plan) -> Moved:
-        """Return what moves in another plan of the same kind, to be put after this one."""
+        """Return the movement of a plan of the same kind, to follow this."""
         if other.kind != self.plan.kind:
             raise InfeasibleError(f"plans in {self.plan.kind} and {other.kind} are not put after one another")
         return cast("Moved", other.movement)

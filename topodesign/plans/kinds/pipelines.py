@@ -1,4 +1,4 @@
-"""Kinds whose data flow in pipelines of chunks, each with a share of its links: trees, paths, and trees in stages."""
+"""Pipelines of chunks with a share of links: trees, paths, stages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_ROUNDS = (
 
 
 def check_by_ranks(kind: Kind[Any]) -> None:
-    """Refuse what a switch has to do the work of a rank for."""
+    """Refuse sends in which a switch does a rank's work."""
     if len(kind.relays):
         name = kind.plan.fabric.names[int(kind.relays[0])]
         raise InfeasibleError(
@@ -41,7 +41,7 @@ def check_by_ranks(kind: Kind[Any]) -> None:
 
 
 def check_one_part(parts: int) -> None:
-    """Refuse parts that follow one another where all is sent at once."""
+    """Refuse successive parts of a plan that sends all at once."""
     if parts > 1:
         raise ParameterError("a one-shot allreduce has no parts that follow one another; omit parts")
 
@@ -93,7 +93,7 @@ class OfChunks(Kind[Flow]):
         return ranks_of(*unroll(self.moved)) if self.amounts is not None else self.on_ranks()
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
-        """Return what ranks send, if no switch has to do the work of one; uneven blocks in units of each one's own."""
+        """Return the sends of ranks, uneven blocks in units of their own."""
         check_by_ranks(self)
         if self.adds_up and self.plan.collective.group is None:
             check_one_part(parts)
@@ -139,7 +139,7 @@ class OfChunks(Kind[Flow]):
         return np.intersect1d(np.concatenate(ends), np.array(sorted(flow.topology.switches), dtype=np.int64))
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """Return the way of sends through switches: of trees, of several the one with the largest weight."""
+        """Return the ways of sends through switches, by largest weight."""
         routes = routes_of(unfold_pieces(self.moved))
         hops, best = routes.hop.tolist(), dict[tuple[int, int], tuple[int, tuple[int, ...]]]()
         weights = routes.weight.tolist() if self.moved.rate is not None else [0] * len(routes.send)
@@ -170,7 +170,7 @@ class OfStages(Kind[Stages]):
         return True
 
     def transfers(self, parts: int = 1) -> tuple[Transfers, ...]:
-        """Return what ranks send and add up, if no switch has to do the work of one."""
+        """Return the sends and sums of ranks."""
         check_by_ranks(self)
         check_one_part(parts)
         return (added(self.moved),)

@@ -1,1 +1,1 @@
-"""Simulation: when a plan ends in the alpha-beta model, what failures do, and training steps."""
+"""Simulation in the alpha-beta model, with failures and steps."""

@@ -1,4 +1,4 @@
-"""Time of chunks: pipelines, each with a share of the links on its way for itself.
+"""Time of pipelined chunks, each with its share of links.
 
 A piece has its share of every link on its way, weight times rate; the verifier has checked that these shares fit. It
 is cut into C chunks that follow one another. A chunk takes ``L + bits / share`` for a send, where L is what
@@ -59,7 +59,7 @@ seconds of latency of all its links; and latency and slowness of the send that c
 
 
 class Chains(NamedTuple):
-    """Chains of sends that chunks go over, those that may be the last to end."""
+    """Chains of sends that may be the last to end."""
 
     each: tuple[Chain, ...]
 
@@ -74,16 +74,16 @@ class Chains(NamedTuple):
 
     @classmethod
     def along(cls, sends: Fraction, latency: Fraction, slow: Iterable[tuple[Fraction, Fraction]]) -> list[Chain]:
-        """Return a chain once for each send, of these latencies and slownesses, that chunks may wait for."""
+        """Return a chain for each send that chunks may wait for."""
         return [(sends, latency, *one) for one in slow]
 
     def then(self, other: Chains) -> Chains:
-        """Return every chain of this followed by every one of the other."""
+        """Return all chains of this followed by those of another."""
         pairs = [(one, two) for one in self.each for two in other.each]
         return Chains.of((one[0] + two[0], one[1] + two[1], *slow[2:]) for one, two in pairs for slow in (one, two))
 
     def end(self, busy: Fraction, chunks: int) -> Fraction:
-        """Return when the last chunk has arrived; every send takes its latency and ``busy / chunks`` for each.
+        """Return the end of the last chunk: latencies plus ``busy / chunks``.
 
         The first chunk goes over all sends of a chain one after the other, and each further one ends as much later as
         the slowest send takes.
@@ -102,12 +102,12 @@ class OwnLinks:
 
     @classmethod
     def late(cls, latency: Sequence[Fraction]) -> OwnLinks:
-        """Return links with latencies of their own that are as fast as their capacities say."""
+        """Return slow links by latency only."""
         return cls(tuple(latency), (Fraction(1),) * len(latency))
 
 
 def best_chunks(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) -> int:
-    """Return the number of chunks, at least a byte each, with which phases one after the other end first.
+    """Return the best number of chunks of successive phases.
 
     Their end is a maximum of sums of a multiple of C, a multiple of 1 / C and a number, so that it falls and then
     rises: the first C after which it does not fall is best.
@@ -128,7 +128,7 @@ def best_chunks(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) -
 
 @dataclass(frozen=True, slots=True)
 class Pipeline(Declared):
-    """What the time of data is made of that follow one another in chunks."""
+    """The timing of data that follow one another in chunks."""
 
     SHARED = "pipeline"
     KEYS = (
@@ -144,7 +144,7 @@ class Pipeline(Declared):
     busy: Fraction  # seconds by bandwidth alone
 
     def chain(self, latency: Latency) -> Chains:
-        """Return the longest way as a chain of sends that are alike."""
+        """Return the longest way as a chain of equal sends."""
         step = latency.of_step(self.starts, self.switches)
         return Chains(((Fraction(self.height), self.height * step, step, Fraction(1)),))
 
@@ -155,7 +155,7 @@ class Pipeline(Declared):
 
 @dataclass(frozen=True, eq=False)
 class PipelineSimulation(Run):
-    """When trees or paths end whose data follow one another in chunks."""
+    """The end of trees or paths in chunks."""
 
     how: str  # how the data go, as ``over paths in``
     # the same as ``time`` for every phase of trees: of an allreduce the reduce-scatter and the allgather, unless they
@@ -186,7 +186,7 @@ class PipelineSimulation(Run):
         return None if lost else float(self.size / self.time / 10**9)
 
     def describe(self, name: Callable[[int], str]) -> str:
-        """Return times, use of links, the longest ways, and what is lost, with these names of vertices."""
+        """Return times, link use, longest ways and losses, with names."""
         head = f"{format_size(self.size)} {self.how} {counted(self.chunks, 'chunk')}: {format_time(self.time)}"
         lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
         if self.time:
@@ -261,7 +261,7 @@ class _Values(NamedTuple):
 
 
 def _time_group(flow: Flow, goes: Flags, stores: Flags, values: _Values) -> PipelineSimulation:
-    """Time the sends of a group, whose vertices store; in place of the use of links, seconds that they send."""
+    """Time a group's sends; return the seconds of sending."""
     latency, size, unit, chunks, own, latencies = values
     teams, per_byte = find_teams(flow), 8 * find_pace(flow) / unit  # seconds of a unit of weight that carries a byte
     pieces = (teams == flow.team[stores].max(initial=-1)) | (flow.rate is None)
@@ -312,7 +312,7 @@ def _adds(flow: Flow) -> Flags:
 
 
 def _vertices(flow: Flow, piece: int) -> tuple[int, ...]:
-    """Return the vertices that a piece goes over, which is sent from node to node in one row."""
+    """Return the vertices of a piece, sent from node to node."""
     routes = routes_of(flow)
     mine = np.flatnonzero(flow.piece[routes.send] == piece)
     way = routes.hop[routes.hop_start[mine[0]] : routes.hop_start[mine[-1] + 1]].tolist()
@@ -320,7 +320,7 @@ def _vertices(flow: Flow, piece: int) -> tuple[int, ...]:
 
 
 def _alike(flow: Flow, own: OwnLinks | None) -> bool:
-    """Whether all links of an orbit are alike, so that images take as long as what they are of."""
+    """Return whether links of every orbit are equal, as folds need."""
     if own is None or flow.fold is None:
         return True
     links = list(zip(own.latency, own.slowness, strict=True))
@@ -329,13 +329,13 @@ def _alike(flow: Flow, own: OwnLinks | None) -> bool:
 
 
 def _phases(flow: Flow) -> list[Flags]:
-    """Return the pieces that flow at the same time: of each movement, or all."""
+    """Return the pieces that flow together: per movement, or all."""
     part = find_parts(flow)
     return [part >= 0] if flow.concurrent else [part == number for number in range(len(flow.movements))]
 
 
 def _bytes_of_weight(flow: Flow, pieces: Flags, size: Fraction, members: int) -> Fraction:
-    """Return the bytes that a unit of weight of these pieces carries: all data are that of all of them."""
+    """Return the bytes per unit of weight of some pieces."""
     if flow.rate is None:
         return size / flow.whole_units
     times = 2 if flow.concurrent else members if flow.one_shot else 1
@@ -343,7 +343,7 @@ def _bytes_of_weight(flow: Flow, pieces: Flags, size: Fraction, members: int) ->
 
 
 def _latencies(flow: Flow, own: OwnLinks) -> list[tuple[Fraction, Fraction]]:
-    """Return of every send the latency of its slowest route, and how slow the slowest link of its routes is."""
+    """Return each send's latency and slowdown over its routes."""
     route, link = find_route_links(flow)
     send = routes_of(flow).send.tolist()
     late, slow = [Fraction(0)] * len(send), [Fraction(0)] * len(send)
@@ -357,7 +357,7 @@ def _latencies(flow: Flow, own: OwnLinks) -> list[tuple[Fraction, Fraction]]:
 
 
 def _count_starts(flow: Flow, goes: Flags, stores: Flags) -> int:
-    """Return how many messages the busiest port of a node starts at most: one to each vertex that takes it.
+    """Return the most messages that a port starts.
 
     Of two movements in turn the larger number counts for both, so that a step takes as long in both.
     """
@@ -374,7 +374,7 @@ def _count_starts(flow: Flow, goes: Flags, stores: Flags) -> int:
 
 
 def _count_switches(flow: Flow, goes: Flags, stores: Flags) -> int:
-    """Return how many switches data pass at most from one node to the next, those that add or copy included."""
+    """Return the most switches between two nodes."""
     routes = routes_of(flow)
     between = np.zeros(len(flow), dtype=np.int64)
     np.maximum.at(between, routes.send, routes.lengths - 1)
@@ -393,7 +393,7 @@ def _count_switches(flow: Flow, goes: Flags, stores: Flags) -> int:
 
 
 def _longest(flow: Flow, goes: Flags, stores: Flags) -> tuple[int, tuple[int, ...], int]:
-    """Return the longest chain of sends, among those that happen: its piece, vertices, and how many of them store.
+    """Return the longest chain of sends: piece, vertices and stores.
 
     A chain stays in one piece, or goes to the node of its block, where it is added up, and from there on.
     """
@@ -419,7 +419,7 @@ def _longest(flow: Flow, goes: Flags, stores: Flags) -> tuple[int, tuple[int, ..
 def _chains(
     flow: Flow, goes: Flags, stores: Flags, values: Sequence[tuple[Fraction, Fraction]], wait: Fraction
 ) -> tuple[Chains, dict[tuple[Chain, ...], int]]:
-    """Return the chains of sends that flow at the same time, and a piece with each kind of them.
+    """Return the chains of simultaneous sends, with a piece each.
 
     ``values`` are latency and slowness of sends, and ``wait`` is how long the last message of the busiest port waits
     for those before it. What a switch sends that adds or copies is of no length, but takes the latency of its links.
@@ -465,7 +465,7 @@ def _chains(
 
 
 def _lose(flow: Flow, failed: tuple[Link, ...]) -> tuple[Flags, Loss | None]:
-    """Return which sends still carry data, and which nodes never have which blocks.
+    """Return the sends that carry data, and missing blocks by node.
 
     A send carries nothing if one of its routes has failed. What copies loses all sends after it, of the data of a path
     also those before it; in what adds, the sums from there are lost, while others go on.
@@ -504,7 +504,7 @@ def _lose(flow: Flow, failed: tuple[Link, ...]) -> tuple[Flags, Loss | None]:
 
 
 def run_chunks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> PipelineSimulation:
-    """Time a plan in chunks under some conditions; stages one after the other, each with its fastest chunks."""
+    """Time a chunk plan, stages with their fastest chunks."""
     if now.mode != "lock-step":
         raise ParameterError(f"{plan.kind} are pipelines; omit the mode")
     stages = plan.movement if isinstance(plan.movement, Stages) else None

@@ -35,7 +35,7 @@ class _Switching:
         self.pairs: dict[tuple[int, int], list[Circuit]] = {}
 
     def ports(self, circuit: Circuit) -> tuple[Port, ...]:
-        """Return the ports that have to move for a circuit: of a duplex one both directions of both."""
+        """Return the ports that a circuit moves, both ways if duplex."""
         a, p, b, q = circuit
         own = ((a, p, False), (b, q, True))
         return (*own, (a, p, True), (b, q, False)) if self.circuits.duplex else own

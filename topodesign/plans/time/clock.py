@@ -1,4 +1,4 @@
-"""The clock: when sends happen, each as soon as its data and its link are there.
+"""The clock: each send as soon as its data and link are there.
 
 A plan says in which order a link takes its messages, and which delivery a send waits for: of a copy the first one that
 the plan has at the sender, of a partial sum all since the sender sent the one before. A message is all that a link
@@ -49,7 +49,7 @@ _MAX_CELLS = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Which cells the sends of a flow take their data from, and bring them to: ``count`` each from a first one on."""
+    """The data cells that sends read and write, ``count`` each."""
 
     sent: Numbers
     received: Numbers
@@ -62,7 +62,7 @@ class Cells:
     used: IntArray | None  # the cells ``node * segments + segment`` that have numbers, ascending; None if all have
 
     def find(self, node: IntArray, segment: IntArray) -> IntArray:
-        """Return the numbers of cells, -1 of those that no send touches."""
+        """Return cell numbers, -1 for those that no send touches."""
         key = node * len(self.block) + segment
         if self.used is None or not len(self.used):
             return key if self.used is None else np.full(len(key), -1)
@@ -71,7 +71,7 @@ class Cells:
 
 
 def find_cells(flow: Flow) -> Cells:
-    """Return the cells of the sends of a flow without a fold."""
+    """Return the cells of the sends of an unfolded flow."""
     if flow.fold is not None:
         raise ScheduleError("a folded flow has no sends of all blocks; unfold it")
     left, right, block, real = _cut_blocks(flow)
@@ -102,7 +102,7 @@ def find_cells(flow: Flow) -> Cells:
 
 
 def _cut_blocks(flow: Flow) -> tuple[IntArray, IntArray, IntArray, Flags]:
-    """Return the first segment of every piece and the one after its last, and of every segment its block and realness.
+    """Return segments of pieces, and each segment's block.
 
     Every block of the collective has at least one segment.
     """
@@ -136,7 +136,7 @@ def _cut_blocks(flow: Flow) -> tuple[IntArray, IntArray, IntArray, Flags]:
 
 
 def run_clock(cells: int, uses: Uses, order: Order, spans: Spans) -> Times:
-    """Run uses of links, which move data between so many cells, as early as data and links allow."""
+    """Run link uses as early as data and links allow."""
     number, kind = len(uses.link), spans.takes.dtype
     found = Times(np.zeros(number, dtype=kind), np.zeros(number, dtype=kind), np.full(number, -1, dtype=np.int32))
     adding, copying = (cells if np.any(uses.takes == one) else 0 for one in (ADDS, COPIES))
@@ -151,7 +151,7 @@ def run_clock(cells: int, uses: Uses, order: Order, spans: Spans) -> Times:
 
 
 def order_uses(uses: Uses, start: IntArray, end: IntArray, happen: Flags | None = None, **more: IntArray) -> Order:
-    """Return the order of uses, or of those that happen, by their instants in the plan.
+    """Return uses, or those that happen, in order of time.
 
     Parameters
     ----------
@@ -192,13 +192,13 @@ def order_uses(uses: Uses, start: IntArray, end: IntArray, happen: Flags | None 
 
 
 def _sort(instants: IntArray) -> IntArray:
-    """Return the order that sorts numbers from 0, equal ones as they were."""
+    """Return the stable order that sorts numbers from 0."""
     few = int(instants.max(initial=0)).bit_length() <= 32
     return stable_order(instants) if few else np.argsort(instants, kind="stable")
 
 
 def find_twice(flow: Flow) -> int:
-    """Return a send of a partial sum that its node has sent before, -1 if there is none."""
+    """Return a send of a partial sum sent before, -1 if none."""
     cells = find_cells(flow)
     adds = np.flatnonzero(cells.takes == ADDS)
     row, at = ranges(0, cells.count[adds])
@@ -209,7 +209,7 @@ def find_twice(flow: Flow) -> int:
 
 
 def list_steps(flow: Flow) -> Rounds:
-    """Return what a flow by the clock sends without its times, in steps.
+    """Return a clock flow's sends in steps, without times.
 
     A send is in the first step after those of the sends that bring its data to the sender, and after that of the send
     before it on its link. So with the same links times are no later, for a collective of one movement. Of an allreduce,
@@ -250,7 +250,7 @@ def list_steps(flow: Flow) -> Rounds:
 
 
 def list_waits(flow: Flow) -> tuple[IntArray, IntArray]:
-    """Return which sends of a right flow wait for which others, as pairs in two arrays, each pair once."""
+    """Return pairs of sends of which the first waits for the second."""
     cells = find_cells(flow)
     row, at = ranges(0, cells.count)
     sent, received, takes = cells.sent[row] + at, cells.received[row] + at, cells.takes[row]

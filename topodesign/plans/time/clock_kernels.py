@@ -1,4 +1,4 @@
-"""Kernels of the clock: when uses of links start and end, and which sends happen where links have failed."""
+"""Kernels of the clock: start and end of uses, and failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Numbers = NDArray[np.int32]
 
 
 class Uses(NamedTuple):
-    """Uses of links: one for each hop of every send, those once that sends share which a switch copies from one."""
+    """Link uses: one per hop, shared ones once."""
 
     link: Numbers
     passed: Numbers  # the use that it goes on with, -1 if it starts at a node; empty where all do
@@ -39,7 +39,7 @@ class Order(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """What uses take: integers or fractions, all in one unit of time."""
+    """Durations of uses, in one unit of time."""
 
     takes: NDArray[Any]  # of every use, until all data have arrived, the latency of the link included
     least: NDArray[Any]  # when every use may start; empty where all may at once
@@ -49,7 +49,7 @@ class Spans(NamedTuple):
 
 
 class Times(NamedTuple):
-    """When uses start and end, and the use that each waited for last, -1 if for none; zeros if it does not happen."""
+    """Starts, ends and the use last waited for; zeros if it fails."""
 
     start: NDArray[Any]
     end: NDArray[Any]
@@ -68,7 +68,7 @@ def run_uses(
     copied: Numbers,
     before: Numbers,
 ) -> int:
-    """Fill in the times; return a use whose sender does not have its data, -1 if there is none.
+    """Fill in the times; return a use without data, -1 if none.
 
     ``sums`` and ``copies`` are when the data of cells are there, and ``summed`` and ``copied`` the uses that brought
     them, -1 if nothing was brought; ``before`` is the last message of every link.
@@ -157,7 +157,7 @@ def run_uses(
 
 @tiered(lambda rows, *_: len(rows))
 def come_alone(rows: Ints, link: Numbers, start: Ints, last: Ints) -> bool:
-    """Return whether no link starts two uses at once; rows are sorted by start, and ``last`` is full of -1."""
+    """Return whether no link starts two uses at once."""
     for row in rows:
         if last[link[row]] == start[row]:
             return False
@@ -169,7 +169,10 @@ def come_alone(rows: Ints, link: Numbers, start: Ints, last: Ints) -> bool:
 def replay_sends(
     adds: bool, events: Ints, sent: Numbers, received: Numbers, count: Numbers, has: Flags, alive: Flags
 ) -> None:
-    """Replay a movement: ``2 * send`` is that it arrives, one more that it starts. Sends that cannot are marked."""
+    """Replay a movement in order of events; mark impossible sends.
+
+    ``2 * send`` is an arrival, one more a start.
+    """
     for event in events:
         row = event // 2
         if not alive[row]:
@@ -195,7 +198,7 @@ def trace_back(
     has: Flags,
     alive: Flags,
 ) -> None:
-    """Replay sums backwards in time, from which cells get to the goal in the end to which do from the start."""
+    """Trace sums backwards to the cells they started from."""
     for at in range(len(events) - 1, -1, -1):
         row = events[at] // 2
         if not alive[row]:

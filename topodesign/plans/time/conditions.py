@@ -1,4 +1,4 @@
-"""Under which conditions a plan runs, and what all simulators say: times, use of links, and what failed links break."""
+"""Conditions and results common to all simulators."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Run(Declared, ABC):
 
     @property
     def sends(self) -> tuple[Sequence[int], Sequence[int], Fraction] | None:
-        """When every send starts and ends, in ticks, and their seconds, where sends have times of their own."""
+        """Start and end of every send in ticks, with seconds."""
         return None
 
     @abstractmethod
     def describe(self, name: Callable[[int], str]) -> str:
-        """Return times and use of links, with these names of nodes, and what is lost."""
+        """Return times, link use and losses, with names."""
 
     def __str__(self) -> str:
         return self.describe(str)
@@ -83,7 +83,7 @@ class Run(Declared, ABC):
         return replace(self, loss=None)
 
     def use(self) -> list[str]:
-        """Return the line that says how busy links are, if there are any."""
+        """Return the line on link use, if there are links."""
         if not len(self.utilisation):
             return []
         mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
@@ -91,7 +91,7 @@ class Run(Declared, ABC):
 
 
 def links_of(plan: Plan, now: Conditions) -> LinkTable | None:
-    """Return the conditions of single links, and those of the fabric for all links where it is asked."""
+    """Return the conditions of links, or of the fabric."""
     if now.latency is not None and now.latency.alpha is None:
         return plan.fabric.own_links(now.links)
     return None if now.links is None else now.links.on(plan.topology)

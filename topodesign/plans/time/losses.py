@@ -1,4 +1,4 @@
-"""What failed links do: which sends cannot happen, and which nodes never have all that they should."""
+"""Effects of failed links: lost sends and missing data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 8  # pairs that are printed
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What failed links do to a schedule that would be right without the failure.
+    """The effect of failed links on an otherwise right schedule.
 
     A send happens as a whole or not at all: not if its link failed, nor if its sender lacks any of its data. In a
     reduction a partial sum that cannot be sent stays where it is, and other sums go on without it.
@@ -54,7 +54,7 @@ class Loss:
 
 
 def find_loss(flow: Flow, failed: Iterable[Link]) -> tuple[Loss, Flags]:
-    """Return what the failure of some links does to a flow without a fold, and whether each send happens."""
+    """Return the loss of failed links, and which sends happen."""
     topology, team, failed = flow.topology, flow.team, tuple(sorted(set(failed)))
     send, link = flow.find_links()
     alive = np.ones(len(flow), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Under which conditions a plan is simulated, beside sizes, latencies and rates: each option once."""
+"""Conditions of a simulation beside sizes and rates."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +18,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class ConditionOptions(TypedDict, total=False):
-    """What waits for what, which links differ or are down, and what is late."""
+    """Dependencies, unequal or failed links, and delays."""
 
     mode: Annotated[
         Mode,

@@ -1,4 +1,4 @@
-"""One simulator for all plans: how long a collective takes, what it waits for, and what failures do to it."""
+"""One simulator for all plans: time, causes and failures."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Simulation(Result):
 
     @property
     def bandwidth(self) -> Fraction | None:
-        """Algorithmic bandwidth in bytes per second; None if not all data arrive, or at once."""
+        """Algorithmic bandwidth in bytes/s; None if data are missing."""
         return self.conditions.size / self.time if self.completes and self.time else None
 
     @property
@@ -112,7 +112,7 @@ class Simulation(Result):
         return f"{what}: {format_time(self.time)}; {alpha}, {rate}"
 
     def __str__(self) -> str:
-        """Return what it is, what does not arrive, if links failed, and then use of links and what ends last."""
+        """Return the heading, missing data, link use and last end."""
         name = self._name
         if self.run.loss is None or not isinstance(self.plan.place, Fabric):
             return "\n".join([self.heading(), self.run.describe(name)])
@@ -125,7 +125,7 @@ class Simulation(Result):
         return self.plan.place.names.__getitem__ if isinstance(self.plan.place, Fabric) else str
 
     def _lacking(self) -> dict[str, list[str]]:
-        """Return for each node that never has all it should which blocks, or whose parts of its sum, are missing."""
+        """Return the missing blocks or parts of every node."""
         lacking: dict[str, list[str]] = defaultdict(list)
         loss, nodes = self.run.loss, self.plan.topology.nodes
         if loss is None:
@@ -165,7 +165,7 @@ def simulate(
     bandwidth: Quantity | None = None,
     **options: Unpack[ConditionOptions],
 ) -> Simulation:
-    """Time a plan: latencies of messages, gaps between those of a port, switches that they pass, and bandwidths.
+    """Time a plan with latencies, gaps, switches and bandwidths.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
 
 
 def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
-    """Return the links that what is left of a fabric, or of a topology with numbers for names, does not have."""
+    """Return the links that a reduced fabric lacks."""
     fabric = plan.fabric
     shares = [one for one in without if "=" in one and one not in fabric.names]
     if shares:
@@ -278,7 +278,7 @@ def training_step(
     bandwidth: Quantity = "100Gbps",
     bucket: Quantity | None = None,
 ) -> TrainingStep:
-    """Time a training step whose gradients are reduced as a plan of rounds does it.
+    """Time a training step with gradients reduced by a plan.
 
     Parameters
     ----------

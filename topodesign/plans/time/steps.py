@@ -75,7 +75,7 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult(Run):
-    """When a schedule ends and why then: in lock-step when the last step does."""
+    """The end of a schedule and its cause, step by step."""
 
     mode: Mode  # one of ``lock-step``, ``asynchronous``
     # for every step that sends something, seconds until its last message has arrived
@@ -98,7 +98,7 @@ class SimulationResult(Run):
     )
 
     def describe(self, name: Callable[[int], str]) -> str:
-        """Return the time, the use of links and the critical messages, with these names of nodes."""
+        """Return time, link use and critical messages, with names."""
         lines = [f"{self.mode}: {format_time(self.time)}", *self.use()]
         lines.append("slowest of each step:" if self.mode == "lock-step" else "critical path:")
         lines += [f"  {message.describe(name)}" for message in self.critical[:SHOWN]]
@@ -121,7 +121,7 @@ class RoutedRun(Run):
     )
 
     def describe(self, name: Callable[[int], str]) -> str:
-        """Return the time and the use of links; no node is named."""
+        """Return time and link use, without names."""
         _ = name
         lines = [f"lock-step, messages pass through: {format_time(self.time)}", *self.use()]
         for step, (end, links) in enumerate(zip(self.step_ends[:SHOWN], self.longest[:SHOWN], strict=True), start=1):
@@ -133,20 +133,20 @@ class RoutedRun(Run):
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What links carry, by step, then link: messages of so many units of the smallest blocks."""
+    """Link loads by step and link, in units of the smallest block."""
 
     step: IntArray  # from 1
     link: IntArray
     units: IntArray
 
     def steps(self) -> list[tuple[int, int, int]]:
-        """Return the steps with their messages, as (step, first, last + 1)."""
+        """Return the steps with messages: (step, first, last + 1)."""
         begin = np.flatnonzero(np.diff(self.step, prepend=0)).tolist()
         return list(zip(self.step[begin].tolist(), begin, [*begin, len(self.step)][1:], strict=True))
 
 
 def find_loads(flow: Flow) -> Loads:
-    """Return what links carry in the steps of a flow; of a folded one the first links of all orbits alone."""
+    """Return link loads by step; of folded flows one link per orbit."""
     send, link = flow.find_links()
     if len(link) and int(link.min()) < 0:
         row = send[int(np.argmin(link))]
@@ -176,14 +176,14 @@ def find_loads(flow: Flow) -> Loads:
 
 @dataclass(frozen=True, eq=False)
 class _Pace:
-    """How fast links are: for link l of kind k = kind[l], a message takes ``alpha[k] + units * unit[k]`` seconds."""
+    """Link speeds: kind k takes ``alpha[k] + units * unit[k]`` seconds."""
 
     kind: IntArray
     alpha: list[Fraction]
     unit: list[Fraction]
 
     def count(self, most_units: int, steps: int) -> tuple[NDArray[Any], NDArray[Any], int]:
-        """Return alpha and unit of each kind in ticks, and the ticks of a second; as Fractions and 1 if too many."""
+        """Return times of kinds in ticks, or fractions if too many."""
         rate = 1
         for value in (*self.alpha, *self.unit):
             rate = math.lcm(rate, value.denominator)
@@ -199,7 +199,7 @@ class _Pace:
 
 
 def find_pace(flow: Flow, unit_bits: Fraction, alpha: Fraction, bandwidth: Fraction, table: LinkTable) -> _Pace:
-    """Return how fast links are: by capacity, and one kind more for every link that has values of its own.
+    """Return the pace of links, with a kind per unequal link.
 
     ``unit_bits`` is what a unit has of bits, ``bandwidth`` that of all links of a node.
     """
@@ -317,7 +317,7 @@ def _seconds(ticks: Any, rate: int) -> Fraction:
 
 
 def _check_enough(flow: Flow) -> None:
-    """Raise where a flow has far too few sends for as many nodes as would take much memory."""
+    """Raise if a flow has far too few sends for its nodes."""
     nodes, least = flow.topology.nodes, 0
     if nodes <= _FEW_NODES:
         return
@@ -330,7 +330,7 @@ def _check_enough(flow: Flow) -> None:
 
 
 def _lock_step(loads: Loads, duration: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """Return the starts (without idle steps) and the slowest message of every step."""
+    """Return the start and slowest message of every step."""
     start = np.zeros_like(duration)
     path: list[int] = []
     now = duration.dtype.type(0) if duration.dtype != object else Fraction(0)
@@ -344,7 +344,7 @@ def _lock_step(loads: Loads, duration: NDArray[Any]) -> tuple[NDArray[Any], list
 def _asynchronous(
     flow: Flow, kind: IntArray, alpha: NDArray[Any], unit: NDArray[Any]
 ) -> tuple[NDArray[Any], list[int]]:
-    """Return the starts of messages, and a chain of them without a gap that ends last."""
+    """Return the starts, and a gapless chain that ends last."""
     if not len(flow):
         return np.zeros(0, dtype=alpha.dtype), []
     _, link = flow.find_links()

@@ -1,4 +1,4 @@
-"""Time of timed sends: when they really end, each as soon as its data and its link are there.
+"""Real times of clock flows, as early as data and links allow.
 
 The plan's times say what waits for what, no more (:mod:`topodesign.plans.time.clock`). A right plan whose sends start
 as early as they can and take no longer than they must ends when it says; any other right plan ends earlier. Random
@@ -119,7 +119,7 @@ def time_rounds(
     links: LinkTable | None = None,
     overlap: bool = False,
 ) -> Flow:
-    """Return rounds with the exact start and end of every send, as early as its data and its link allow.
+    """Return rounds with exact earliest starts and ends.
 
     A link keeps the order of the steps. With ``overlap`` it is free while the latency of what it has transmitted is
     running. Where a partial sum would be sent twice by a node, sends are omitted by
@@ -152,7 +152,7 @@ def time_rounds(
 
 
 class _Table(NamedTuple):
-    """Uses of links of all flows, one flow after the other, as columns."""
+    """The link uses of all flows as columns."""
 
     flow: IntArray  # which flow it is of; empty where there is one
     src: Column
@@ -177,7 +177,7 @@ def time_ticks(
     opens: IntArray | None = None,
     failed: tuple[tuple[int, int], ...] = (),
 ) -> TimedSimulation:
-    """Run timed sends of one or several collectives as early as their data, links and beginnings allow.
+    """Run clock flows as early as data, links and starts allow.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def time_ticks(
 
 
 def _list_uses(flows: Sequence[Flow], alive: NDArray[np.bool_] | None) -> _Table:
-    """Return the uses of links of flows, of which the sends of the only one happen that are alive."""
+    """Return the link uses of flows whose sends happen."""
     parts, base, cells = [], 0, 0
     for number, flow in enumerate(flows):
         part = _uses_of(flow, alive)
@@ -335,7 +335,7 @@ def _uses_of(flow: Flow, alive: NDArray[np.bool_] | None) -> _Table:
 def _link_times(
     flows: Sequence[Flow], scale: Fraction, links: LinkTable | None, grains: Sequence[Fraction]
 ) -> tuple[LinkTimes, IntArray]:
-    """Return latencies of links and times of units, those of one flow after the other, under other conditions.
+    """Return latencies and unit times of links, by condition.
 
     Grains are multiples of their tick, too.
     """

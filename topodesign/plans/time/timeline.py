@@ -1,4 +1,4 @@
-"""When every send happens, for programs that draw it: rows of a table, or a trace that browsers show."""
+"""Send times as table rows, or as a trace for browsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training step: layers whose gradients become ready one after the other, and the allreduce of each behind it."""
+"""A training step: layers with gradients and their allreduces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A part of a model whose gradients are reduced in one allreduce."""
+    """A part of a model with one gradient allreduce."""
 
     name: str  # what it is called
     size: Fraction  # gradients, in bytes
@@ -33,7 +33,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """When the allreduce of a layer starts and finishes, in seconds from the start of the training step."""
+    """Start and end of a layer's allreduce, in seconds."""
 
     layer: Layer
     start: Fraction
@@ -55,7 +55,7 @@ class TrainingStep(Declared):
 
     @property
     def compute(self) -> Fraction:
-        """Seconds until the last gradients are ready: the training step without communication."""
+        """Seconds of a step without communication."""
         return self.layers[-1].layer.ready
 
     @property
@@ -85,7 +85,7 @@ class TrainingStep(Declared):
 def backpropagation(
     layers: Iterable[Layer], cost: Cost, *, alpha: Fraction, bandwidth: Fraction, bucket: Fraction | None = None
 ) -> TrainingStep:
-    """Time a training step in which the allreduces of the layers run one at a time behind the computation.
+    """Time a training step with sequential allreduces of layers.
 
     The allreduce of a layer starts when its gradients are ready and the one before has finished.
 
@@ -110,7 +110,7 @@ def backpropagation(
 
 
 def _fuse(layers: Sequence[Layer], bucket: Fraction) -> Iterator[Layer]:
-    """Join layers in their order into ones of at least ``bucket`` bytes; the last may have less."""
+    """Join layers into ones of at least ``bucket`` bytes."""
     part: list[Layer] = []
     size = Fraction(0)
     for number, layer in enumerate(layers, 1):

@@ -1,1 +1,1 @@
-"""The verifier: one replay of every plan, which shares no code with what makes plans."""
+"""The verifier: one independent replay of every plan."""

@@ -1,4 +1,4 @@
-"""Whether every send has its data, and everybody in the end what the collective promises.
+"""Data checks: senders have their data, and goals are met.
 
 Exact in both directions:
 
@@ -51,7 +51,7 @@ class DataFound(NamedTuple):
 
 
 def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
-    """Replay what is sent over links that there are, block by block."""
+    """Replay sends over existing links, block by block."""
     if flow.units * (1 if flow.sizes is None else int(flow.sizes.max())) >= 2**63:
         raise TooLargeError(f"blocks of {flow.units} units are too large to be counted; use fewer units")
     words = Words(flow)
@@ -99,7 +99,7 @@ def replay_data(flow: Flow, linked: NDArray[np.bool_]) -> DataFound:
 
 
 def _own_blocks(flow: Flow) -> IntArray:
-    """Return the blocks that are replayed: all, or those of the representatives."""
+    """Return the replayed blocks: all, or representatives."""
     if flow.fold is None:
         return flow.blocks
     owner = flow.collective.owners(flow.blocks, flow.topology.nodes)
@@ -126,7 +126,7 @@ def _sort(flow: Flow) -> tuple[IntArray, Sends]:
 
 
 def _order(block: Column, part: Column, instant: Column) -> IntArray:
-    """Return the order by block, movement, then instant; by one number for all three where it fits into 64 bits."""
+    """Return the order by block, movement and instant."""
     parts, last = int(part.max(initial=0)) + 1, int(instant.max(initial=0)) + 1
     if (int(block.max(initial=0)) + 1) * parts * last >= 2**63:
         return np.lexsort((instant, part, block))
@@ -139,7 +139,7 @@ def _order(block: Column, part: Column, instant: Column) -> IntArray:
 
 
 def _blocks_of(flow: Flow, numbers: IntArray, sorted_blocks: Column) -> Blocks:
-    """Return what has to become of blocks; ``sorted_blocks`` are those of the sorted sends."""
+    """Return the goals of blocks, for sorted sends."""
     nodes = flow.topology.nodes
     source, goal = [], []
     for movement in flow.movements:
@@ -174,7 +174,7 @@ def _check_size(flow: Flow, blocks: Blocks) -> None:
 
 
 def _count_fewest_sends(blocks: Blocks) -> int:
-    """Return how many sends it takes at least: one for every node that a block must reach or whose part it needs."""
+    """Return the minimum sends of each block."""
     members = np.bincount(blocks.team[blocks.team >= 0])[blocks.group]
     least = 0
     for adds, source, goal in zip(blocks.adds, blocks.source, blocks.goal, strict=True):
@@ -184,7 +184,7 @@ def _count_fewest_sends(blocks: Blocks) -> int:
 
 
 def _why_late(flow: Flow, words: Words, row: int) -> str:
-    """Say what a sender lacks at a time, and when it comes."""
+    """Describe what a sender lacks, and when it comes."""
     node, piece = int(flow.src[row]), int(flow.piece[row])
     name = words.node(node)
     if flow.movements[int(flow.part[row])].adds:
@@ -206,7 +206,7 @@ def _why_late(flow: Flow, words: Words, row: int) -> str:
 
 
 def _pipeline_problems(flow: Flow, words: Words, found: DataFound) -> list[str]:
-    """Say what is sent in vain in pipelines, and what vertices that have no part in it cannot do with a piece.
+    """Describe wasted or impossible sends of pipelines.
 
     A vertex that is not in the group of a block only forwards: what it receives of a piece it sends on, once. Several
     times it may only do that if it copies or adds, as switches of some fabrics do.
@@ -251,7 +251,7 @@ def _pipeline_problems(flow: Flow, words: Words, found: DataFound) -> list[str]:
 
 
 def group_of_pieces(flow: Flow) -> IntArray:
-    """Return the group of every piece: that of its block's owner, or of the nodes that it goes over."""
+    """Return the group of every piece, by owner or nodes."""
     team = flow.team
     group = team[flow.collective.owners(flow.block, flow.topology.nodes)].astype(np.int64)
     if np.any(group < 0):

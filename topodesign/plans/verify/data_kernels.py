@@ -1,4 +1,4 @@
-"""Replay of sends block by block, compiled where there is much of it.
+"""Replay of sends block by block, compiled for many.
 
 A block is cut at every end of a piece of it. Between two cuts all units fare alike, so one bit for each vertex and
 segment says whether the vertex has it: in a movement that copies the data, in one that adds a partial sum.
@@ -19,7 +19,7 @@ SHOWN = 3  # examples of each kind that are kept
 
 
 class Sends(NamedTuple):
-    """Sends sorted by block, then movement, then start; columns of one length, but ``by_end``."""
+    """Sends sorted by block, movement and start."""
 
     src: NDArray[np.int32]
     dst: NDArray[np.int32]
@@ -32,7 +32,7 @@ class Sends(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks and what has to become of them; ``source`` and ``goal`` are -1 for all members of the group."""
+    """Blocks with goals; -1 stands for all members."""
 
     bounds: Ints  # the sends of each, shape ``(blocks, 2)``
     units: Ints
@@ -45,7 +45,7 @@ class Blocks(NamedTuple):
 
 
 class Lacks(NamedTuple):
-    """What is not as it must be in the end, filled by :func:`replay`: by movement."""
+    """Unmet goals by movement, filled by :func:`replay`."""
 
     many: Ints  # how many there are, shape ``(movements,)``
     # block, vertex, first unit and the one after the last, shape ``(movements, SHOWN, 4)``
@@ -60,7 +60,7 @@ def _work(sends: Sends, blocks: Blocks, *_: object) -> int:
 
 @compiled
 def _mask(word: int, begin: int, end: int) -> np.uint64:
-    """Return the bits of a word that stand for the segments ``begin <= s < end``; at least one does."""
+    """Return the bits of segments ``begin <= s < end``."""
     ones = ~np.uint64(0)
     low = max(begin - 64 * word, 0)
     high = min(end - 64 * word, 64)
@@ -97,7 +97,7 @@ def _take(held: Words, begin: int, end: int) -> None:
 
 @compiled
 def _units(held: Words, begin: int, end: int, cuts: Ints) -> int:
-    """Return how many units of the segments ``begin <= s < end`` are set."""
+    """Return the units set in segments ``begin <= s < end``."""
     count = 0
     for word in range(begin // 64, (end - 1) // 64 + 1):
         bits = _mask(word, begin, end) & held[word]
@@ -112,7 +112,7 @@ def _units(held: Words, begin: int, end: int, cuts: Ints) -> int:
 
 @compiled
 def _cut(sends: Sends, begin: int, end: int, units: int) -> Ints:
-    """Return all ends of pieces of some sends with 0 and ``units``, ascending: segment s is from cut s to cut s+1."""
+    """Return piece ends with 0 and ``units``, ascending."""
     count = end - begin
     points = np.empty(2 * count + 2, np.int64)
     points[0] = 0
@@ -136,7 +136,7 @@ def _cut(sends: Sends, begin: int, end: int, units: int) -> Ints:
 
 @compiled
 def _note(lacks: Lacks, number: int, place: int, node: int, run: tuple[int, int]) -> None:
-    """Count that units of a block are not as they must be at a vertex, and keep the first such."""
+    """Count wrong units of a block, and keep the first."""
     count = lacks.many[number]
     if count < len(lacks.shown[number]):
         lacks.shown[number, count, 0] = place
@@ -148,7 +148,7 @@ def _note(lacks: Lacks, number: int, place: int, node: int, run: tuple[int, int]
 
 @compiled
 def _first_run(held: Words, wanted: bool, cuts: Ints, segments: int) -> tuple[int, int]:
-    """Return from which unit to which a vertex lacks a block that it should have, or has one that it should not."""
+    """Return the first missing or surplus run of units."""
     first = -1
     for segment in range(segments):
         has = bool((held[segment // 64] >> np.uint64(segment % 64)) & np.uint64(1))
@@ -161,7 +161,7 @@ def _first_run(held: Words, wanted: bool, cuts: Ints, segments: int) -> tuple[in
 
 @compiled
 def _check_end(blocks: Blocks, lacks: Lacks, number: int, place: int, held: Words, cuts: Ints, segments: int) -> None:
-    """Note what is not where it must be after a movement of a block."""
+    """Note unmet goals after a movement of a block."""
     source, goal, own = blocks.source[number, place], blocks.goal[number, place], blocks.group[place]
     for node in range(len(blocks.team)):
         if blocks.adds[number]:
@@ -189,7 +189,7 @@ def _without_sends(blocks: Blocks, lacks: Lacks, place: int) -> None:
 
 @tiered(_work)
 def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
-    """Replay all blocks, each movement from its regular start, and count what is wrong.
+    """Replay all blocks and count what is wrong.
 
     * ``alive``: shape ``(sends,)``; false sends do nothing, and those of what the sender does not have become false.
     * ``lacks``: zeros.
@@ -256,7 +256,7 @@ def replay(sends: Sends, blocks: Blocks, alive: Flags, lacks: Lacks) -> None:
 
 @tiered(lambda first, *_: 5 * int(first[-1]))
 def find_heights(first: Ints, src: Ints, dst: Ints, counts: Flags, nodes: int) -> Ints:
-    """Return for every piece the sends on the longest way that units of it go.
+    """Return the longest way of every piece, in sends.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether links are there and carry what they can, and what a flow costs by its timing model; exact, in integers.
+"""Link checks: existence, capacity and cost, exact.
 
 ``steps``
     y = (d/n) * sum over steps of the largest units / (units of a block * capacity) of a link. Efficient Direct-Connect
@@ -49,7 +49,7 @@ class Links(NamedTuple):
 
 
 def find_links(flow: Flow) -> Links:
-    """Return the link of every hop; where circuits change, one of those that there are then."""
+    """Return the link of every hop, by phase of circuits."""
     topology = flow.topology
     if flow.circuits is None:
         send, src, dst = flow.hops()
@@ -69,7 +69,7 @@ def find_links(flow: Flow) -> Links:
 
 
 def _link_index(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.integer]) -> IntArray:
-    """Return the number of links, -1 where there is none; a link from a vertex to itself carries nothing, and is none.
+    """Return link numbers, -1 for none or self-loops.
 
     By a table where that is small beside what is looked up.
     """
@@ -88,7 +88,7 @@ def _link_index(topology: Topology, src: NDArray[np.integer], dst: NDArray[np.in
 
 
 def check_links(flow: Flow, links: Links) -> tuple[list[str], Flags]:
-    """Return what is wrong with the ways of sends, and which sends go over links that there are."""
+    """Return faulty routes, and sends over existing links."""
     words = Words(flow)
     there = np.ones(len(flow), dtype=np.bool_)
     there[links.send[links.link < 0]] = False
@@ -110,7 +110,7 @@ def check_links(flow: Flow, links: Links) -> tuple[list[str], Flags]:
 
 
 def _groups(flow: Flow) -> IntArray:
-    """Return the group of every piece: its owner's, or that of all ends of its sends, as of sums that switches own.
+    """Return the group of every piece, by owner or ends.
 
     It is -1 if they are of several groups.
     """
@@ -125,7 +125,7 @@ def _groups(flow: Flow) -> IntArray:
 
 
 def _route_problems(flow: Flow, routes: Routes, links: Links, words: Words, switch: Flags) -> list[str]:
-    """Return what is wrong with routes: they join the ends of their sends, over links, and carry all of the piece.
+    """Return route faults: ends, links and weights.
 
     In pipelines and by the clock they pass switches alone, and vertices outside the group of what they carry.
     """
@@ -176,7 +176,7 @@ def _route_problems(flow: Flow, routes: Routes, links: Links, words: Words, swit
 
 
 def _port_problems(flow: Flow) -> list[str]:
-    """Say which ports of a phase have two circuits, a circuit to themselves, or none back where there must be one."""
+    """Describe ports with double, looping or one-way circuits."""
     c = cast("Circuits", flow.circuits)
     problems: list[str] = []
     for ends, word in (((c.src, c.src_port), "from"), ((c.dst, c.dst_port), "to")):
@@ -208,7 +208,7 @@ def _port_problems(flow: Flow) -> list[str]:
 
 
 def cost_steps(flow: Flow, links: Links, wasted: tuple[int, int]) -> tuple[dict[str, Fraction], StepsFound, str]:
-    """Return what a flow in lock-step costs; sends over links that do not exist carry nothing in it."""
+    """Return a step flow's cost; missing links carry nothing."""
     step, at, loads = _step_loads(flow, links)
     worst: dict[int, Fraction] = {}
     for capacity in np.unique(links.capacity[at]).tolist():
@@ -239,7 +239,7 @@ def cost_steps(flow: Flow, links: Links, wasted: tuple[int, int]) -> tuple[dict[
 
 
 def _step_loads(flow: Flow, links: Links) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the steps, links and units of all links that carry anything in a step."""
+    """Return the steps, links and units of loaded links."""
     count = len(links.capacity)
     widths = flow.of_sends(flow.hi) - flow.of_sends(flow.lo)
     share = flow.share_of(flow.of_sends(flow.block))
@@ -281,7 +281,7 @@ def _sum_loads(step: IntArray, link: IntArray, width: IntArray, count: int) -> t
 
 
 def _image_loads(flow: Flow, step: IntArray, link: IntArray, width: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the same of all images of the sends, of a symmetry that leaves some nodes where they are."""
+    """Return those of all images of the sends."""
     topology, fold = flow.topology, cast("Symmetry", flow.fold)
     loads = np.zeros((int(flow.end.max(initial=0)), len(topology.src)), dtype=np.int64)
     send = np.flatnonzero(_link_index(topology, flow.src, flow.dst) >= 0)
@@ -309,7 +309,7 @@ class ChunksRate(NamedTuple):
 
 
 def rate_chunks(flow: Flow, links: Links) -> ChunksRate:
-    """Check capacities and limits that links share, and return how fast pipelines are."""
+    """Check capacities and limits; return the pipelines' pace."""
     words, parts = Words(flow), len(flow.movements)
     weight = cast("IntArray", flow.weight)
     loads = np.zeros((parts, len(links.capacity)), dtype=np.int64)
@@ -377,7 +377,7 @@ def rate_chunks(flow: Flow, links: Links) -> ChunksRate:
 
 
 def _limit_loads(flow: Flow, loads: IntArray) -> list[tuple[str, Fraction, Fraction]]:
-    """Return of each limit that links share its name, the weight over it, and its room in units of capacity."""
+    """Return each limit's name, weight and capacity."""
     if not isinstance(flow.place, Fabric):
         return []
     pairs = zip(flow.place.shared, flow.place.shared_links, strict=True)
@@ -392,7 +392,7 @@ def _limit_loads(flow: Flow, loads: IntArray) -> list[tuple[str, Fraction, Fract
 
 
 def _piece_times(flow: Flow, words: Words) -> tuple[list[Fraction], list[str]]:
-    """Return for every movement the units of a piece over its weight, which must be the same for all pieces."""
+    """Return the common units per weight of each movement."""
     weights = cast("IntArray", flow.weight)
     part = np.full(len(flow.block), -1, dtype=np.int64)
     part[flow.piece] = flow.part
@@ -447,7 +447,7 @@ def cost_chunks(flow: Flow, rate: ChunksRate) -> tuple[dict[str, Fraction], Chun
 
 
 def find_height(flow: Flow) -> int:
-    """Return the sends on the longest way: of the highest piece of each movement, added up.
+    """Return the longest way, added over movements.
 
     Where movements are concurrent only pieces of the same block follow one another. What a vertex sends that takes no
     part in it counts with what it has received.
@@ -483,7 +483,7 @@ def find_height(flow: Flow) -> int:
 
 
 class Messages(NamedTuple):
-    """Messages over links: all sends over one link that start together and end together."""
+    """Sends over one link with equal start and end."""
 
     link: IntArray
     start: IntArray
@@ -553,7 +553,7 @@ def _ends_route(flow: Flow) -> Flags:
 
 
 def _switch_problems(flow: Flow, links: Links, words: Words) -> list[str]:
-    """Return the sends that switches pass on before they can, or copy though nothing says that they do."""
+    """Return sends that switches cannot pass on or copy yet."""
     clock, routes = cast("Clock", flow.clock), cast("Routes", flow.routes)
     starts, ends = cast("IntArray", routes.start), cast("IntArray", routes.end)
     same = np.flatnonzero(links.send[1:] == links.send[:-1])
@@ -588,7 +588,7 @@ def _switch_problems(flow: Flow, links: Links, words: Words) -> list[str]:
 
 
 def _bandwidth_problems(flow: Flow) -> list[str]:
-    """Return the links that times take for faster than they are, of the fabric or of what the plan says."""
+    """Return links that times assume too fast."""
     clock = cast("Clock", flow.clock)
     rate = flow.place.unit if isinstance(flow.place, Fabric) else clock.bandwidth
     if rate is None:
@@ -604,7 +604,7 @@ def _bandwidth_problems(flow: Flow) -> list[str]:
 
 
 def check_shared(flows: Sequence[Flow], messages: Sequence[Messages]) -> list[str]:
-    """Return which sends of two collectives have one link at the same time."""
+    """Return sends of two collectives on one link at once."""
     link, start, free = (np.concatenate([one[at] for one in messages]) for at in (0, 1, 3))
     stream = np.repeat(np.arange(len(messages)), [len(one.link) for one in messages])
     order = np.lexsort((start, link))
@@ -625,7 +625,7 @@ def check_shared(flows: Sequence[Flow], messages: Sequence[Messages]) -> list[st
 
 
 def describe_clock(flow: Flow) -> tuple[Fraction, str]:
-    """Return how long a flow takes, and what it is in words."""
+    """Return a clock flow's duration, described."""
     clock = cast("Clock", flow.clock)
     time = int(flow.end.max(initial=0)) * clock.tick
     return time, f"{len(flow)} sends of {format_size(clock.size)} in {format_time(time)}"

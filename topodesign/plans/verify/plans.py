@@ -1,4 +1,4 @@
-"""One verifier for all plans: what moves, what is claimed of it, and the spec that should rebuild the place."""
+"""One verifier for all plans: movement, claim and spec."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Report(Result):
         return not self.problems
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every figure: what was claimed, and what was found."""
+        """Return a row per figure: claimed and found."""
         names = [*self.figures, *(name for name in self.plan.claim if name not in self.figures)]
         return [
             {"figure": name, "claimed": self.plan.claim.get(name), "found": self.figures.get(name)} for name in names
@@ -147,7 +147,7 @@ def verify(plan: Plan | str | Path) -> Report:
 def check_movement(
     place: Topology | Fabric, movement: Movement, *, multicast: Collection[int] = (), aggregation: Collection[int] = ()
 ) -> Verdict:
-    """Replay what moves on a topology or fabric, without claims; some switches copy and some add, beside its own."""
+    """Replay a movement without claims, with switch abilities."""
     flows = flows_of(Plan(place, movement))
     if multicast or aggregation:
         whole = Plan(place, movement).fabric
@@ -158,7 +158,7 @@ def check_movement(
 
 
 def check_flows(flows: tuple[Flow, ...], collective: Collective, *, together: bool = False) -> Verdict:
-    """Replay flows: one, collectives at the same time (by the clock), or stages one after the other (in chunks).
+    """Replay flows: one, simultaneous ones, or stages.
 
     ``collective`` is what they are for; ``together`` says that they are streams, even if there is one alone.
     """
@@ -253,7 +253,7 @@ def _check_clocks(flows: tuple[Flow, ...], *, together: bool) -> Verdict:
 
 
 def _unknown_bandwidth(flows: tuple[Flow, ...]) -> list[str]:
-    """Say for which bandwidth times are right, if nothing says for which they are, as in files before 0.29."""
+    """Return a note if times name no bandwidth (before 0.29)."""
     flow = flows[0]
     rate = fastest_link(flow)
     if flow.timing.bandwidth is not None or isinstance(flow.place, Fabric) or rate is None:
@@ -263,7 +263,7 @@ def _unknown_bandwidth(flows: tuple[Flow, ...]) -> list[str]:
 
 
 def verified(plan: Plan, what: str = "the plan") -> Plan:
-    """Return a plan that the verifier accepts; raises ScheduleError, with what it is called, if it does not."""
+    """Return a verified plan, or raise ScheduleError."""
     report = verify(plan)
     if not report.ok:
         raise ScheduleError(f"{what} is wrong: {report.problems[0]}")
@@ -283,7 +283,7 @@ def load_right(path: str | Path) -> Plan:
 
 
 def _spec_problems(plan: Plan) -> list[str]:
-    """Say if the spec does not rebuild where the plan runs: a fabric's the fabric, and a topology's the links."""
+    """Describe a spec that does not rebuild the place."""
     if plan.spec is None or (plan.topology.spec is not None and str(plan.topology.spec) == plan.spec):
         return []
     text = repr(plan.spec[:100])
@@ -302,5 +302,5 @@ def _spec_problems(plan: Plan) -> list[str]:
 
 
 def _physical(fabric: Fabric) -> tuple[object, ...]:
-    """Return all that a fabric is but its name and what sorts its links are of."""
+    """Return all properties of a fabric but names."""
     return fabric.names, fabric.topology, fabric.unit, fabric.multicast, fabric.aggregation, fabric.shared

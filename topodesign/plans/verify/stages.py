@@ -1,4 +1,4 @@
-"""What every node has in stages, one collective of groups after another, and how often it has added up whom."""
+"""Data of nodes through stages, and counted sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topodesign.topology.topology import IntArray
 
 
 class Stages:
-    """Follows the parts of the data that nodes have, and what they have added up: exact."""
+    """Exact parts of data and sums per node, through stages."""
 
     def __init__(self, nodes: IntArray) -> None:
         self._place = {node: at for at, node in enumerate(nodes.tolist())}
@@ -22,7 +22,7 @@ class Stages:
         self.size = Fraction(0)  # what a group has in all in the last stage, of the whole data
 
     def follow(self, flow: Flow) -> list[str]:
-        """Go through a stage that does what its own collective promises; return what is wrong."""
+        """Apply a right stage; return what is wrong."""
         counts = self._counts.copy()
         gathers = not flow.collective.reduces
         for one in flow.collective.single:
@@ -49,7 +49,7 @@ class Stages:
         return []
 
     def finish(self, words: Words) -> list[str]:
-        """Say which nodes lack data in the end, or have not added up everybody once."""
+        """Describe nodes with missing data or sums."""
         wrong = []
         for node, at in self._place.items():
             lo, hi = self._part[node]

@@ -1,4 +1,4 @@
-"""What the verifier finds, whatever moves in the plan, and how it says it."""
+"""Findings of the verifier, and their words."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ class Verdict:
         return Cost(int(self.figures["steps"]), self.figures["bandwidth"])
 
     def said(self, what: object) -> str:
-        """Return what was checked, whether it is right and what was found, and problems and notes, one a line."""
+        """Return checks, findings, problems and notes in lines."""
         head = f"{what}: {'WRONG' if self.problems else 'ok'}{', ' if self.text else ''}{self.text}"
         return "\n".join([head, *(f"  {problem}" for problem in self.problems), *(f"  note: {n}" for n in self.notes)])
 
 
 def describe_waste(redundant: int, refilled: int) -> tuple[str, ...]:
-    """Say what is right but wasteful: so many units delivered in vain, and so many added to a new sum."""
+    """Describe needless deliveries and sums."""
     notes = []
     if redundant:
         notes.append(f"{redundant} units are delivered to nodes that have them already")
@@ -148,12 +148,12 @@ def describe_waste(redundant: int, refilled: int) -> tuple[str, ...]:
 
 
 def list_examples(examples: list[str], count: int, kind: str) -> list[str]:
-    """Return the examples, and a line with the number of the rest."""
+    """Return the examples, and a count of the rest."""
     return examples + ([f"... and {count - len(examples)} more {kind}"] if count > len(examples) else [])
 
 
 def describe_marked(bad: NDArray[np.bool_], words: Callable[[int], str], kind: str) -> list[str]:
-    """Return the first bad entries in words, and a line with the number of the rest."""
+    """Return the first bad entries, and a count of the rest."""
     rows = np.flatnonzero(bad)
     return list_examples([words(row) for row in rows[:SHOWN].tolist()], len(rows), kind)
 
@@ -199,7 +199,7 @@ class Words:
         return " -> ".join(self.node(hop) for hop in hops.tolist())
 
     def sends(self, bad: NDArray[np.bool_], why: Callable[[int], str] | str, kind: str) -> list[str]:
-        """Return the first bad sends, by start, in words, and a line with the number of the rest."""
+        """Return the first bad sends by start, and a count."""
         rows = np.flatnonzero(bad)
         first = rows[np.argsort(self._flow.start[rows], kind="stable")[:SHOWN]].tolist()
         said = [f"{self.send(row)}: {why if isinstance(why, str) else why(row)}" for row in first]
