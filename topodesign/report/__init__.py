@@ -1,1 +1,1 @@
-"""Results for people: tables now, plots and pages later; heavy imports stay inside."""
+"""Reports on results: tables, plots, comparisons and pages."""

@@ -1,4 +1,4 @@
-"""What every spec means: its arguments, its size, a small picture, what an example costs, and where it is from."""
+"""Description of every spec: arguments, size, picture, cost and source."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _CATALOG = {
 
 @dataclass(frozen=True, repr=False)
 class Described(Result):
-    """One name that specs may begin with."""
+    """Name that specs may begin with."""
 
     name: str  # what specs begin with
     kind: str  # what sort it is; ``everyday`` is another word for one of the others
@@ -100,7 +100,7 @@ class Described(Result):
     )
 
     def topology(self) -> Topology:
-        """Return the example; of a fabric the links between its nodes and switches."""
+        """Return the example's links; switches of a fabric are included."""
         return self._built
 
     @cached_property
@@ -108,7 +108,7 @@ class Described(Result):
         return build_fabric(self.example).topology if self.kind == "fabric" else build(self.example)
 
     def cost(self) -> Cost | None:
-        """Return what an allgather or reduce-scatter on the example costs, whichever is dearer; of fabrics nothing."""
+        """Return the greater cost of allgather and reduce-scatter; None for fabrics."""
         return self._price
 
     @cached_property
@@ -117,24 +117,24 @@ class Described(Result):
 
     @property
     def example_nodes(self) -> int:
-        """Nodes of the example, without switches."""
+        """Number of nodes of the example, without switches."""
         return self._built.nodes - len(self._built.switches)
 
     @property
     def example_degree(self) -> int | None:
-        """Its ports; None for fabrics."""
+        """Ports per node of the example; None for fabrics."""
         return None if self.kind == "fabric" else self._built.degree
 
     def picture(self) -> list[str]:
-        """Its links in half blocks, two rows of nodes a line; empty if it has many nodes."""
+        """Links in half blocks, two rows of nodes per line; empty for many nodes."""
         return picture(self._built)
 
     def heading(self) -> str:
-        """Return its call and what it is."""
+        """Return the call and a short description."""
         return f"{self.call}: {self.about}"
 
     def table(self) -> Table:
-        """Return what there is to say in words, a line each, and the picture."""
+        """Return the description as a table, with the picture."""
         place, cost = self.topology(), self.cost()
         size = f"{self.example_nodes} nodes"
         if cost is None:
@@ -165,17 +165,19 @@ class Families(ResultList[Described]):
     KEYS = (key("families", "What specs may begin with.", kind=list[Described], value=list),)
 
     def heading(self) -> str:
-        """Return how many there are."""
+        """Return the number of names."""
         return f"{len(self)} names; more of one: topodesign info families NAME"
 
     def table(self) -> Table:
-        """Return a line for each."""
+        """Return a table with one row for each name."""
         rows = tuple((one.name, f"{one.call}: {one.about}. Nodes: {one.nodes}; ports: {one.degree}") for one in self)
         return Table(self.heading(), ("", " "), rows, words=frozenset(("", " ")))
 
 
 def families(name: str | None = None) -> Families:
-    """Describe the families, expansions, everyday names and fabrics that specs may name, or one of them.
+    """Describe all names that specs may begin with, or one of them.
+
+    These are families, expansions, standard names and fabrics.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def families(name: str | None = None) -> Families:
 
 
 def _fits(one: Described, spec: Spec) -> bool:
-    """Whether it is the one of two of a name that takes so many arguments."""
+    """Return whether this variant of a name takes the given arguments."""
     return one.name != "dragonfly" or (one.kind == "fabric") == (len(spec.args) > 2)
 
 
@@ -246,12 +248,14 @@ def _of(name: str, kind: str, call: str, function: Callable[..., Any], sizes: tu
 
 
 def _shown(formula: str) -> str:
-    """Return a formula as people write it."""
+    """Format a formula for readers."""
     return formula.replace("**", "^")
 
 
 def picture(topology: Topology) -> list[str]:
-    """Return the links as lines of half blocks, a row for each node and a column for each; nothing if there are many.
+    """Draw the links in half blocks; return nothing for many nodes.
+
+    A row is a sender and a column is a receiver.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plots as pictures, of matplotlib: colours that the colour-blind can tell apart, and marks that need no colour."""
+"""Plots as matplotlib pictures, readable without colour vision."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _WIDE = 88  # letters of a title or note in a line
 
 @dataclass(frozen=True, repr=False)
 class Picture(Result):
-    """A chart or drawing that can be looked at, and written as a file; a notebook shows it."""
+    """Chart or drawing for notebooks and files."""
 
     shown: Chart | Drawing  # what it shows, in numbers and words
 
@@ -74,20 +74,23 @@ class Picture(Result):
         return self.shown.title
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every point of a chart, for every link of a drawing."""
+        """Return a row for every point of a chart or link of a drawing."""
         return self.shown.to_records()
 
     def figure(self) -> Figure:
-        """Return it as a figure of matplotlib, to change or add to; it belongs to no window."""
+        """Return a matplotlib figure to modify; it belongs to no window."""
         return _figure(self.shown)
 
     def svg(self, *, in_page: bool = False) -> str:
-        """Return it as an SVG element; ``in_page`` is without title and note, which a page has beside it."""
+        """Return an SVG element; ``in_page`` omits title and note."""
         text = self._content("svg", in_page=in_page).decode()
         return text[text.index("<svg") :]
 
     def save(self, path: str | Path) -> None:
-        """Write it as a file: ``.svg``, ``.png`` or ``.pdf``, by the ending; the same picture is the same file."""
+        """Write the picture as ``.svg``, ``.png`` or ``.pdf``, by suffix.
+
+        The same picture always gives the same file.
+        """
         target = Path(path)
         check_picture(target)
         write_whole(target, self._content(target.suffix.lower()[1:]))
@@ -106,7 +109,7 @@ class Picture(Result):
 
 
 def check_picture(path: Path) -> None:
-    """Raise ParameterError if a picture cannot be written as a file of this ending."""
+    """Raise ParameterError unless the suffix is a picture format."""
     if path.suffix.lower() not in ENDINGS:
         raise ParameterError(f"a picture is written as {', '.join(ENDINGS)}, unlike '{path}'")
 
@@ -139,7 +142,7 @@ def _figure(picture: Chart | Drawing, *, in_page: bool = False) -> Figure:
 
 
 def _orbits(drawing: Drawing) -> Figure:
-    """Draw a picture for each orbit of links; that after which it is called stands out."""
+    """Draw a picture per orbit of links; highlight its first link."""
     from matplotlib.figure import Figure  # noqa: PLC0415  heavy
 
     high = max(drawing.y) - min(drawing.y)
@@ -174,7 +177,7 @@ def _words(axes: Axes, picture: Chart | Drawing) -> None:
 
 
 def _chart(axes: Axes, chart: Chart, *, in_page: bool) -> None:
-    """Draw series: ours in colour, the bound black and dashed, others grey."""
+    """Draw series: results in colour, bounds black and dashed, others grey."""
     ours = cycle(zip(COLOURS, _MARKS, (_DASHES * 2)[: len(COLOURS)], _HATCHES, strict=True))
     others = cycle(zip(_OTHERS, _MARKS[4:], _DASHES[1:], [""] * len(_OTHERS), strict=True))
     _scales(axes, chart)
@@ -214,7 +217,7 @@ def _chart(axes: Axes, chart: Chart, *, in_page: bool) -> None:
 
 
 def _legend_below(axes: Axes, longest: int, names: int) -> None:
-    """Put the legend of a chart in a page below it, in a figure that is taller by that much."""
+    """Place the legend below a page's chart, in a taller figure."""
     columns = 1 if longest > _NARROW else 2
     figure = axes.figure.figure
     width, height = figure.get_size_inches()
@@ -255,7 +258,7 @@ def _floats(numbers: Any) -> list[float]:
 
 
 def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str], told: str) -> None:
-    """Draw a series; points and spans are named after ``told`` and their number, if that is given."""
+    """Draw a series; identify its points by ``told`` and number if given."""
     colour, mark, dash, hatch = look
     x, y = _floats(one.x), _floats(one.y)
     label = _short(one.name) or "_"
@@ -290,7 +293,7 @@ def _series(axes: Axes, one: Series, look: tuple[str, str, Any, str], told: str)
 
 
 def _name_points(axes: Axes, one: Series) -> None:
-    """Write what there is to say of points beside them, of the last one to the left, where the axes end."""
+    """Write the labels of points, the last one to the left."""
     for place, (x, y, text) in enumerate(zip(_floats(one.x), _floats(one.y), one.texts, strict=False)):
         last = place and place == len(one.x) - 1
         axes.annotate(
@@ -310,7 +313,7 @@ def _bound(axes: Axes, one: Series) -> None:
 
 
 def _draw(axes: Axes, drawing: Drawing) -> None:
-    """Draw links as lines, with an arrow if they go one way, then nodes with their names where there is room."""
+    """Draw links, with arrows if one-way, then nodes and fitting names."""
     from matplotlib.collections import LineCollection  # noqa: PLC0415  heavy
 
     axes.set_axis_off()
@@ -357,7 +360,7 @@ def _draw(axes: Axes, drawing: Drawing) -> None:
 
 
 def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
-    """Return a link as points: straight, or bent to the right where it goes one way or would run over nodes."""
+    """Return the points of a link, curved if one-way or over nodes."""
     u, v = drawing.links[place]
     (x0, y0), (x1, y1) = (drawing.x[u], drawing.y[u]), (drawing.x[v], drawing.y[v])
     bend = 0.0 if drawing.duplex[place] and not _covered(drawing, u, v) else 0.16
@@ -370,7 +373,7 @@ def _curve(drawing: Drawing, place: int) -> list[tuple[float, float]]:
 
 
 def _covered(drawing: Drawing, u: int, v: int) -> bool:
-    """Return whether the straight line between two nodes runs over a third one, in small drawings."""
+    """Return whether a straight line crosses a third node, in small drawings."""
     if len(drawing.names) > _MOST_NUMBERED:
         return False
     dx, dy = drawing.x[v] - drawing.x[u], drawing.y[v] - drawing.y[u]

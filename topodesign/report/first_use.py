@@ -1,4 +1,4 @@
-"""Machine code of the kernels, compiled at once after installing instead of when each is first called."""
+"""Kernel compilation ahead of first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from topodesign.base.wording import counted
 
 @dataclass(frozen=True, repr=False)
 class Warmed(Result):
-    """What was compiled, and where it is kept.
+    """Compiled kernels with the folders of their machine code.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Warmed(Result):
     KEYS = "compiled found folders"
 
     def heading(self) -> str:
-        """Return the counts, and where machine code is."""
+        """Return the counts, and the folder of the machine code."""
         place = f"; kept below {os.path.commonpath(self.folders)}" if self.folders else ""
         return f"{counted(len(self.compiled), 'kernel')} compiled, {len(self.found)} had been before{place}"
 
 
 def warm(*, workers: int | None = None, progress: Progress | None = None) -> Warmed:
-    """Compile what the main commands run as machine code, so that their first use takes no longer than later ones.
+    """Compile the kernels of the main commands ahead of first use.
 
     A kernel that is not compiled yet is on its first call, once on every machine, which takes up to 12 seconds each;
     here small questions make all commands call theirs, beside each other. What is compiled already, or came with the

@@ -1,4 +1,4 @@
-"""``plot``: one function for all plots, which knows which there are for what."""
+"""Plot function for all results: ``plot``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from topodesign.topology.topology import Topology
 
 
 class Plot(NamedTuple):
-    """A plot and what it is of."""
+    """Plot with the types it accepts."""
 
     of: tuple[type, ...]
     make: Callable[..., Chart | Drawing]
@@ -60,7 +60,7 @@ _OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}}  # those that a plot has
 
 
 def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
-    """Make a plot of a result, a topology, a fabric or a plan.
+    """Plot a result, a topology, a fabric or a plan.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
 
 
 def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return what a value stands for, and the options with what it says of them."""
+    """Return the object to plot, and its options."""
     if isinstance(value, Simulation):
         now = value.conditions
         own: dict[str, Any] = {"size": now.size}

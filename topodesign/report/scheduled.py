@@ -1,4 +1,4 @@
-"""What ``schedule`` and ``verify`` print of a plan, by how its data move."""
+"""Output of ``schedule`` and ``verify``, by type of plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from topodesign.schedulers.method import cost_in
 
 
 def _noted(form: str, about: str, kind: Any, otherwise: Any = None) -> Key:
-    """Return the key of what the maker of a plan noted in it."""
+    """Return the key of a note from the plan's generator."""
     name = form.rstrip("?").split("=")[-1]
     return key(form.partition("=")[0], about, kind=kind, value=lambda one: one.plan.generator.get(name, otherwise))
 
@@ -30,7 +30,7 @@ def _claimed(name: str, about: str) -> Key:
 
 
 def groups_of(collective: Collective) -> list[list[int]] | None:
-    """Return the members of each group, None for all nodes."""
+    """Return the members of each group; None for all nodes."""
     return None if collective.group is None else [list(one.group or ()) for one in collective.single]
 
 
@@ -56,12 +56,12 @@ _PROVED = (
 
 @dataclass(frozen=True)
 class Scheduled(Declared):
-    """A plan that was made."""
+    """Plan to report."""
 
     plan: Plan
 
     def said(self, written: str) -> str:
-        """Return what was made for people, with where it was written."""
+        """Return a summary for readers, including the output file."""
         return f"{self.plan}\nverified, {written}"
 
     def checked(self, report: Report) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Scheduled(Declared):
         return report.record()
 
     def verdict(self, report: Report) -> str:
-        """Return a check for people."""
+        """Return the result of a check for readers."""
         plan = self.plan
         if plan.topology.switches:
             return f"{plan.fabric}\n{report}"
@@ -78,7 +78,7 @@ class Scheduled(Declared):
 
 @dataclass(frozen=True, slots=True)
 class OtherMethod(Cost):
-    """A method that is better in steps or bandwidth."""
+    """Method that is better in steps or bandwidth."""
 
     method: str  # its name
 
@@ -86,7 +86,7 @@ class OtherMethod(Cost):
 
 
 class InSteps(Scheduled):
-    """A plan in steps, whichever way its sends are kept."""
+    """Plan in steps, in any representation."""
 
     KEYS = (
         *_HEAD,
@@ -104,12 +104,12 @@ class InSteps(Scheduled):
 
     @property
     def cost(self) -> Cost:
-        """What it costs."""
+        """Cost of the plan."""
         return cost_in(self.plan)
 
 
 class InRounds(InSteps):
-    """A plan in rounds."""
+    """Plan in rounds."""
 
     def said(self, written: str) -> str:
         """Return steps, bandwidth and sends."""
@@ -130,7 +130,7 @@ class InRounds(InSteps):
 
 
 class OverTrees(Scheduled):
-    """A plan over trees."""
+    """Plan over trees."""
 
     KEYS = (
         "*trees",
@@ -145,32 +145,32 @@ class OverTrees(Scheduled):
 
     @property
     def trees(self) -> TreeFacts:
-        """The trees."""
+        """Figures of the trees."""
         return TreeFacts(self.plan.fabric, flow_of(self.plan))
 
     @property
     def summary(self) -> str:
-        """The same for people."""
+        """Summary of the trees for readers."""
         return tree_summary(self.plan.fabric, flow_of(self.plan))
 
     def said(self, written: str) -> str:
-        """Return what the trees reach."""
+        """Return the rates of the trees."""
         plan = self.plan
         return "\n".join([str(plan.fabric), f"{plan.collective}: {self.summary}", *plan.notes, f"verified, {written}"])
 
     def checked(self, report: Report) -> dict[str, Any]:
-        """Return the document of a check; of right trees all that there is to say about them."""
+        """Return the document of a check, with the figures of valid trees."""
         return report.record() | (self.trees.record() if report.ok else {"fabric": self.plan.fabric.name})
 
     def verdict(self, report: Report) -> str:
-        """Return a check, of right trees with what they reach."""
+        """Return the result of a check, with the rates of valid trees."""
         lines = [self.summary] if report.ok else [f"  {line}" for line in report.problems]
         head = f"{self.plan.collective}: {'ok' if report.ok else 'WRONG'}"
         return "\n".join([str(self.plan.fabric), head, *lines])
 
 
 class OverPaths(Scheduled):
-    """A plan over paths."""
+    """Plan over paths."""
 
     KEYS = (
         *_HEAD,
@@ -180,7 +180,7 @@ class OverPaths(Scheduled):
     )
 
     def said(self, written: str) -> str:
-        """Return what the paths reach."""
+        """Return the rate and height of the paths."""
         plan, many = self.plan, len(self.plan.collective.single)
         where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
         rate, paths = format_rate(plan.claim["algorithmic_bandwidth"]), len(plan.flow.block)
@@ -189,7 +189,7 @@ class OverPaths(Scheduled):
 
 
 class InStages(Scheduled):
-    """A plan in stages."""
+    """Plan in stages."""
 
     KEYS = (
         *_HEAD,
@@ -200,11 +200,11 @@ class InStages(Scheduled):
 
     @property
     def stages(self) -> list[str]:
-        """What is done, stage by stage."""
+        """Collectives, stage by stage."""
         return [flow.collective.name for flow in flows_of(self.plan)]
 
     def said(self, written: str) -> str:
-        """Return what the stages reach."""
+        """Return the rate and height of the stages."""
         plan = self.plan
         rate, height = format_rate(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
         summary = (
@@ -214,20 +214,20 @@ class InStages(Scheduled):
 
 
 class InTimedSends(Scheduled):
-    """A plan in timed sends."""
+    """Timed schedule."""
 
     KEYS = (*_HEAD, *_PROVED, _claimed("time", "Seconds until all have all."))
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStream(Declared):
-    """A collective among several."""
+    """One of several concurrent collectives."""
 
     sends: Flow
 
     @property
     def begin(self) -> Fraction:
-        """Seconds until it begins."""
+        """Start time in seconds."""
         return self.sends.timing.begin * self.sends.timing.tick
 
     KEYS = (
@@ -245,7 +245,7 @@ class PlannedStream(Declared):
 
 
 class Several(Scheduled):
-    """A plan in timed sends of several collectives."""
+    """Timed schedule of several collectives."""
 
     KEYS = (
         *_HEAD,
@@ -274,5 +274,5 @@ KINDS: dict[str, type[Scheduled]] = {
 
 
 def scheduled(plan: Plan) -> Scheduled:
-    """Return what there is to say of a plan that was made."""
+    """Return the report on a plan."""
     return KINDS.get(plan.kind, InSteps)(plan)

@@ -1,4 +1,4 @@
-"""Tables of results for the terminal, in colour and as wide as it is."""
+"""Tables of results for the terminal, in colour and at its width."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def print_result(result: Result, console: Console | None = None) -> None:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table: what is the best of its column is green, and what is there to compare with is dim.
+    """Print a table, the best values green and comparisons dim.
 
     Where there is too little room for all columns the figures stay whole: the texts of the last one stand below, by
     number, unless they are short; spare columns without room even then are omitted, which a line reports.
@@ -64,7 +64,7 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _folded(table: Table) -> Table:
-    """Return the table with long lists of words, other than in the last column, in several lines."""
+    """Wrap long lists of words in all but the last column."""
 
     def folded(title: str, cell: str) -> str:
         return "\n".join(wrapped(cell, _LIST_WIDTH)) if title in table.words else cell
@@ -74,7 +74,7 @@ def _folded(table: Table) -> Table:
 
 
 def _left_out(table: Table, shown: Table, width: int) -> str:
-    """Say which columns are not shown, and how to see them; nothing if all are."""
+    """Name the hidden columns and the width to see them; or return nothing."""
     titles = [title for title in table.columns[:-1] if title not in shown.columns]
     if not titles:
         return ""
@@ -85,7 +85,7 @@ def _left_out(table: Table, shown: Table, width: int) -> str:
 
 
 def _print_parts(table: Table, console: Console) -> None:
-    """Print a table, or several with the last column in each and as many of the others as there is room for."""
+    """Print a table in parts that fit, each with the last column."""
     *others, last = range(len(table.columns))
     while others:
         count = len(others)
@@ -96,7 +96,7 @@ def _print_parts(table: Table, console: Console) -> None:
 
 
 def _print_names(table: Table, console: Console) -> None:
-    """Print the texts of the last column, each once, with the numbers that stand for them."""
+    """Print each text of the last column once, with its number."""
     names = [cells[-1] for cells in table.rows]
     first = {name: place for place, name in reversed(list(enumerate(names)))}
     indent = len(str(len(first))) + 2
@@ -106,7 +106,7 @@ def _print_names(table: Table, console: Console) -> None:
 
 
 def _with_room(table: Table, console: Console) -> Table:
-    """Return the table with those of its spare columns that there is room for, the first ones first."""
+    """Return the table with the spare columns that fit, in order."""
     kept = [place for place, title in enumerate(table.columns) if title not in table.spare]
     for place in range(len(table.columns)):
         more = sorted({*kept, place})
@@ -122,14 +122,14 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
 
 
 def _numbered(table: Table) -> Table:
-    """Return the table with numbers for the texts of the last column, the same for the same."""
+    """Replace the last column's texts by numbers, equal for equal texts."""
     number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in table.rows), start=1)}
     rows = tuple((*cells[:-1], number[cells[-1]]) for cells in table.rows)
     return replace(table, columns=(*table.columns[:-1], "row"), rows=rows)
 
 
 def _drawn(table: Table, room: int | None = None) -> rich.table.Table:
-    """Return rich's table: without titles it is one of names and what they stand for."""
+    """Return a rich table; without titles it lists names and meanings."""
     if table.titled:
         drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
     else:
@@ -153,5 +153,5 @@ def _style(table: Table, place: int) -> str:
 
 
 def _width(table: Table, console: Console) -> int:
-    """Return how wide a table is if nothing is cut."""
+    """Return the width of a table without cuts."""
     return Measurement.get(console, console.options.update(max_width=10_000), _drawn(table)).maximum

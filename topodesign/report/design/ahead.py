@@ -1,4 +1,4 @@
-"""Who is ahead in what was asked, which of them are on the frontier, and where another one would be."""
+"""Ranking of contenders, their frontier, and points where the ranking changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Merit = tuple[Fraction, ...]
 
 
 def merit(offer: Offer, request: Request, time: Fraction | None = None) -> Merit:
-    """Return what is to be small, the first thing first; the time of a step may be another than the offer's own."""
+    """Return the criteria to minimise, the most important first.
+
+    ``time`` replaces the offer's own step time in seconds.
+    """
     seconds, price = offer.time if time is None else time, offer.price or Fraction(0)
     rest = (seconds, price, offer.watts or Fraction(0))
     if request.optimise == "price":
@@ -28,19 +31,19 @@ def merit(offer: Offer, request: Request, time: Fraction | None = None) -> Merit
 
 
 def in_order(offers: Sequence[Offer], request: Request) -> list[Offer]:
-    """Return offers with the first in what was asked first, and those that cannot be recommended last."""
+    """Sort offers by the request's criterion, the refused ones last."""
     ordered = sorted(offers, key=lambda one: (one.refused is not None, *merit(one, request), len(one.name)))
     able = [figures_of(one) for one in ordered if one.refused is None]
     return [replace(one, frontier=one.refused is None and not is_beaten(figures_of(one), able)) for one in ordered]
 
 
 def figures_of(one: Offer) -> Merit:
-    """Return what dominance is of: time, price and watts."""
+    """Return the figures for dominance: time, price and watts."""
     return one.time, one.price or Fraction(0), one.watts or Fraction(0)
 
 
 def split_beaten(offers: Sequence[Offer], kept: Collection[str], request: Request) -> tuple[list[Offer], list[str]]:
-    """Return the offers that a table shows, and the names of the others.
+    """Split offers into those a table shows and the names of others.
 
     Left out is what another that can be recommended beats or equals in time, money and power, the later of two alike,
     and, where time was asked for, what takes far longer; not what is shown whatever it takes, nor what has one of the
@@ -61,7 +64,10 @@ def split_beaten(offers: Sequence[Offer], kept: Collection[str], request: Reques
 
 
 def turns(offers: Sequence[Offer], request: Request) -> tuple[Turn, ...]:
-    """Return the nearest factors of all sizes, and of how often a collective runs, with which another one is ahead."""
+    """Return the nearest factors at which another contender leads.
+
+    The factors scale all sizes, or the number of runs of a collective.
+    """
     able = [one for one in offers if one.refused is None]
     if request.optimise == "price" or len(able) < 2:
         return ()

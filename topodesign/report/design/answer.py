@@ -1,4 +1,4 @@
-"""The decision: what to wire, what comes next and when it would win, what limits it, failures, growth, and the bill."""
+"""Decision: recommendation, runner-up, limits, failures, growth and bill."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_NAME = 16  # letters of a name that tables show at least
 
 @dataclass(frozen=True, repr=False)
 class Decision(TextResult):
-    """The answer to a request.
+    """Decision on a request, with the contenders and the wiring plan.
 
     * ``contenders``: all that was compared, the first in what was asked first; those that cannot be recommended last.
     * ``beaten``: names of what is not among the contenders, as one of them takes no more time, money and power; or,
@@ -65,29 +65,29 @@ class Decision(TextResult):
 
     @property
     def recommendation(self) -> Offer:
-        """What to wire."""
+        """Recommended contender."""
         return self.contenders[0]
 
     @property
     def runner_up(self) -> Offer | None:
-        """The next that could be wired instead; None where there is none."""
+        """Next best contender that can be wired; None if there is none."""
         others = (one for one in self.contenders[1:] if one.refused is None)
         return next(others, None)
 
     @property
     def bill(self) -> Bill:
-        """What to buy for the recommendation."""
+        """Bill of the recommendation."""
         return self.wiring.bill()
 
     @property
     def ahead(self) -> Offer | None:
-        """What would take less time than the recommendation, if it could be recommended; None where nothing would."""
+        """Fastest refused contender if faster than the recommendation; else None."""
         others = (one for one in self.contenders if one.time < self.recommendation.time and one.refused is not None)
         return min(others, key=lambda one: one.time, default=None)
 
     @property
     def verdict(self) -> str:
-        """What to wire and what a step takes then; and what would take less, and why it is not that."""
+        """Recommendation with its step time, and any faster contender with its refusal."""
         best, other = self.recommendation, self.ahead
         words = f"Wire {best.name}: a step takes {format_time(best.time)}."
         if other is None:
@@ -96,7 +96,7 @@ class Decision(TextResult):
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """What is not in the table, and why, in sentences without their full stops."""
+        """Contenders not in the table, with reasons, without full stops."""
         takes = "it takes" if len(self.beaten) == 1 else "each takes"
         far = f", or {FAR} times the first" if self.request.optimise == "time" else ""
         more = f"{counted(len(self.beaten), 'other')} not in the table: {takes} at least what one in it does{far}"
@@ -110,7 +110,7 @@ class Decision(TextResult):
         return f"{asked.name}: {asked.what}"
 
     def table(self) -> Table:
-        """Return the contenders side by side, those that cannot be recommended below a line."""
+        """Return a table of contenders, the refused ones below a line."""
         return _table(self)
 
     def __str__(self) -> str:
@@ -118,7 +118,9 @@ class Decision(TextResult):
         return _text(self)
 
     def save(self, directory: str | Path) -> Decision:
-        """Write everything that goes to the bench and to the racks to a new directory; return it with the files.
+        """Write all bench and rack files to a new directory.
+
+        The result is the decision with its files.
 
         Raises
         ------
@@ -184,7 +186,7 @@ def _bill(found: Decision) -> Iterator[str]:
 
 
 def _table(found: Decision) -> Table:
-    """Return the contenders, those that cannot be recommended below a line."""
+    """Return the contenders, the refused ones below a line."""
     offers, best = found.contenders, found.recommendation
     priced, drawn = best.price is not None, best.watts is not None
     titles = [
@@ -224,10 +226,10 @@ def _table(found: Decision) -> Table:
 
 
 def _name_of(one: Offer) -> str:
-    """Return what tables call a contender: its name, and what that stands for if it is another."""
+    """Return the table name of a contender, with a rival's spec."""
     return one.name if one.spec in {None, one.name} or one.kind != "rival" else f"{one.name}: {one.spec}"
 
 
 def _short(text: str, width: int) -> str:
-    """Return a text, or its beginning where it is too long."""
+    """Return a text, shortened if it is too long."""
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,4 +1,4 @@
-"""Boxes of accelerators as what is wired: contenders, their prices, and the plans of the recommendation.
+"""Boxes of accelerators: contenders, costs and plans of the recommendation.
 
 A collective takes the latency of the farthest two accelerators, and its bytes over the rate that is proved
 (:mod:`topodesign.optima.boxes`); an allreduce is a reduce-scatter and an allgather. These are prices of flows, the
@@ -34,7 +34,10 @@ _SECONDS = 120.0  # for the plan of a collective
 
 
 def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
-    """Return the same boxes with switches between their NICs, and what is wired then, each box one node."""
+    """Return the switched rails of boxes, and their links between boxes.
+
+    Each box is one node of these links.
+    """
     found = find_rails(box, boxes)
     if not found:
         raise InfeasibleError(f"{box.name} is no preset, so that its rails are not known")
@@ -47,7 +50,7 @@ def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
 
 
 def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:
-    """Return what every collective takes at proved rates."""
+    """Return the time of every collective at proven rates."""
     latency = _farthest(fabric, request)
     parts = []
     for share in request.mix.shares:
@@ -61,7 +64,7 @@ def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part
 
 
 def _farthest(fabric: Fabric, request: Request) -> Fraction:
-    """Return the latency of the farthest two accelerators, over links that take least."""
+    """Return the latency of the farthest accelerators, over lowest-latency paths."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
@@ -79,12 +82,12 @@ def _farthest(fabric: Fabric, request: Request) -> Fraction:
 
 
 def in_any_order(graph: Topology, request: Request) -> bool:
-    """Return whether it does not matter which NIC has which cable."""
+    """Return whether any assignment of cables to NICs is equivalent."""
     return request.box is None or box_rates(request.box, graph).inside == ANY_ORDER
 
 
 def with_plans(offer: Offer, *, most: int | None = None) -> Offer:
-    """Return boxes with the lifted plan of every collective, verified, as far as there is one in time.
+    """Add verified lifted plans to boxes, as far as time permits.
 
     * ``most``: accelerators up to which plans are made; None for all.
     """

@@ -1,4 +1,4 @@
-"""Everything of a decision that goes to the bench and to the racks, in one directory."""
+"""Bundle of all bench and rack files of a decision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS = 60.0  # for a program
 
 
 class Made(NamedTuple):
-    """A file or directory, what it is for, and what it holds."""
+    """File or directory with its purpose and content."""
 
     path: str
     about: str
@@ -70,7 +70,10 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
 
 
 def _plans(best: Offer) -> list[tuple[str, Plan | None, tuple[Fraction, ...]]]:
-    """Return the plans of all collectives with the sizes of their calls; of a step those that all nodes do together."""
+    """Return the plans of all collectives with their call sizes.
+
+    For the step of a model, only collectives of all nodes have plans.
+    """
     if best.step is None:
         return [(part.share.collective, part.plan, (part.share.size,)) for part in best.parts]
     sizes: dict[str, list[Fraction]] = {}
@@ -81,7 +84,7 @@ def _plans(best: Offer) -> list[tuple[str, Plan | None, tuple[Fraction, ...]]]:
 
 
 def _program(plan: Plan, sizes: tuple[Fraction, ...]) -> tuple[Compiled, str]:
-    """Return a program for calls of these sizes, and what there is to say of its calls."""
+    """Return a program for the given call sizes, with a note."""
     try:
         made = compile_plan(plan, _TARGET, size=list(sizes))
     except InfeasibleError as error:

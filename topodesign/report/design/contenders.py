@@ -1,4 +1,4 @@
-"""What is compared: topologies of the finder, what the room carries, boxes, and rivals.
+"""Contenders: finder topologies, topologies for the room, boxes, and rivals.
 
 A new kind of contender is a function from a request to offers, and a line in ``KINDS``.
 """
@@ -43,7 +43,7 @@ _SETTLED = 2  # contenders that have plans, the first in what was asked, so that
 
 @dataclass
 class Budget:
-    """The time of a decision, and what it was too short for.
+    """Time budget of a decision, with the parts cut short.
 
     * ``seconds``: of work; None without a limit.
     """
@@ -54,7 +54,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds that are left, a day without a limit; at least a moment, after which a deadline is over."""
+        """Remaining seconds, at least a moment; a day without a limit."""
         return 86400.0 if self.seconds is None else max(self.seconds - self.watch(), 1e-3)
 
     @property
@@ -63,7 +63,7 @@ class Budget:
         return self.seconds is not None and self.watch() >= self.seconds
 
     def do(self, what: str, make: Callable[[], Value], otherwise: Value) -> Value:
-        """Return what a function makes in the time that is left, or else note what it was too short for."""
+        """Run a function in the remaining time, or record it as cut."""
         if not self.over:
             try:
                 with deadline(self.left):
@@ -76,7 +76,7 @@ class Budget:
 
 @dataclass
 class Gathered:
-    """Contenders with their prices and plans, and what is missing.
+    """Contenders with costs and plans, and the missing names.
 
     * ``missing``: rivals of which there is none, and contenders without a plan, each with the reason.
     * ``whole``: whether all that is known of the size was compared.
@@ -87,12 +87,14 @@ class Gathered:
     whole: bool = True
 
     def note(self, name: str, why: str) -> None:
-        """Keep why there is no contender of a name."""
+        """Record the reason a name has no contender."""
         self.missing.append((name, why))
 
 
 def gather_offers(request: Request, budget: Budget, progress: Progress | None) -> Gathered:
-    """Return all contenders at their prices, with plans if they may come first; of two with the same links the first.
+    """Gather all contenders with costs, and plans for potential winners.
+
+    Of two contenders with the same links only the first stays.
 
     Raises
     ------
@@ -122,7 +124,10 @@ def gather_offers(request: Request, budget: Budget, progress: Progress | None) -
 
 
 def settle_offers(found: Gathered, request: Request, budget: Budget, progress: Progress | None) -> None:
-    """Make the plans of the contenders that come first, and of all that may come before them by their bounds."""
+    """Make plans for the best contenders and all that may beat them.
+
+    Bounds show which may beat them.
+    """
     for _ in each(range(len(found.offers)), progress):
         able = [one for one in found.offers if one.refused is None]
         settled = sorted(merit(one, request) for one in able if one.planned)
@@ -159,7 +164,7 @@ def _make_offer(
     refused: str | None = None,
     **more: Any,
 ) -> Offer:
-    """Return a contender, by its kind, name and spec, with what it takes to buy, and why it cannot be recommended."""
+    """Build a contender with its counts, cost, power and any refusal."""
     kind, name, spec = named
     counts = counts_of(place)
     price, watts = (sum_of(counts, each) if each else None for each in (request.prices, request.watts))
@@ -169,7 +174,7 @@ def _make_offer(
 
 
 def _refuse(place: Topology | Fabric, survives: int | None, request: Request) -> str | None:
-    """Return why something that could be wired is not what was asked for."""
+    """Return the reason a network does not fit the request."""
     if isinstance(place, Fabric) or place.switches:
         return "it has switches, which are bought and not wired by hand here"
     if request.cabling == "duplex" and not place.is_duplex:
@@ -181,7 +186,7 @@ def _refuse(place: Topology | Fabric, survives: int | None, request: Request) ->
 
 
 def _from_entry(request: Request, kind: OfferKind, name: str, entry: Entry, **more: Any) -> Offer:
-    """Return an entry of the finder as a contender, at its price; boxes and models at theirs."""
+    """Build a contender from a finder entry, with its times."""
     graph = entry.topology
     if request.box is not None:
         boxed = Boxed(request.box, graph)
@@ -194,7 +199,7 @@ def _from_entry(request: Request, kind: OfferKind, name: str, entry: Entry, **mo
 
 
 def _direct(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
-    """Yield topologies of the catalog and the families, with fewer ports too where that costs less."""
+    """Yield catalog and family topologies, with fewer ports if cheaper."""
     for degree, share in _degrees(request, progress):
         try:
             entries = list(_find_entries(request, degree, share))
@@ -220,7 +225,7 @@ def _direct(request: Request, found: Gathered, progress: Progress | None) -> Ite
 
 
 def _degrees(request: Request, progress: Progress | None) -> Iterator[tuple[int, Progress | None]]:
-    """Yield the degree that was asked for, and fewer ports where these cost less, with their shares of the work."""
+    """Yield the requested degree, and smaller ones if cheaper, with progress shares."""
     fewest = 1 if request.prices or request.watts else request.degree
     count = request.degree - fewest + 1
     for turn in range(count):
@@ -228,7 +233,7 @@ def _degrees(request: Request, progress: Progress | None) -> Iterator[tuple[int,
 
 
 def _find_entries(request: Request, degree: int, progress: Progress | None) -> Iterator[tuple[Entry, bool]]:
-    """Yield the topologies of a degree that are compared, and whether each is on the frontier of what was asked for."""
+    """Yield the topologies of a degree to compare, with frontier flags."""
     asked = ask_for(request, degree)
     front = pareto(
         request.nodes,
@@ -256,7 +261,7 @@ def _find_entries(request: Request, degree: int, progress: Progress | None) -> I
 
 
 def _group_products(request: Request) -> Iterator[str]:
-    """Yield products with most links inside groups of tensor parallel ranks, which send most."""
+    """Yield products with most links inside tensor parallel groups."""
     size = request.step.shape[0] if request.step is not None and request.step.shape else 1
     most, duplex = min(size, request.degree) - 1, request.cabling == "duplex"
     for inside in range(most, max(most - _INSIDE, request.degree // 2), -1):
@@ -271,7 +276,7 @@ def _group_products(request: Request) -> Iterator[str]:
 
 
 def _boxes(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
-    """Yield the graphs of boxes that are worth it, likewise."""
+    """Yield the best graphs of boxes, with fewer ports if cheaper."""
     box = request.box
     if box is None:
         return
@@ -291,7 +296,7 @@ def _boxes(request: Request, found: Gathered, progress: Progress | None) -> Iter
 
 
 def _from_design(request: Request, kind: OfferKind, name: str, one: BoxDesign, links: Topology, **more: Any) -> Offer:
-    """Return a wiring of boxes, or their rails, as a contender."""
+    """Build a contender from a wiring of boxes, or their rails."""
     if request.step is None:
         measured = Measured(rated_parts(one.fabric, one.rates, request))
     else:
@@ -301,12 +306,12 @@ def _from_design(request: Request, kind: OfferKind, name: str, one: BoxDesign, l
 
 
 def _is_whole(request: Request) -> bool:
-    """Return whether everything that is known of the size is compared."""
+    """Return whether all known topologies of the size are compared."""
     return request.nodes <= _ALL_PRICED and request.step is None and request.box is None
 
 
 def _short(spec: str, nodes: int, degree: int) -> str:
-    """Return the name of the row of the catalog that a spec is of; the spec if that is short, or there is none."""
+    """Return the catalog row name of a spec, or the spec."""
     try:
         return Catalog().short(spec, nodes, degree)
     except CatalogError:
@@ -314,7 +319,7 @@ def _short(spec: str, nodes: int, degree: int) -> str:
 
 
 def _plant(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
-    """Yield what the room carries, with its circuits, and some of what it does not."""
+    """Yield topologies the room supports with circuits, and some it does not."""
     if request.room is None:
         return
     carried = carry(
@@ -337,7 +342,7 @@ def _plant(request: Request, found: Gathered, progress: Progress | None) -> Iter
 
 
 def _rivals(request: Request, found: Gathered, progress: Progress | None) -> Iterator[Offer]:
-    """Yield what people would wire or buy otherwise, with plans."""
+    """Yield the requested rivals with plans."""
     for name in each(request.rivals, progress):
         try:
             with deadline(_SECONDS):

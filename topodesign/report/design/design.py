@@ -1,4 +1,4 @@
-"""``design``: from a request to a decision."""
+"""Design command: from a request to a decision."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def design(
     progress: Progress | None = None,
     **fields: Unpack[RequestOptions],
 ) -> Decision:
-    """Decide what to wire: for these machines and ports, this training step, this room, against what one would buy.
+    """Decide which topology to wire for a request.
+
+    A request gives the machines and ports, the training step, the room, and the alternatives to buy.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def _read_limit(value: Quantity) -> float:
 
 
 def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
-    """Return the contenders in order, with the wiring of the first; those that cannot be wired say why."""
+    """Return the ranked contenders and the wiring of the first; refuse unwirable ones."""
     room = request.room or plain_room(request)
     offers = in_order(found.offers, request)
     while offers[0].refused is None:
@@ -123,13 +125,13 @@ def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
 
 
 def plain_room(request: Request) -> Inventory:
-    """Return the room of a request that names none: hosts in racks beside one panel with room for all lanes."""
+    """Return a default room: hosts in racks, and one panel."""
     most, rate = max((request.nodes, *request.grow)), request.work.bandwidth / request.degree
     return new_inventory(most, ports=request.degree, connector="LC", speed=rate, name="plain room")
 
 
 def _claims(offers: list[Offer], request: Request, found: Gathered) -> tuple[Claim, ...]:
-    """Return what is proven of the recommendation: among those compared, and against every wiring of the size."""
+    """Return the claims on the recommendation, among contenders and all wirings."""
     best, bound = offers[0], bound_of(request.graph_mix, request)
     claims = []
     if request.optimise == "time" and found.whole and not any(one.time < best.time for one in offers):

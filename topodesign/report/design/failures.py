@@ -1,4 +1,4 @@
-"""Cost of the worst failure of one cable, and of two: schedules for the remaining links.
+"""Worst failures of one and of two cables, with new schedules.
 
 All-to-alls of more than 32 nodes have the price of a flow over these, which is within 5% of its bound.
 """
@@ -37,14 +37,14 @@ _Item = TypeVar("_Item")
 
 
 class _Cable(NamedTuple):
-    """A cable: the links that it makes, and where it matters which NIC has it its numbers in the wiring of boxes."""
+    """Cable with its links and, if NICs matter, its wiring numbers."""
 
     links: tuple[tuple[int, int], ...]
     numbers: tuple[int, ...] = ()
 
 
 def failures_of(offer: Offer, request: Request, wiring: WiringPlan, progress: Progress | None) -> tuple[Loss, ...]:
-    """Return the worst single failure of a cable and the worst two, as far as they were looked at.
+    """Return the worst failures found of one cable and of two.
 
     Nothing of boxes of whose inside it stays open what it carries then.
     """
@@ -82,12 +82,12 @@ def _losses(whole: _Whole, progress: Progress | None, *, large: bool) -> Iterato
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
-    """Return so many of some items, evenly from the first on."""
+    """Return up to ``count`` items, evenly spaced from the first."""
     return list(items) if len(items) <= count else [items[place * len(items) // count] for place in range(count)]
 
 
 class _Whole:
-    """A topology whose cables may fail."""
+    """Topology whose cables may fail."""
 
     def __init__(
         self, topology: Topology, request: Request, wiring: WiringPlan, layout: Placement | None, boxed: Boxed | None
@@ -97,7 +97,7 @@ class _Whole:
 
     @cached_property
     def cables(self) -> list[_Cable]:
-        """All cables."""
+        """All cables of the topology."""
         whole, found = self.topology, list[_Cable]()
         for u, v, many in zip(whole.src.tolist(), whole.dst.tolist(), whole.capacity.tolist(), strict=True):
             if u != v and not (self.duplex and u > v):
@@ -105,7 +105,7 @@ class _Whole:
         return found
 
     def unlike(self, many: Sequence[Sequence[_Cable]]) -> Sequence[Sequence[_Cable]]:
-        """Return the first of all sets of cables that symmetries which are known turn into one another."""
+        """Return one of each set of cables equivalent by known symmetry."""
         numbers = link_classes(self._symmetry, [tuple(link for cable in some for link in cable.links) for some in many])
         first = dict(zip(reversed(numbers), reversed(many), strict=True))
         return [first[number] for number in dict.fromkeys(numbers)]
@@ -115,7 +115,7 @@ class _Whole:
         return find_symmetry(self.topology)
 
     def left(self, failed: Sequence[_Cable]) -> Topology:
-        """Return the links without those of some cables."""
+        """Return the remaining links after some cables fail."""
         whole, capacity = self.topology, self.topology.capacity.copy()
         gone = np.array([link for cable in failed for link in cable.links], dtype=np.int64)
         np.subtract.at(capacity, whole.link_index(*gone.T), 1)
@@ -123,7 +123,10 @@ class _Whole:
         return Topology.from_arrays(whole.nodes, whole.src[kept], whole.dst[kept], capacity[kept])
 
     def price_without(self, failed: Sequence[_Cable]) -> tuple[bool, Fraction]:
-        """Return what reduce-scatter and allgather cost without some cables, by which the worst is guessed."""
+        """Estimate the time of reduce-scatter and allgather without some cables.
+
+        The first item is whether nodes are disconnected; the second is in seconds.
+        """
         left = self.left(failed)
         try:
             costs = [price(left), *([] if left.is_duplex else [price(left.transpose())])]
@@ -136,7 +139,7 @@ class _Whole:
     def worst(
         self, many: Sequence[Sequence[_Cable]], looked_at: int, *, whole: bool, progress: Progress | None
     ) -> Loss:
-        """Return the failure after which a step takes most."""
+        """Return the failure with the longest step."""
         times = [(self._seconds(failed), place) for place, failed in enumerate(each(many, progress))]
         seconds, place = max(times, key=lambda one: (one[0] is None, one[0] or Fraction(0), -one[1]))
         failed, hosts = many[place], self.wiring.hosts
@@ -145,7 +148,7 @@ class _Whole:
         return Loss(self._names(failed), links, seconds, looked_at, whole)
 
     def _names(self, failed: Sequence[_Cable]) -> tuple[str, ...]:
-        """Return the names of cables; none of links that are no cables of the plan."""
+        """Return cable names; empty if a link has no cable in the plan."""
         names: dict[tuple[int, int], list[str]] = {}
         for connect in self.wiring.connects:
             u, v = connect.link
@@ -161,11 +164,11 @@ class _Whole:
 
 
 class _Narrow(_Whole):
-    """Boxes of which it matters which NIC has which cable: none is taken for another."""
+    """Boxes in which NICs matter, so that no cables are equivalent."""
 
     @cached_property
     def cables(self) -> list[_Cable]:
-        """All cables, of both ways where the wiring is duplex."""
+        """All cables, with both directions if the wiring is duplex."""
         ends = self.boxed.wiring if self.boxed else Wiring(*[()] * 6)
         there = list(zip(ends.box, ends.nic, ends.part, ends.to, ends.at, ends.at_part, strict=True))
         place = {end: number for number, end in enumerate(there)}
@@ -178,11 +181,11 @@ class _Narrow(_Whole):
         return found
 
     def unlike(self, many: Sequence[Sequence[_Cable]]) -> Sequence[Sequence[_Cable]]:
-        """Return all of them."""
+        """Return all sets of cables."""
         return many
 
     def _names(self, failed: Sequence[_Cable]) -> tuple[str, ...]:
-        """Return the names of cables; none where others join the same boxes."""
+        """Return cable names; empty if several cables connect the same boxes."""
         same = Counter(cable.links for cable in self.cables)
         return () if any(same[cable.links] > 1 for cable in failed) else super()._names(failed)
 

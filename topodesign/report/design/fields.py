@@ -1,4 +1,4 @@
-"""The fields of a request, each once: for its file, for arguments in Python, and for ``topodesign design --init``.
+"""Request fields for files, Python arguments and ``topodesign design --init``.
 
 Types of other folders stand here as text, so that a help text imports nothing of them.
 """
@@ -20,7 +20,7 @@ MOST_NODES, MOST_DEGREE, MOST_SURVIVED = 2**13, 64, 8
 
 
 class RequestOptions(TypedDict, total=False):
-    """What there is, what it is for, and what is wanted."""
+    """Request fields: machines, workload, room and preferences."""
 
     name: Annotated[str, Option("What the request is called.", metavar="TEXT")]
     nodes: Annotated[

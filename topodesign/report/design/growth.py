@@ -1,4 +1,4 @@
-"""Stages to grow by: the topology with the fewest moves of those that are nearly as fast as the fastest."""
+"""Growth stages: the fewest moves among nearly fastest topologies."""
 
 from __future__ import annotations
 
@@ -73,13 +73,16 @@ _SHOWN = 3  # links that are named
 
 
 def limits_of(parts: tuple[Part, ...], request: Request, wiring: WiringPlan) -> tuple[Limit, ...]:
-    """Return what limits each collective."""
+    """Return the limit of each collective."""
     alone = (Mix(request.mix.name, (replace(one, count=1),)) for one in request.graph_mix.shares)
     return tuple(_limit(one, bound_of(mix, request), request, wiring) for one, mix in zip(parts, alone, strict=False))
 
 
 def bound_of(mix: Mix, request: Request) -> Fraction:
-    """Return the seconds of a step that no wiring of as many nodes and ports undercuts; of a model what it computes."""
+    """Return a lower bound on the seconds of a step at this size.
+
+    For a model, the bound is its compute time.
+    """
     if request.step is not None:
         return step_seconds(request.step, lambda _: Fraction(0))
     size, duplex = (request.nodes, request.degree), request.cabling == "duplex"

@@ -1,4 +1,4 @@
-"""What a step takes on a place: a price first, and plans where they decide or are asked for.
+"""Time of a step on a network, by costs or verified plans.
 
 Nodes that are wired directly have the price of the finder: of the best plans known, and of flows for all-to-alls. Boxes
 have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a model the prices of groups
@@ -48,7 +48,7 @@ _GAP = Fraction(1, 20)  # of the price of an all-to-all to its bound, at most
 
 
 class Measured(NamedTuple):
-    """What a step takes somewhere: its collectives, or the step of a model."""
+    """Time of a step: its collectives, or the step of a model."""
 
     parts: tuple[Part, ...]
     step: StepTime | None = None
@@ -66,7 +66,7 @@ def measure_step(
     placement: Placement | None = None,
     costs: tuple[Cost, Cost] | None = None,
 ) -> Measured:
-    """Return what a step takes on what is left of a wiring, or on one for other sizes.
+    """Measure a step on remaining links, or on another size.
 
     Up to 32 nodes have plans, more the price of the finder, where ``costs`` are those of reduce-scatter and allgather
     if known. Boxes are given as their graph, or as the fabric of all.
@@ -90,7 +90,7 @@ def measure_step(
 def measure_boxes(
     boxed: Boxed, request: Request, *, placement: Placement | None = None, without: Collection[int] = ()
 ) -> Measured:
-    """Return the same of boxes, without cables of some numbers."""
+    """Measure a step on boxes, without the cables of some numbers."""
     how = boxed.box, boxed.graph, boxed.split, boxed.shift, boxed.swaps
     fabric = join(*how, without=without)
     if request.step is not None:
@@ -99,14 +99,16 @@ def measure_boxes(
 
 
 def ask_for(request: Request, degree: int) -> Question:
-    """Return the question that a request is for the finder: of so many ports, each with its bandwidth."""
+    """Return the request as a finder question for a given degree."""
     rate = request.work.bandwidth * degree / request.degree
     objective = Objective.read(workload=request.graph_mix, alpha=request.work.alpha, bandwidth=rate)
     return Question(request.nodes, degree, request.cabling == "duplex", objective, as_catalog(True))
 
 
 def price_nodes(topology: Topology, request: Request, costs: tuple[Cost, Cost] | None = None) -> Entry:
-    """Return the price of nodes that are wired directly, of an all-to-all within 5% of its bound.
+    """Return the costs of directly wired nodes.
+
+    The cost of an all-to-all is within 5% of its bound.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def price_nodes(topology: Topology, request: Request, costs: tuple[Cost, Cost] |
 
 
 def parts_of(entry: Entry, request: Request) -> tuple[Part, ...]:
-    """Return the collectives of a step at the prices of an entry."""
+    """Return the collectives of a step at the costs of an entry."""
     exchange = entry.all_to_all or Bounds(Fraction(0), Fraction(0))
     costs = {
         "reduce-scatter": (entry.cost,),
@@ -145,7 +147,10 @@ def parts_of(entry: Entry, request: Request) -> tuple[Part, ...]:
 
 
 def get_least(entry: Entry) -> Fraction:
-    """Return the seconds of a step that no plan of a topology undercuts, by its steps, its nodes, and flows."""
+    """Return a lower bound on the seconds of a step over all plans.
+
+    It follows from the steps, the nodes and the flows of the topology.
+    """
     deferred = entry.basis is Basis.DEFERRED and entry.cost.steps == 2  # perhaps in one more than the farthest two
     least = Cost(1 if deferred else entry.cost.steps, Fraction(entry.nodes - 1, entry.nodes))
     exchange = Fraction(0) if entry.all_to_all is None else entry.all_to_all.lower
@@ -157,7 +162,9 @@ def plan_parts(
     request: Request,
     method: str = "auto",
 ) -> tuple[Part, ...]:
-    """Return the collectives of a step with verified plans, simulated; the method is for allreduces.
+    """Return the collectives of a step with verified, simulated plans.
+
+    The method applies to allreduces.
 
     All-to-alls of more than :data:`MOST_BLOCKS` blocks have a price, within 5% of its bound, and no plan.
 
@@ -185,7 +192,7 @@ def plan_parts(
 
 
 def _make_plans(place: Topology | Fabric, collective: str, method: str) -> Iterator[Plan]:
-    """Yield the plans of a collective that may be the fastest for some size, verified."""
+    """Yield verified plans of a collective that may be the fastest."""
     if collective == ALL_TO_ALL.name and isinstance(place, Topology):
         plans = [schedule(place, collective, steps=price(place).steps)]  # nor is what more steps would reach asked for
     else:
@@ -200,7 +207,10 @@ def _make_plans(place: Topology | Fabric, collective: str, method: str) -> Itera
 
 
 def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
-    """Return a simulation: ports that a topology leaves unused carry nothing, and fabrics have their bandwidths."""
+    """Simulate a plan at the bandwidths of the request or fabric.
+
+    Ports that a topology leaves unused carry nothing.
+    """
     bandwidth = None
     if not isinstance(plan.place, Fabric):
         bandwidth = request.work.bandwidth * plan.topology.degree / request.degree
@@ -214,7 +224,7 @@ def step_at(
     size: Fraction = Fraction(1),
     often: Mapping[str, Fraction],
 ) -> Fraction:
-    """Return the seconds of a step with all sizes times a factor, and collectives as often as said."""
+    """Return the seconds of a step with scaled sizes and run counts."""
     if offer.step is not None:
         return offer.step.scaled(size=size, often=often)
     times = (_at(one, request, size) * often.get(one.share.collective, Fraction(1)) for one in offer.parts)
@@ -222,7 +232,7 @@ def step_at(
 
 
 def _at(part: Part, request: Request, size: Fraction) -> Fraction:
-    """Return the seconds of a collective in a step with its size times a factor."""
+    """Return the seconds of a collective per step, with scaled size."""
     if request.box is None and part.plan is not None and kind_of(part.plan).pace != "steps":
         seconds = run_of(part.plan, size * part.share.size, request).time
     else:
@@ -231,7 +241,7 @@ def _at(part: Part, request: Request, size: Fraction) -> Fraction:
 
 
 def _latency(found: Simulation, request: Request) -> Fraction:
-    """Return what a run would take without any data."""
+    """Return the latency of a run without any data."""
     latency = request.work.latency
     if isinstance(found.run, PipelineSimulation):
         waits = (one.height * latency.of_step(one.starts, one.switches) for one in found.run.phases)

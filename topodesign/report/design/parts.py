@@ -1,4 +1,4 @@
-"""What a decision is made of: contenders with their plans, where others win, limits, failures, stages, and files."""
+"""Components of a decision: contenders, turns, limits, failures, stages, files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OfferKind = Literal["direct", "plant", "boxes", "rival"]
 
 @dataclass(frozen=True)
 class Part(Declared):
-    """A collective of a step on a contender, and what it takes."""
+    """Collective of a step on a contender, with its times."""
 
     share: Share  # the collective, its size and how often
     method: str  # by which method it is scheduled, or what it is priced by
@@ -43,7 +43,7 @@ class Part(Declared):
 
     @property
     def planned_words(self) -> str:
-        """What the verified plan takes, where that is not what was priced; else nothing."""
+        """Time of the verified plan if it differs from the computed cost; else empty."""
         if self.planned is None or self.planned == self.seconds:
             return ""
         return f"{format_time(self.planned)}, verified; flows {format_time(self.seconds)}"
@@ -56,7 +56,7 @@ class Part(Declared):
 
 @dataclass(frozen=True)
 class Offer(Declared):
-    """A contender: what could be wired or bought, with all that is compared.
+    """Contender to wire or buy, with all compared figures.
 
     * ``price``, ``watts``: None if no costs or no power figures were given.
     * ``frontier``: whether none that can be recommended is as fast and as cheap (and draws as little), and better in
@@ -100,18 +100,18 @@ class Offer(Declared):
 
     @property
     def topology(self) -> Topology:
-        """The links."""
+        """Links of the network."""
         return self.place.topology if isinstance(self.place, Fabric) else self.place
 
     @property
     def planned(self) -> bool:
-        """Whether its time is settled: by plans, or as there is nothing but a price."""
+        """Whether its time is final, not pending a plan."""
         return self.least is None
 
 
 @dataclass(frozen=True)
 class Turn(Declared):
-    """Where the runner-up wins: sizes, or one collective of the mix, times a factor.
+    """Factor on sizes or run counts from which another contender leads.
 
     * ``at``: there, bytes of each collective in the order of the request, or how often the collective runs; nothing of
       a step of a model.
@@ -128,13 +128,13 @@ class Turn(Declared):
     KEYS = ("what factor=float(factor) above at=float(at) now then", key("words=str(self)", "In a sentence.", kind=str))
 
     def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
+        """Return the turn as a sentence without a full stop."""
         return turn_words(self)
 
 
 @dataclass(frozen=True)
 class Limit(Declared):
-    """What limits a collective of the recommendation."""
+    """Limit of a collective of the recommendation."""
 
     collective: str  # which
     by: Literal["steps", "links"]  # the time of ``steps`` (latency), or of ``links`` (bandwidth), whichever is more
@@ -150,13 +150,13 @@ class Limit(Declared):
     )
 
     def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
+        """Return the limit as a sentence without a full stop."""
         return limit_words(self)
 
 
 @dataclass(frozen=True)
 class Loss(Declared):
-    """Cost of failed cables, with new schedules, or prices of flows, for the remaining links."""
+    """Cost of failed cables, by schedules or flows on remaining links."""
 
     cables: tuple[str, ...]  # the cables that fail, by their names in the wiring plan
     links: tuple[str, ...]  # the same by the names of hosts
@@ -170,13 +170,13 @@ class Loss(Declared):
     )
 
     def __str__(self) -> str:
-        """Return it in a sentence without its full stop."""
+        """Return the loss as a sentence without a full stop."""
         return loss_words(self)
 
 
 @dataclass(frozen=True)
 class Stage(Declared):
-    """A size to grow to."""
+    """Growth stage: a larger size with its topology and moves."""
 
     nodes: int  # how many then
     name: str  # what is wired then
@@ -196,7 +196,7 @@ class Stage(Declared):
 
 @dataclass(frozen=True)
 class File(Declared):
-    """A file that was written."""
+    """Written file."""
 
     path: str  # relative to the directory
     about: str  # what it is for
@@ -205,12 +205,12 @@ class File(Declared):
 
 
 def over(ratio: Fraction) -> str:
-    """Return by how much something takes more, or less, than something else."""
+    """Format a ratio as a percentage more or less."""
     return format_excess(ratio) if ratio >= 1 else f"{float(ratio - 1) * 100:.1f}%"
 
 
 def turn_words(one: Turn) -> str:
-    """Return where another contender is ahead, in a sentence without its full stop."""
+    """Return a turn as a sentence without a full stop."""
     side = "above" if one.above else "below"
     if len(one.at) == 1 and one.what != ALL_SIZES:
         return f"{one.then} is ahead with {one.what} {side} {float(one.at[0]):.4g} times a step"
@@ -219,7 +219,7 @@ def turn_words(one: Turn) -> str:
 
 
 def limit_words(one: Limit) -> str:
-    """Return what limits a collective in a sentence without its full stop."""
+    """Return the limit of a collective as a sentence without a full stop."""
     what: str = one.by
     if one.by == "links" and one.links:
         what = f"links; {one.full} of {one.of} are the fullest, such as {one.links[0]}"
@@ -227,7 +227,7 @@ def limit_words(one: Limit) -> str:
 
 
 def loss_words(one: Loss, best: Offer | None = None) -> str:
-    """Return what failures cost in a sentence without its full stop."""
+    """Return the cost of failures as a sentence without a full stop."""
     if one.seconds is None:
         costs = "not all reach each other"
     else:

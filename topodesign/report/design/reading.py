@@ -1,4 +1,4 @@
-"""Reads requests: files with line numbers, or the same fields as arguments; errors have one line."""
+"""Request parser for files and arguments, with one-line errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ _MOST_PRICE = 10**12
 
 
 def read_request(path: str | Path) -> Request:
-    """Read a request from a YAML or JSON file; files that it names are looked for beside it."""
+    """Read a request from a YAML or JSON file.
+
+    Paths in it are relative to its directory.
+    """
     source = as_path(path)
     with expecting(source, FileKind.REQUEST):
         document = parse_yaml(read_text(source, (".yaml", ".yml", ".json"), _LARGEST_FILE))
@@ -55,7 +58,7 @@ def read_request(path: str | Path) -> Request:
 
 
 def request_of(given: Mapping[str, Any]) -> Request:
-    """Return the request that arguments make.
+    """Return a request from arguments.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def request_of(given: Mapping[str, Any]) -> Request:
 
 
 def _located(value: Any) -> Located:
-    """Return an argument as a file would have it; what is no text, mapping or list stays as it is."""
+    """Convert an argument to the form that files have."""
     if isinstance(value, Mapping):
         return Located({str(name): _located(one) for name, one in value.items()}, 0)
     if isinstance(value, np.ndarray) and value.ndim == 1:
@@ -160,7 +163,7 @@ def _work(fields: Fields) -> Workload:
 
 
 def _box(fields: Fields) -> Box:
-    """Return what each box is; fields that would contradict it are refused."""
+    """Return the box of a request; reject contradictory fields."""
     fields.needs("box", "what each box is, such as dgx_h100")
     for name in ("bandwidth", "alpha", "gap", "hop"):
         if name in fields:
@@ -174,13 +177,13 @@ def _box(fields: Fields) -> Box:
 
 
 def _of_box(box: Box, degree: int) -> Workload:
-    """Return the latency of a cable, and the bandwidth of a box over so many of its ports."""
+    """Return cable latency and box bandwidth for some of its ports."""
     rate = 8 * box.nic_bandwidth * degree / len(box.nics)
     return as_workload(dict(box.latency).get(box.kind, "10us"), 1, rate)
 
 
 def _step(fields: Fields) -> StepMix:
-    """Return the training step of a model: of its file, or its fields."""
+    """Return the training step of a model, from file or fields."""
     said = fields.given["model"]
     if isinstance(said.value, list):
         fields.wrong("model", "expected a file, or the fields of a model below")
@@ -196,7 +199,10 @@ def _step(fields: Fields) -> StepMix:
 
 
 def mix_of_step(step: StepMix) -> Mix:
-    """Return what a step sends as if among all nodes, by which topologies are chosen that may be fast."""
+    """Return the collectives of a step as if among all nodes.
+
+    They serve to select topologies that may be fast.
+    """
     shares = [Share(one.collective, one.size, many) for one, many in step.counts.items() if one.collective in PRICED]
     return Mix(step.name, tuple(shares) or (Share("allreduce", Fraction(2**20)),))
 
@@ -223,7 +229,10 @@ def _mix(fields: Fields) -> Mix:
 
 
 def _as_text(place: Located) -> Located:
-    """Return a tree whose values are all text, as those of files are; whole numbers are sizes in bytes."""
+    """Convert all values of a tree to text, as in files.
+
+    Whole numbers are sizes in bytes.
+    """
     if isinstance(place.value, dict):
         text = {name: _as_text(one) for name, one in place.value.items()}
         if not isinstance(getattr(place.value.get("size"), "value", ""), str):
@@ -245,7 +254,7 @@ def _inventory(fields: Fields) -> Inventory:
 
 
 def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
-    """Return the room that a few answers make, with hosts for all that it is to grow to."""
+    """Return a room from a few answers, with hosts for growth."""
     answers: dict[str, Any] = {"connector": "LC"}
     known = fields.given["room"].value
     for name, value in known.items():
@@ -284,7 +293,7 @@ def _growth(fields: Fields, nodes: int) -> tuple[int, ...]:
 
 
 def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
-    """Return what a cable, a port, a switch and a switch-port cost or draw."""
+    """Return the cost or power of cables, ports, switches and switch ports."""
     if name not in fields:
         return {}
     said = fields.given[name].value
@@ -306,7 +315,7 @@ def _amounts(fields: Fields, name: str) -> dict[str, Fraction]:
 
 
 def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabric]]:
-    """Return the names of rivals, and those that are no names: topologies, fabrics, graphs and arrays."""
+    """Return the names of rivals, and rivals given as objects."""
     names: list[str] = []
     given: dict[str, Topology | Fabric] = {}
     for number, one in enumerate(fields.items("rivals"), 1):
@@ -359,12 +368,12 @@ _Value = TypeVar("_Value")
 
 
 def wrong_at(place: Located, what: str) -> NoReturn:
-    """Raise the error of a place, with its line if it has one."""
+    """Raise the error at a place, with its line if known."""
     raise FileFormatError(f"line {place.line}: {what}" if place.line else what)
 
 
 class Fields:
-    """The fields of a request, with what reads each."""
+    """Fields of a request, with their readers."""
 
     def __init__(self, document: Located, folder: Path | None) -> None:
         self.document, self.folder = document, folder
@@ -390,7 +399,7 @@ class Fields:
             wrong_at(self.document, f"the field '{name}' is missing: {why}")
 
     def read(self, name: str, reader: Callable[[Any], _Value], value: Located | None = None) -> _Value:
-        """Return the value of a field, or of a part of it, as a function reads it."""
+        """Apply a reader to a field, or to part of it."""
         place = self.given[name] if value is None else value
         if isinstance(place.value, dict | list):
             wrong_at(place, f"{name}: expected one value")
@@ -401,7 +410,7 @@ class Fields:
             wrong_at(place, text if text.startswith(name) else f"{name}: {text}")
 
     def amount(self, name: str, reader: Callable[[Any], Fraction]) -> Fraction | None:
-        """Return a quantity; None where it is not given."""
+        """Return a quantity; None if it is not given."""
         return self.read(name, reader) if name in self.given else None
 
     def whole(self, name: str, value: Located | None = None) -> int:
@@ -409,12 +418,12 @@ class Fields:
         return int(self.read(name, lambda said: _FIELDS[name].read(name, number_of(said)), value))
 
     def word(self, name: str) -> Any:
-        """Return one of the words of a field."""
+        """Return the choice of a field."""
         option = _FIELDS[name]
         return self.read(name, lambda said: option.read(name, said)) if name in self.given else option.default
 
     def items(self, name: str) -> list[Located]:
-        """Return the entries of a field that is a list; one value counts as a list of one."""
+        """Return the entries of a list field; accept a single value."""
         if name not in self.given:
             return []
         value = self.given[name]
@@ -423,11 +432,11 @@ class Fields:
         return value.value if isinstance(value.value, list) else [value]
 
     def path(self, name: str) -> Path:
-        """Return the path of a file that a field names, beside the request if it is there."""
+        """Return the path in a field, relative to the request's folder."""
         said = self.read(name, as_path)
         return said if self.folder is None else self.folder / said
 
 
 def number_of(said: Any) -> Any:
-    """Return text of digits as a number; all else as it is."""
+    """Convert digits to a number, and return other values unchanged."""
     return int(said) if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < 20 else said

@@ -1,4 +1,4 @@
-"""What an architect asks for: machines, their ports, what a step sends, the room, and what it is measured by."""
+"""Design request: machines, ports, training step, room and criterion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AIMS: tuple[Aim, ...] = ("time", "price", "both")
 
 @dataclass(frozen=True)
 class Request(Declared):
-    """A request, checked.
+    """Design request after checks.
 
     * ``work``: alpha, gap and hop, and the bandwidth of each over all its ports; of boxes alpha is that of a cable.
     * ``cabling``: ``duplex`` where every link has its reverse in the same cable; ``simplex`` allows one-way links, too.
@@ -63,7 +63,7 @@ class Request(Declared):
 
     @property
     def graph_mix(self) -> Mix:
-        """What is sent as nodes of the wiring see it: an all-to-all of boxes has the data of all that are inside."""
+        """Mix per node of the wiring; all-to-alls of boxes scale with their size."""
         inside = 1 if self.box is None else len(self.box.nodes)
         shares = (
             replace(one, size=one.size * inside) if one.collective == "all-to-all" else one for one in self.mix.shares
@@ -72,14 +72,14 @@ class Request(Declared):
 
     @property
     def what(self) -> str:
-        """What is wired, in words."""
+        """Description of the wired nodes or boxes."""
         if self.box is None:
             return f"{self.nodes} nodes of degree {self.degree}"
         return f"{self.nodes} boxes {self.box.name} with {counted(self.degree, 'cable')} each"
 
     @property
     def words(self) -> str:
-        """What is sent, and over what."""
+        """Description of the workload, latency and bandwidth."""
         sent = self.mix.words if self.step is None else f"a training step of {self.step.name}"
         each, alpha = ("node", "alpha") if self.box is None else ("box", "a cable")
         rate = format_bandwidth(self.work.bandwidth)

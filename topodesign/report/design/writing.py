@@ -1,4 +1,4 @@
-"""Writes requests as files with comments."""
+"""Request files with comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topodesign.report.design.reading import request_of
 
 @takes(RequestOptions)
 def request_text(**fields: Unpack[RequestOptions]) -> str:
-    """Return a request as the text of its file, with comments, once it has been read and checked.
+    """Return a checked request as the commented text of its file.
 
     Parameters
     ----------
