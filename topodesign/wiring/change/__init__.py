@@ -1,4 +1,4 @@
-"""Changes: from the wiring that exists to the wiring wanted, stage by stage.
+"""Stagewise changes from existing to wanted wiring.
 
 ``rewire`` is the door; ``change`` finds the fewest moves (``relabel`` which host becomes which node and how many
 patches can stay at most, ``fields`` that and the panels of links together), ``patches`` their fibres and what to do at

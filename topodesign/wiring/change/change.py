@@ -1,4 +1,4 @@
-"""From the wiring that exists to the wiring wanted, with few patches moved.
+"""Change from existing to wanted wiring, with few patches moved.
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
 stay (:mod:`topodesign.wiring.change.relabel`). Both ends of a patch must be in one field of panels, so that hosts and
@@ -62,7 +62,7 @@ def fewest_moves(
 
 
 class _Search:
-    """The search for hosts and fields, by the names of hosts and fields."""
+    """Search for hosts and panel groups, by name."""
 
     def __init__(
         self, plan: WiringPlan, wanted: Topology, prefer: tuple[CrossConnect, ...], own: WiringPlan | None, seed: int
@@ -88,13 +88,13 @@ class _Search:
             self._give(own)
 
     def placed(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
-        """Return fields with these hosts, how many patches can stay at most, and by what that is known."""
+        """Return panel groups for given hosts, a limit of kept patches, and its proof."""
         place = self._place(hosts)
         found, searched = self.problem.exhausted(self._placed(place), swaps=False)
         return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
 
     def free(self) -> tuple[Found, int, Proof]:
-        """Return hosts and fields, how many patches can stay at most, and by what that is known."""
+        """Return hosts and panel groups, a limit of kept patches, and its proof."""
         options, most, proof = self._orders()
         found: list[Found] = []
         refused: list[InfeasibleError] = []
@@ -116,7 +116,7 @@ class _Search:
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
 
     def sided(self, hosts: Sequence[str] | None) -> tuple[list[Change], int, Proof]:
-        """Return changes over switches with two sides, how many patches can stay at most, and by what that is known.
+        """Return changes over two-sided switches, a limit of kept patches, and its proof.
 
         Links are turned as patches are that could stay, as in a plan that is wanted, and as they are split anew.
         """
@@ -166,7 +166,10 @@ class _Search:
         return changes, most, proof
 
     def change(self, found: Found, most: int) -> Change:
-        """Return the change to these hosts and fields, of which so many patches can stay."""
+        """Return the change to given hosts and panel groups.
+
+        ``most`` is the maximum number of patches that can stay.
+        """
         hosts = tuple(self.hosts[number] for number in found.place[: self.wanted.nodes])
         links = Counter(
             ((hosts[u], hosts[v]), self.fields[field])
@@ -195,7 +198,7 @@ class _Search:
         return found
 
     def _orders(self) -> tuple[list[tuple[str, ...]], int, Proof]:
-        """Return hosts of the nodes: those with which many links stay, as they are, and as in a plan that is wanted.
+        """Return candidate host orders, a limit of kept patches, and its proof.
 
         And how many patches can stay with any hosts, with what says so.
         """
@@ -213,7 +216,7 @@ class _Search:
         return options, most // (2 if plan.mode == "duplex" else 1), proof
 
     def _planned(self, refused: InfeasibleError) -> Found:
-        """Return hosts and fields as a plan has them that is made anew, over the cabling that there is."""
+        """Return hosts and panel groups of a new plan over the existing cabling."""
         room = replace(self.plan.inventory, cabling=self.plan.fixed)
         try:
             plan = make_plan(self.wanted, room, mode=self.plan.mode, seed=self.seed)
@@ -223,23 +226,23 @@ class _Search:
         return self._placed(self._place(plan.hosts))
 
     def _give(self, plan: WiringPlan) -> None:
-        """Take the fields of a plan of what is wanted for such that may do."""
+        """Add the panel groups of a plan as a candidate, if its links match."""
         found = self.problem.fields_of(self._spot(connect, plan.node) for connect in plan.connects)
         self.given += [] if found is None else [found]
 
     def _place(self, hosts: Sequence[str]) -> tuple[int, ...]:
-        """Return the numbers of hosts, and after them those of all others."""
+        """Return the indices of given hosts, followed by all others."""
         chosen = dict.fromkeys(self.number[host] for host in hosts)
         return (*chosen, *(number for number in range(len(self.hosts)) if number not in chosen))
 
     def _spot(self, connect: CrossConnect, number: dict[str, int]) -> tuple[int, int, int]:
-        """Return the two ends of a patch and its field, by numbers."""
+        """Return the two ends of a patch and its panel group, by index."""
         panel = self.plan.inventory.panel[connect.a.panel]
         return number[connect.a.host], number[connect.b.host], self.field[panel.field]
 
 
 def _wished(problem: Problem, patches: Sequence[tuple[int, int, int]], place: Sequence[int]) -> list[int]:
-    """Return for each link which way a patch between its hosts goes that could stay: 1, -1, or 0 for none."""
+    """Return the direction of a matching patch for each link: 1, -1, or 0 for none."""
     there = Counter((a, b) for a, b, _ in patches)
     wished = []
     for u, v in problem.nodes.tolist():
@@ -255,7 +258,7 @@ def _by(*, searched: bool) -> Proof:
 
 
 def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Change]:
-    """Return the change to the patches of another plan if they fit this one's fixed cabling, with few moves."""
+    """Return the change to another plan's patches, if they fit with few moves."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
     if own.mode != plan.mode or any(plan.net.end.get(end.place) != end for end in ends):
         return []

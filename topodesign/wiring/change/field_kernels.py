@@ -1,4 +1,4 @@
-"""Compiled search for fields of panels in which links have a free fibre at both ends, and patches there stay.
+"""Compiled search for panel groups of links that keep most patches in place.
 
 An edge colouring: links are edges between keys (a node and the side of its fibres), fields are colours, and a key has
 room for a given number of links of each colour. A link whose two keys have room only in different colours gets some by
@@ -44,7 +44,7 @@ class Fields(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The hosts of nodes, changed in place; nodes without links stand for hosts that are left over."""
+    """Hosts of nodes, changed in place; nodes without links hold unused hosts."""
 
     place: Ints  # the host of each node
     row: NDArray[np.int32]  # the pair of two hosts, -1 if they have no patch, shape ``(hosts, hosts)``
@@ -70,7 +70,7 @@ def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> Non
 
 @compiled
 def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
-    """Move a link to a field, or from one to none (-1)."""
+    """Move a link to a panel group; -1 removes it from its group."""
     old = fields.field[link]
     _count(fields, fields.pair[link], old, -1)
     _count(fields, fields.pair[link], field, 1)
@@ -93,7 +93,7 @@ def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
 
 @tiered(lambda fields, chosen: 10 * len(chosen))
 def put_all(fields: Fields, chosen: Ints) -> None:
-    """Move links that are in no field to these, those that have none (-1) excepted."""
+    """Move unplaced links to the chosen panel groups; -1 leaves a link unplaced."""
     for link in range(len(chosen)):
         if chosen[link] >= 0:
             put(fields, link, chosen[link])
@@ -101,14 +101,14 @@ def put_all(fields: Fields, chosen: Ints) -> None:
 
 @inlined
 def _stays(fields: Fields, link: int | np.int64, field: int) -> bool:
-    """Return whether a patch stays only for a link in a field."""
+    """Return whether a patch stays only because of a link in a panel group."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] <= fields.have[pair, field])
 
 
 @inlined
 def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> bool:
-    """Return whether one more patch would stay if a link came to a field."""
+    """Return whether a link moved to a panel group would keep one more patch."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] < fields.have[pair, field])
 
@@ -117,7 +117,7 @@ def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> 
 def _alternate(
     fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
-    """Move a link of a key out of a full field, and so on; return the length of the path, negative if it ends badly.
+    """Move links along an alternating path; return its length, negative on failure.
 
     It ends badly, too, when fewer than ``least`` patches stay.
     """
@@ -154,7 +154,7 @@ def _undo(fields: Fields, path: Ints, length: int, first: int | np.int64, second
 
 @compiled
 def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, seed: Masks) -> bool:
-    """Find a field for a link that is in none, at the price of as few patches as possible."""
+    """Find a panel group for an unplaced link, at the minimum loss of patches."""
     number = fields.room.shape[1]
     a, b = fields.ends[link]
     kept = fields.kept[0]
@@ -190,7 +190,10 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
 
 @tiered(lambda fields, seed: len(fields.field) * len(fields.room))
 def place_all(fields: Fields, seed: Masks) -> int:
-    """Find every link a field, and bring back what can be; return the first for which none is found, -1 if all have."""
+    """Place all links, then restore patches; return the first failed link or -1.
+
+    A failed link is one for which no panel group is found.
+    """
     links = len(fields.field)
     path, best_path = np.empty(links, dtype=np.int64), np.empty(links, dtype=np.int64)
     mark = np.zeros(links, dtype=np.int64)
@@ -209,7 +212,10 @@ def place_all(fields: Fields, seed: Masks) -> int:
 
 @compiled
 def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
-    """Return another field in which one more patch would stay, -1 if there is none; the first from ``shift`` on."""
+    """Return another panel group that would keep one more patch, or -1.
+
+    The search begins at ``shift``.
+    """
     number = fields.room.shape[1]
     for step in range(number):
         field = (step + shift) % number
@@ -222,7 +228,7 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
 def _bring(
     fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
-    """Move a link to another field and others out of its way; return how many had to, -1 if it cannot be and is not.
+    """Move a link and others in its way; return the number of others, -1 on failure.
 
     It is not, too, if fewer than ``least`` patches would stay then.
     """
@@ -275,7 +281,7 @@ def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np
 
 @compiled
 def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> int:
-    """Return a number of patches that no exchange of the hosts of two nodes exceeds in bringing back."""
+    """Return an upper bound on the patches gained by exchanging two nodes' hosts."""
     gain = 0
     for node in (x, y):
         for entry in range(places.first[node], places.first[node + 1]):
@@ -293,7 +299,7 @@ def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64)
 
 
 class Labelled(NamedTuple):
-    """Links by their ends: those of node u from ``start[u]`` on, up to ``start[u + 1]``."""
+    """Links by end: those of node u are ``start[u]`` up to ``start[u + 1]``."""
 
     start: Ints
     near: Ints  # the other end
@@ -303,7 +309,7 @@ class Labelled(NamedTuple):
 
 @tiered(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
 def spread(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
-    """Place node by node, each time one that then keeps most links to those placed; return how many are kept.
+    """Place nodes one by one, keeping most links each time; return the links kept.
 
     What is placed says which neighbours could be placed with it, and a pair that is named most often comes next
     (percolation, Yartseva and Grossglauser 2013). A node keeps to hosts of the ``kind`` of the one it has in ``place``,
@@ -371,7 +377,9 @@ def improve(
     best: tuple[Ints, Ints],
     enough: int,
 ) -> int:
-    """Turn alternating paths round and exchange hosts, so that more patches stay; return how many do at best.
+    """Improve panel groups and hosts by random moves; return the most patches kept.
+
+    Moves flip alternating paths or exchange hosts.
 
     A proposal that loses k patches is accepted with probability ``(q / ONE) ** k``, q falling from ``warmth`` to 0.
     Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only. It ends when as many as
@@ -432,7 +440,7 @@ def improve(
 
 @compiled
 def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least: int) -> int:
-    """Return the link to decide next, -1 if no way on keeps more than ``least`` patches.
+    """Return the link to decide next, or -1 if no branch keeps over ``least`` patches.
 
     ``able``, ``left`` and ``slack`` are room to count in: links that can come to a key in a field, those of a key that
     are in none, and patches of a pair that can still stay.
@@ -481,7 +489,7 @@ def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least
 
 @tiered(lambda fields, twin, least, limit, best: int(limit[0]) * len(fields.field) * fields.room.shape[1])
 def search(fields: Fields, twin: Ints, least: int, limit: Ints, best: Ints) -> int:
-    """Go through all fields of the links, of which none is in any, for those that keep more patches than ``least``.
+    """Search all panel groups of unplaced links for more than ``least`` kept patches.
 
     ``twin`` is an earlier link between the same nodes, -1 if there is none; the order of these does not count. Returns
     how many patches stay at best, ``least`` if none keeps more; the best fields are left in ``best``. Of the branches

@@ -1,4 +1,4 @@
-"""Hosts of nodes and fields of links, chosen so that many patches of a wiring stay.
+"""Hosts of nodes and panel groups of links, chosen to keep many patches.
 
 A patch stays if a link between its hosts is on its field of panels. Given the hosts of the nodes, fields are found
 from the patches that could stay, from a split that is made anew, or from those of a plan that is wanted, whichever is
@@ -46,7 +46,10 @@ _PATHS = 2**23  # links to place, times hosts, up to which fields are found from
 
 
 class Found(NamedTuple):
-    """Hosts and fields: the host of each node and of those that are none, the field of each link, what stays."""
+    """Hosts of nodes, panel groups of links, and the number of kept patches.
+
+    ``place`` also has the hosts that are no nodes, at the end.
+    """
 
     place: tuple[int, ...]
     field: IntArray
@@ -87,7 +90,7 @@ class Problem:
         self.twin = np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(self.nodes)]
 
     def could_keep(self, place: Sequence[int]) -> int:
-        """Return how many patches would stay with these hosts if fields did not matter."""
+        """Return the number of kept patches if panel groups did not matter."""
         pair, count = np.unique(self._pairs(place), return_counts=True)
         there = pair >= 0
         return int(np.minimum(self.have[pair[there]].sum(axis=1), count[there]).sum())
@@ -101,7 +104,10 @@ class Problem:
         return most
 
     def fields_of(self, links: Iterable[tuple[int, int, int]]) -> IntArray | None:
-        """Return the field of each link from links in fields, as two nodes and a field; None if these are others."""
+        """Return the panel group of each link; None if the links differ.
+
+        ``links`` are rows of two nodes and a panel group.
+        """
         waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
         for u, v, number in links:
             waiting[(min(u, v), max(u, v)) if self.duplex else (u, v)].append(number)
@@ -112,7 +118,7 @@ class Problem:
     def placed(
         self, place: Sequence[int], *, seed: int, given: Sequence[IntArray] = (), first: Sequence[int] = ()
     ) -> Found | None:
-        """Return fields with which many patches stay, with these hosts; None if no fields are found.
+        """Return panel groups that keep many patches, with given hosts; None if not found.
 
         ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
         """
@@ -132,7 +138,7 @@ class Problem:
         return max(options, key=lambda one: one.kept, default=None)
 
     def improved(self, found: Found, most: int, *, seed: int, share: int = 1) -> Found:
-        """Exchange hosts and fields together, and return what keeps most; ``most`` is what could be kept.
+        """Improve hosts and panel groups jointly; ``most`` is the limit of kept patches.
 
         Of all walks that are usual it makes one in ``share``.
         """
@@ -152,7 +158,7 @@ class Problem:
         return best
 
     def _spread(self, found: Found, seed: int) -> tuple[int, ...]:
-        """Return other hosts, with which many links may be where there is a patch in their field."""
+        """Return other hosts, with many links on patches of the same panel group."""
         hosts = len(self.room)
 
         def ends(links: IntArray) -> kernels.Labelled:
@@ -166,7 +172,9 @@ class Problem:
         return spread(have, want, self.kind, found.place, seed=seed)
 
     def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
-        """Return what keeps most of all fields, and with ``swaps`` of all orders of the hosts, and whether it does.
+        """Search all panel groups, and with ``swaps`` all host orders, for the best.
+
+        Returns the best, and whether the search was complete.
 
         The search ends undecided where it takes too long; what it found by then is returned.
         """
@@ -196,7 +204,10 @@ class Problem:
         return found, True
 
     def _orders(self, least: int) -> list[tuple[int, tuple[int, ...]]]:
-        """Return orders of the hosts that could keep more than ``least``, the most first; of those alike, one."""
+        """Return host orders that could keep over ``least`` patches, best first.
+
+        Of equivalent orders, one is listed.
+        """
         hosts, nodes = len(self.room), self.wanted.nodes
         orders = np.array(list(itertools.permutations(range(hosts), nodes)), dtype=np.int64).reshape(-1, nodes)
         tables = np.zeros((len(orders), hosts, hosts), dtype=np.int8)
@@ -222,14 +233,17 @@ class Problem:
         return self.index[where[self.nodes[:, 0]], where[self.nodes[:, 1]]].astype(np.int64)
 
     def _rooms(self, place: Sequence[int]) -> IntArray:
-        """Return room by key: that of node n and a side is ``n * sides + side``."""
+        """Return link capacity by key; node n and a side have key ``n * sides + side``."""
         return self.room[np.asarray(place, dtype=np.int64)].reshape(-1, self.room.shape[2])
 
     def _keys(self) -> IntArray:
         return self.nodes if self.duplex else 2 * self.nodes + np.array([0, 1])
 
     def _state(self, place: Sequence[int], field: IntArray | None) -> kernels.Fields:
-        """Return the state with links in these fields, -1 for none yet; None for all in none."""
+        """Return the state with links in given panel groups; None for no link placed.
+
+        In ``field``, -1 is for a link that is not placed yet.
+        """
         room = self._rooms(place).copy()
         links = len(self.nodes)
         at = np.zeros((*room.shape, int(room.max(initial=0)) + 2), dtype=np.int64)
@@ -250,7 +264,7 @@ class Problem:
         return bool(np.all(used <= room))
 
     def _from_patches(self, place: Sequence[int], seed: int, first: Sequence[int]) -> Found | None:
-        """Return fields that begin with what can stay as it is; None if the other links find no room then."""
+        """Return panel groups starting from kept patches; None if other links do not fit."""
         waiting: dict[int, list[int]] = defaultdict(list)
         for link, pair in reversed(list(enumerate(self._pairs(place).tolist()))):
             waiting[pair].append(link)
@@ -266,7 +280,9 @@ class Problem:
         return Found(tuple(place), state.field, int(state.kept[0]))
 
     def _around(self, place: Sequence[int], field: IntArray, seed: int) -> IntArray:
-        """Return fields also for the few links that have none, all others staying; the same ones if none are found.
+        """Return panel groups that also place the few unplaced links, if any are found.
+
+        All other links stay.
 
         Where nodes were inserted into links there are such fields, with little choice, which chains of moves miss.
         """
@@ -291,7 +307,7 @@ class Problem:
         return found
 
     def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
-        """Return which of the given fields fit these hosts, or fields made anew."""
+        """Return the given panel groups that fit these hosts, or new ones."""
         return [field for field in given if self._fits(place, field)] or self._split(place, seed)
 
     def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
@@ -330,7 +346,7 @@ class Problem:
         swaps: bool,
         enough: int,
     ) -> Found:
-        """Exchange hosts (with ``swaps``) and fields at random, at first also for the worse, until enough stays.
+        """Exchange hosts (with ``swaps``) and panel groups by annealing until enough stay.
 
         A proposal that loses k patches is accepted with probability ``(q / kernels.ONE) ** k``, q falling from
         ``warmth`` to 0.
@@ -360,7 +376,10 @@ class Problem:
 
 
 def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
-    """Return links by their ends, from rows of a node, the other end and a label: every link from both its ends."""
+    """Return links by end from rows of node, other end and label.
+
+    ``links`` has every link once from each end.
+    """
     rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
     return kernels.Labelled(
         np.searchsorted(rows[:, 0], np.arange(nodes + 1)), rows[:, 1].copy(), rows[:, 2].copy(), count
@@ -370,7 +389,7 @@ def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
 def spread(
     have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
 ) -> tuple[int, ...]:
-    """Return hosts of nodes, each of the kind that it has, so that many links are between hosts with such a link.
+    """Return hosts of nodes, of equal kinds, with many links between linked hosts.
 
     Nodes are placed one after another, beside those that they have links to, from several first ones.
     """

@@ -1,4 +1,4 @@
-"""The same wiring in another room: with more hosts, panels and switches, or with fewer.
+"""Change of site: the same wiring with more or fewer hosts, panels and switches.
 
 Fixed cables stay where both of their ends do, unless the new room says otherwise; hosts that will be nodes and have too
 few lanes get new ones. Patches at a cable that goes have to go, too.
@@ -33,7 +33,7 @@ class Moved:
     moved: tuple[tuple[Fixed, Fixed], ...] = ()  # those whose lane ends elsewhere then
 
     def with_lost(self, change: Change) -> Change:
-        """Return a change from what stays with the patches that are lost."""
+        """Return a change that includes the lost patches."""
         whole = replace(
             change,
             before=replace(change.before, connects=(*self.lost, *change.before.connects)),
@@ -46,7 +46,9 @@ class Moved:
 
 
 def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str, str]]:
-    """Return a room in which numbers of names have the digits that they have in an old one, and its names by new ones.
+    """Return a site with the old digits in names, and the name pairs.
+
+    The pairs are old names by new names.
 
     A larger room may number its hosts with more digits: host001 is host01.
     """
@@ -102,7 +104,10 @@ def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str,
 
 
 def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:
-    """Return a wiring in another room, cabled for a topology; as in ``own``, a plan of it, where that can be."""
+    """Return a wiring in another site, cabled for a topology.
+
+    If possible, the cabling is that of ``own``, a plan of the topology.
+    """
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
     fixed = _that_stay(room, plan.fixed)
     if own is not None:
@@ -126,7 +131,10 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
 def with_cables_moved(
     plan: WiringPlan, inventory: Inventory, wanted: Topology, *, seed: int
 ) -> tuple[Moved, WiringPlan]:
-    """Return a wiring in a room whose fixed cables move where none can stay, and a plan of what is wanted there."""
+    """Return a wiring in a site with fixed cables moved, and a plan of the topology.
+
+    Fixed cables stay if their ends are still wanted.
+    """
     room = inventory if len(inventory.speeds) < 2 else inventory.at_speed(plan.speed)
     fresh, cabled = recabled(room, _that_stay(room, plan.fixed), wanted, plan, seed=seed)
     found = _moved(plan, room, [host for host in plan.hosts if host in room.host], cabled)
@@ -150,7 +158,7 @@ def _moved(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tupl
 
 
 def _that_stay(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
-    """Return the cabling of a room, and of another what can stay beside it."""
+    """Return a site's cabling, with the cables of another that can stay."""
     return _with(room.cabling, (one for one in fixed if _exists(room, one)))
 
 
@@ -162,7 +170,7 @@ def _with(fixed: tuple[Fixed, ...], more: Iterable[Fixed]) -> tuple[Fixed, ...]:
 
 
 def _exists(room: Inventory, one: Fixed) -> bool:
-    """Return whether both ends of a fixed cable are there, and open."""
+    """Return whether both ends of a fixed cable exist and are open."""
     host, port = room.host.get(one.host), room.panel_port.get(one.place)
     if host is None or port is None or not room.is_open(one.place):
         return False
@@ -177,7 +185,9 @@ Spot = tuple[str, str]  # a field, and the side of its ports if they have one
 def recabled(
     room: Inventory, fixed: Sequence[Fixed], wanted: Topology, plan: WiringPlan, *, seed: int
 ) -> tuple[WiringPlan, tuple[Fixed, ...]]:
-    """Return a plan of a topology as if nothing were cabled, and fixed cabling for it with what can stay of another.
+    """Return a fresh plan of a topology, and cabling for it that keeps old cables.
+
+    The plan ignores existing cabling.
 
     How many lanes of a host end at each field of panels (and side) is taken from the plan; cables that end where lanes
     are wanted stay, the others move to ports of fields that lack them.
@@ -219,7 +229,7 @@ def recabled(
 def _taken(
     fixed: Sequence[Fixed], spot: Callable[[Fixed], Spot], lacking: Mapping[str, Counter[Spot]]
 ) -> tuple[list[Fixed], list[Fixed]]:
-    """Return the cables that hosts lack, counting them off, and the others."""
+    """Return the cables that hosts lack, deducting them, and the others."""
     taken, others = list[Fixed](), list[Fixed]()
     for one in fixed:
         wanted = lacking.get(one.host, Counter())
@@ -229,7 +239,7 @@ def _taken(
 
 
 def _is_at(room: Inventory, place: tuple[str, str], where: Spot, host: str) -> bool:
-    """Return whether a panel port is of a field and side, and within reach of a host."""
+    """Return whether a panel port has the group and side, within reach of a host."""
     pods = room.pods_of(*place)
     at = room.panel[place[0]].field, room.panel_port[place].side
     return at == where and (not pods or room.host[host].pod in pods)

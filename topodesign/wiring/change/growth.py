@@ -1,4 +1,4 @@
-"""Topologies for more nodes that are near a wiring: what each costs, and how many patches it moves.
+"""Topologies for more nodes near a wiring, with their costs and patch moves.
 
 Some come from the catalog, on the hosts where most patches stay. Others are the topology that there is with new nodes
 in its links: on every switch some patches are taken out, and each of their ends goes to a new node that has a lane
@@ -86,7 +86,7 @@ class Grown(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Growth(Answer):
-    """Topologies for more nodes than a wiring has, those that move fewest patches first."""
+    """Topologies for more nodes than a wiring has, fewest patch moves first."""
 
     plan: WiringPlan  # the wiring that there is
     question: Question
@@ -134,7 +134,7 @@ class Growth(Answer):
         return Table(self.heading(), columns, tuple(rows), words=words, compared=compared)
 
     def save(self, directory: str | Path) -> tuple[str, ...]:
-        """Write the links of every topology to a new directory, and return the names of the files."""
+        """Write the links of every topology to a new directory; return the file names."""
         files = {one.file: write_links(one.topology, "json") for one in self.topologies}
         write_directory(as_path(directory), files)
         return tuple(files)
@@ -152,7 +152,7 @@ def grow(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Growth:
-    """Find topologies for more nodes that are fast, or near a wiring that there is.
+    """Find topologies for more nodes that are fast or near an existing wiring.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def grow(
 
 
 def _find_known(asked: Question) -> list[Entry]:
-    """Return the best known topologies of a size; none where nothing is known."""
+    """Return the best known topologies of a size; none if none are known."""
     try:
         if asked.catalog is not None and (asked.objective.collective != "allreduce" or asked.seconds is not None):
             return list(find(asked).entries[:_FROM_CATALOG])
@@ -235,7 +235,7 @@ def _find_known(asked: Question) -> list[Entry]:
 
 
 class GrowingSite:
-    """A wiring and new hosts that are cabled like the others, by numbers."""
+    """Wiring with new hosts cabled like the others, by index."""
 
     def __init__(self, plan: WiringPlan, nodes: int) -> None:
         self.old, self.nodes, self.duplex = len(plan.hosts), nodes, plan.mode == "duplex"
@@ -261,7 +261,7 @@ class GrowingSite:
         self.existing = wired_topology(hosts, plan.connects)
 
     def place(self, entry: Entry, seed: int) -> Grown | None:
-        """Return how many patches a topology moves; None if no fields are found for its links."""
+        """Return a topology with the patches that it moves; None if its links do not fit."""
         topology = entry.topology
         found = relabel(self.existing, topology, seed=seed)
         problem = Problem(topology, self.lanes, self.patches)
@@ -276,12 +276,15 @@ class GrowingSite:
         return Grown(entry, links - placed.kept, links - most)
 
     def find_inserted(self, asked: Question, seed: int) -> list[Grown]:
-        """Return the fastest of some ways to insert the new nodes, for each share of lanes joined to each other."""
+        """Return the fastest insertion of new nodes per share of interconnected lanes."""
         shares = _SHARES if self.degree == asked.degree else ()
         return [best for share in shares if (best := _find_fastest(self, share, asked, seed)) is not None]
 
     def inserted(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
-        """Put new nodes into links of every field, and count the patches to move; None if an end finds no place."""
+        """Insert new nodes into links of every panel group; return the moves too.
+
+        None if an end finds no place.
+        """
         linked = Counter((u, v) for u, v, _ in self.patches)
         if self.duplex:
             linked += Counter((v, u) for u, v, _ in self.patches)
@@ -310,7 +313,7 @@ class GrowingSite:
 
 
 def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join lanes of new nodes to each other, as many pairs as asked for where that makes no parallel links."""
+    """Connect lanes of new nodes to each other, in ``count`` pairs if possible."""
     made: list[tuple[int, int]] = []
     for _ in range(count):
         x = ends[0].pop()
@@ -331,7 +334,7 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 
 
 def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
-    """Return the fastest of some ways to insert new nodes, with a share of their lanes joined to each other."""
+    """Return the fastest insertion of new nodes with a given lane share."""
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{counted(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The patches of a plan as they are being changed, and how new ones get their fibres and names.
+"""Patches of a plan under change, and the fibres and names of new patches.
 
 New patches take fibres that are free, or those of patches that go. Patches that take each other's fibres have to be
 moved together. They form alternating paths and cycles of patches that go and patches that come; short ones let a change
@@ -27,7 +27,7 @@ Spot = tuple[str, str, str]
 
 
 class _Item(NamedTuple):
-    """One end of a patch that comes (``new``) or goes (``old``), the first (0) or the second (1)."""
+    """One end (0 or 1) of a ``new`` or ``old`` patch."""
 
     kind: Literal["new", "old"]
     number: int
@@ -61,7 +61,7 @@ class Pairing:
         self._count = len(new)
 
     def wish(self, number: int, ends: tuple[End, End]) -> bool:
-        """Give a link these ends if both are still to be had; return whether they were."""
+        """Assign ends to a link if both are available; return whether they were."""
         items = _Item("new", number, 0), _Item("new", number, 1)
         found = [self._find(item, end) for item, end in zip(items, ends, strict=True)]
         if not all(found):
@@ -94,7 +94,7 @@ class Pairing:
         del self._waiting[item.kind, self._spots[item]][item]
 
     def _walk(self, item: _Item) -> None:
-        """Pair ends that come with ends that go, from one end of a new patch as far as that leads."""
+        """Pair new ends with old ends along a path from one end of a new patch."""
         trail: list[tuple[_Item, _Item]] = []
         seen: dict[tuple[str, Spot], int] = {}
         while True:
@@ -180,12 +180,12 @@ class Change(Declared):
 
     @property
     def moves(self) -> int:
-        """Number of patches to move, to plug in or to take out."""
+        """Number of patches to move, plug in or remove."""
         return max(len(self.removed), len(self.made))
 
     @property
     def least_so(self) -> int:
-        """Moves that are needed with the hosts as they are now, on whatever panels: patches between hosts that miss."""
+        """Minimum moves with the present hosts, if panels did not matter."""
         before, after = (
             Counter(
                 (c.a.host, c.b.host) if plan.mode == "simplex" else tuple(sorted((c.a.host, c.b.host)))
@@ -206,7 +206,7 @@ class Change(Declared):
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
-    """Return the links that patches make between these hosts, numbered in this order; omit all others."""
+    """Return the links that patches create between the given hosts, in node order."""
     number = {host: node for node, host in enumerate(hosts)}
     both = [(a.host, b.host) for connect in connects for a, b in connect.ways]
     links = [(number[u], number[v]) for u, v in both if u in number and v in number]
@@ -219,7 +219,7 @@ def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
 
 
 def as_simplex(plan: WiringPlan) -> WiringPlan:
-    """Return a duplex plan with two one-way patches for each, so that they can go different ways."""
+    """Return a duplex plan with two one-way patches for each patch."""
     if plan.mode == "simplex":
         return plan
     stuck = next(
@@ -240,12 +240,12 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
 
 
 def usable(plan: WiringPlan, end: End) -> bool:
-    """Return whether the mode of the plan can use the panel port of an end."""
+    """Return whether the plan's mode can use the panel port of an end."""
     return plan.mode == "duplex" or plan.inventory.panel_port[end.place].mode == "simplex"
 
 
 class Patches:
-    """The patches of a plan as they are being changed: those kept, those removed, and the fibres that are open."""
+    """Patches of a plan under change: kept and removed patches, and usable ends."""
 
     def __init__(self, plan: WiringPlan) -> None:
         self.plan = plan
@@ -258,11 +258,11 @@ class Patches:
         self.removed: list[CrossConnect] = []
 
     def place(self, connect: CrossConnect) -> int:
-        """Return where the first end of a patch is, for putting patches in order."""
+        """Return the sort position of a patch, by its first end."""
         return self.position[connect.a.place]
 
     def keep(self, links: Counter[tuple[Pair, str]], connects: Iterable[CrossConnect]) -> list[tuple[Pair, str]]:
-        """Keep patches that links in fields need, the first ones rather; return the links that are missing then."""
+        """Keep the patches that links need, in order; return the missing links."""
         missing = Counter(links)
         for connect in connects:
             pair, field = (connect.a.host, connect.b.host), self.field[connect.a.panel]
@@ -309,7 +309,7 @@ class Patches:
         return Change(self.plan, after, tuple(self.removed), new, at_least)
 
     def with_ends(self, change: Change, ends: list[tuple[End, End]]) -> Change:
-        """Return a change with other ends of the new patches, named after the cables that are plugged in there."""
+        """Return a change with other ends for new patches, named after plugged cables."""
         names = self._names(ends, {})
         made = tuple(
             replace(connect, cable=name, a=a, b=b)
@@ -321,7 +321,7 @@ class Patches:
         return replace(change, after=after, made=made)
 
     def _names(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[str]:
-        """Return names for patches: that of a cable that is plugged in at one end, else that wished, else a new one."""
+        """Return patch names: of a plugged cable, otherwise as wished, otherwise new."""
         plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
         options: list[dict[str, None]] = []
         for pair in ends:
@@ -362,7 +362,10 @@ def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, E
 
 
 def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
-    """Give each number one of its options, no two the same; as many as can be if an option is wanted at most twice."""
+    """Assign distinct options to numbers, as many as possible.
+
+    The number is maximum if no option is wanted more than twice.
+    """
     users: dict[str, list[int]] = defaultdict(list)
     for number, names in enumerate(options):
         for name in names:
@@ -384,7 +387,7 @@ def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
 
 
 def place_name(end: End, side: str) -> str:
-    """Return the panel and the port, with the side where only one is meant, such as ``panel1 12B``."""
+    """Return panel and port, with the side of a single fibre, as in ``panel1 12B``."""
     return f"{end.panel} {end.panel_port}{side if len(side) == 1 else ''}"
 
 
@@ -397,7 +400,7 @@ class Job(NamedTuple):
 
 
 def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[Job]:
-    """Return what to do at the panels, patch by patch: those that go, then those that move or come.
+    """Return the jobs at the panels by patch: removals, then moves and additions.
 
     A new patch with the name of one that is taken out is the same cable.
     """
@@ -441,7 +444,7 @@ def _action(old: CrossConnect | None, new: CrossConnect) -> str:
 
 
 def _moves(old: CrossConnect, new: CrossConnect) -> list[tuple[tuple[End, str], tuple[End, str]]]:
-    """Return from where to where the ends of a patch move, with the sides."""
+    """Return the old and new places of the ends that a patch moves, with sides."""
     places = dict(zip(fibres(old), (old.a, old.b), strict=True))
     come = [(end, fibre.side) for fibre, end in zip(fibres(new), (new.a, new.b), strict=True) if fibre not in places]
     gone = [(end, fibre.side) for fibre, end in places.items() if fibre not in fibres(new)]

@@ -1,4 +1,4 @@
-"""Which host should be which node, so that as much as possible of an existing wiring can stay as it is."""
+"""Assignment of hosts to nodes that keeps as much of a wiring as possible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Relabelling:
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
-    """Place the nodes of a wanted topology on the nodes of an existing one so that many links stay.
+    """Place wanted nodes on existing nodes so that many links stay.
 
     Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged as for links
     that are all in one field of panels (:class:`~topodesign.wiring.change.fields.Problem`); up to ``MOST_EXHAUSTED``
@@ -85,7 +85,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
 
 
 def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
-    """Return links as those of patches that are all in one field, with room for any."""
+    """Return the problem with all patches in one panel group, with room for any link."""
     duplex = existing.is_duplex and wanted.is_duplex
     u, v = unit_links(existing)
     forth = u < v if duplex else u != v
@@ -96,7 +96,7 @@ def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
 
 
 def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabelling:
-    """Improve a relabelling or prove that it is the best, if that can be done with the effort."""
+    """Improve a relabelling or prove it optimal, within the effort limit."""
     nodes = existing.nodes
     both = [np.zeros((nodes, nodes), dtype=np.int16) for _ in range(2)]
     for matrix, topology in zip(both, (existing, wanted), strict=True):
@@ -115,7 +115,10 @@ def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabel
 
 
 def list_symmetries(topology: Topology, matrix: NDArray[np.int16]) -> NDArray[np.int16]:
-    """List a group of automorphisms, a row each: all, or those that fix enough nodes to be listed."""
+    """List a group of automorphisms, one per row.
+
+    All are listed if they are few, otherwise those that fix enough nodes.
+    """
     nodes, order = len(matrix), _search_order(matrix)
     for fixed in range(nodes + 1):
         colours = np.full(nodes, -1)
@@ -134,7 +137,7 @@ def list_symmetries(topology: Topology, matrix: NDArray[np.int16]) -> NDArray[np
 
 
 def _search_order(matrix: NDArray[np.int16]) -> IntArray:
-    """Return the nodes so that each has as many links as possible to those before it."""
+    """Return the nodes in order of most links to their predecessors."""
     linked = (matrix + matrix.T).astype(np.int64)
     score = linked.sum(axis=1)
     order = np.empty(len(matrix), dtype=np.int64)
@@ -155,7 +158,9 @@ _AT_ONCE = 2**18  # of them
 
 
 def most_kept(one: Topology, other: Topology) -> int:
-    """Return a number of links that two topologies never exceed having in common, parallel ones counted.
+    """Return an upper bound on the common links of two topologies.
+
+    Parallel links are counted.
 
     What the two have in common has no more closed walks of any kind than either, and a walk of n steps is ended by n
     links at most: so the one with more walks of a kind loses links until it has no more than the other, which loses
@@ -178,7 +183,7 @@ def most_kept(one: Topology, other: Topology) -> int:
 
 
 def _most_common(one: IntArray, other: IntArray, length: int) -> int:
-    """Return how many links are common at most by walks of a length: told is how many of them end with each link."""
+    """Return the maximum common links, given the walks that each link's loss ends."""
     kept = np.arange(min(len(one), len(other)), -1, -1)
     first, last = [], []  # walks that stay at least, and at most; each times its length
     for ends in (one, other):
@@ -190,7 +195,7 @@ def _most_common(one: IntArray, other: IntArray, length: int) -> int:
 
 
 def _longest(*topologies: Topology) -> int:
-    """Return up to how many steps walks that never turn round can be counted."""
+    """Return the longest countable length of non-backtracking walks, in steps."""
     longest = _LONGEST
     for topology in topologies:
         links, widest = int(topology.capacity.sum()), max(topology.degree - 1, 1)
@@ -205,7 +210,7 @@ def _longest(*topologies: Topology) -> int:
 
 
 def _turnless(topology: Topology, longest: int) -> list[IntArray]:
-    """Return how many closed walks that never turn round begin with each link: those of 1 step, of 2 and so on.
+    """Return closed non-backtracking walks per first link, for each number of steps.
 
     Each is put together from two halves, of which one is gone backwards, so that only walks half as long are listed.
     """
@@ -232,7 +237,7 @@ def _turnless(topology: Topology, longest: int) -> list[IntArray]:
 
 
 def _steps(topology: Topology) -> tuple[csr_array, IntArray]:
-    """Return which links may follow which: those that begin where one ends, but for its own reverse; and reverses."""
+    """Return the non-backtracking successors of each link, and its reverse."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
 
     src, dst = (np.repeat(ends, topology.capacity) for ends in (topology.src, topology.dst))
@@ -261,7 +266,7 @@ class _Walks:
         self.step = {"+": forth, "-": csr_array(forth.T)}
 
     def ended(self, kind: str) -> IntArray:
-        """Return how many closed walks of a kind each link ends when it goes, once for each step by it."""
+        """Return closed walks of a kind lost with each link, counted once per step."""
         ends = np.zeros(len(self.topology.src), dtype=np.int64)
         for place, way in enumerate(kind):
             u, v = (self.topology.src, self.topology.dst)[:: 1 if way == "+" else -1]
@@ -269,7 +274,7 @@ class _Walks:
         return np.repeat(ends, self.topology.capacity)
 
     def _walks(self, kind: str) -> csr_array:
-        """Return the number of walks of a kind from each node to each."""
+        """Return the number of walks of a kind between all node pairs."""
         if kind not in self.step:
             self.step[kind] = self._walks(kind[:-1]) @ self.step[kind[-1]]
         return self.step[kind]

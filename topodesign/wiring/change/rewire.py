@@ -1,4 +1,4 @@
-"""From the wiring that exists to another topology or plan, in stages, from whatever names the two."""
+"""Staged change from existing wiring to another topology or plan."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_ORDERED = 256  # hosts for which there is time to
 
 @dataclass(frozen=True, slots=True)
 class Work(Declared):
-    """What can be done at a time, the way through the panels, and what is lit meanwhile and then."""
+    """Work of a stage: patches, walk through the panels, and strength of lit links."""
 
     stage: Stage
     walk: Walk
@@ -134,7 +134,7 @@ class Rewiring(Result):
 
     @property
     def moves(self) -> int:
-        """Number of patches to move, to plug in or to take out."""
+        """Number of patches to move, plug in or remove."""
         return self.change.moves
 
     @cached_property
@@ -156,7 +156,7 @@ class Rewiring(Result):
 
     @cached_property
     def cords_before(self) -> tuple[Cord, ...]:
-        """The patch cords of the wiring that there is, as far as its panels stay."""
+        """Patch cords of the existing wiring, on panels that stay."""
         room, before = self.after.inventory, self.change.before
         stay = [c for c in before.connects if {c.a.place, c.b.place} <= room.panel_port.keys()]
         net = Net(room, before.mode, [*before.fixed, *self.drawn], stay)
@@ -164,7 +164,7 @@ class Rewiring(Result):
 
     @cached_property
     def laid_lengths(self) -> dict[tuple[str, str], Fraction | None]:
-        """Metres of the fixed cables that come, by host and port, except those that exist in the new room."""
+        """Metres of new fixed cables by host and port, without those that exist."""
         room = self.after.inventory
         there = {*room.cabling, *self.drawn, *(one for one in self.after.fixed if one not in set(self.laid))}
         sockets = {one.socket for one in there}
@@ -173,7 +173,7 @@ class Rewiring(Result):
 
     @property
     def bill(self) -> Bill:
-        """What has to be bought in addition: fixed cables, and cords that none of those pulled replaces."""
+        """Bill of additional cables: fixed cables, and cords beyond the pulled ones."""
         port = self.after.inventory.port
         count = Counter((FIXED[port[socket].connector], metres) for socket, metres in self.laid_lengths.items())
         return Bill(items_of(count + (_by_size(self.cords_after) - _by_size(self.cords_before))), cabled=False)
@@ -185,12 +185,12 @@ class Rewiring(Result):
 
     @property
     def metres(self) -> Fraction | None:
-        """Metres that are walked in all stages; None where nobody says where panels stand."""
+        """Metres walked in all stages; None if panel positions are unknown."""
         ways = [walk.metres for walk in self.walks if walk.metres is not None]
         return sum(ways, Fraction(0)) if len(ways) == len(self.walks) else None
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row a line of the work, by stage, in the order of the way through the panels."""
+        """Return one row per line of work, by stage and along the walk."""
         return [
             {"stage": number, "dark": one.stage.dark, "panel": panel, "instruction": line}
             for number, one in enumerate(self.work, start=1)
@@ -255,7 +255,7 @@ class Rewiring(Result):
         return "\n".join(lines)
 
     def _fixed_words(self, fixed: Fixed) -> str:
-        """Return where a fixed cable leads, with the metres of one that comes."""
+        """Return the ends of a fixed cable, with the metres of a new one."""
         port = self.after.inventory.port.get(fixed.socket)
         name = f"{fixed.port}/{fixed.lane}" if port is None else interface_name(fixed.port, fixed.lane, port.lanes)
         metres = self.laid_lengths.get(fixed.socket)
@@ -286,7 +286,7 @@ def rewire(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Rewiring:
-    """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
+    """Change a wiring in stages, with few moves and a connected fabric.
 
     Hosts may become other nodes than before: that moves no cable.
 
@@ -379,7 +379,7 @@ def rewire(
 
 
 def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
-    """Return the topology for a number of hosts that moves the fewest patches, and what it is in words."""
+    """Return the topology for N hosts with the fewest moves, and its description."""
     from topodesign.wiring.change.growth import grow  # noqa: PLC0415  the finder and the catalog
 
     room = plan.inventory if inventory is None else inventory
@@ -398,7 +398,10 @@ def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[s
 
 
 def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
-    """Return the hosts that the nodes keep: those of a plan that is wanted, or as they are and then those that come."""
+    """Return the hosts to keep as nodes, from a wanted plan or in present order.
+
+    In present order, new hosts follow.
+    """
     if own is not None:
         return own.hosts
     before = moved.plan
@@ -419,7 +422,7 @@ def _walked_less(
     most_dark: int | None,
     seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
-    """Return a change with as few moves and its stages, for which less is walked if one is found."""
+    """Return a change with as few moves and less walking, if found, and its stages."""
     best = Rewiring(change, found, None)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
@@ -441,7 +444,7 @@ def _walked_less(
 
 
 def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
-    """Return the plan that is wanted, or None if it is a topology."""
+    """Return the wanted plan; None if a topology is wanted."""
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
         return load_wiring(wanted)
     return wanted if isinstance(wanted, WiringPlan) else None

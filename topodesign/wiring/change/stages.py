@@ -1,4 +1,4 @@
-"""The order in which patches are moved, so that the fabric stays connected and few links of a host are dark at a time.
+"""Order of patch moves that keeps the fabric connected and few links dark.
 
 A new patch needs its two fibres, so the patches plugged in there go first, and moves hang together in chains. A stage
 takes whole chains as long as no host has too many links dark, but for those that the fabric would not survive. Where no
@@ -148,7 +148,7 @@ class _Work:
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
     def _joined_hosts(self) -> tuple[str, ...]:
-        """Return the hosts that are in both wirings, with those of the new one that reach and are reached by all."""
+        """Return the common hosts and the new hosts connected to them in both directions."""
         if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.connected(self.lit):
             return self.hosts
         part = self.whole.parts(self.lit)
@@ -170,12 +170,12 @@ class _Work:
         return chosen
 
     def _few(self, chain: list[int], most_dark: int) -> list[int]:
-        """Return jobs of a chain that together darken few enough links, first those that need least taken out."""
+        """Return jobs of a chain that jointly darken few links, fewest removals first."""
         order = sorted(chain, key=lambda job: len(self._gone([job])))
         return _joined(self._few_dark([[job] for job in order], most_dark))
 
     def _part(self, chains: list[list[int]], most_dark: int) -> list[int]:
-        """Return as much of one chain as can be moved, of that which is begun if there is one."""
+        """Return the movable part of one chain, of a started chain if any."""
         for chain in chains:
             part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)]))
             if part:
@@ -183,7 +183,7 @@ class _Work:
         return []
 
     def _survivors(self, chains: list[list[int]]) -> list[list[int]]:
-        """Return chains that together leave the fabric connected: all, or those of each half that do."""
+        """Return chains that jointly leave the fabric connected, by halving."""
         taken: list[list[int]] = []
         found = self._taken(chains, taken)
         for gone in taken:
@@ -191,7 +191,7 @@ class _Work:
         return found
 
     def _taken(self, chains: list[list[int]], taken: list[list[int]]) -> list[list[int]]:
-        """Take chains that the fabric survives, after those before; ``taken`` gets the patches that went for them."""
+        """Take chains that the fabric survives; add their removed patches to ``taken``."""
         gone = self._gone(_joined(chains))
         self.lit[gone] = False
         if self.graph.connected(self.lit):
@@ -231,11 +231,11 @@ class _Graph:
         return Topology.from_arrays(self.nodes, self.src[there], self.dst[there])
 
     def connected(self, lit: NDArray[np.bool_]) -> bool:
-        """Return whether every host reaches every other by the patches that are lit."""
+        """Return whether lit patches connect every host to every other."""
         return not self.nodes or len(set(self.parts(lit).values())) == 1
 
     def parts(self, lit: NDArray[np.bool_]) -> dict[str, int]:
-        """Return the number of the part of each host: those that reach each other by the patches that are lit."""
+        """Return the strong component of each host over lit patches."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -322,7 +322,7 @@ Table = tuple[tuple[Fraction, ...], ...]  # metres from each place to each
 
 
 def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:
-    """Return the metres between panels; None if some are unknown. In a rack nobody walks."""
+    """Return the metres between panels, 0 within a rack; None if some are unknown."""
     table = []
     for a in panels:
         row = []
@@ -350,7 +350,7 @@ def _metres(way: Sequence[int], apart: Table) -> Fraction:
 
 
 def _exact(apart: Table) -> list[int]:
-    """Return the shortest way, by the shortest ways through all sets of places (Held and Karp)."""
+    """Return the shortest route by dynamic programming over sets (Held and Karp)."""
     best: dict[tuple[int, int], tuple[Fraction, tuple[int, ...]]] = {
         (1 << place, place): (Fraction(0), (place,)) for place in range(len(apart))
     }
@@ -366,7 +366,7 @@ def _exact(apart: Table) -> list[int]:
 
 
 def _nearest(apart: Table, start: int) -> list[int]:
-    """Return the way that goes to the nearest place left each time."""
+    """Return the nearest-neighbour route from a start."""
     way, left = [start], set(range(len(apart))) - {start}
     while left:
         way.append(min(left, key=lambda place: (apart[way[-1]][place], place)))
@@ -375,7 +375,7 @@ def _nearest(apart: Table, start: int) -> list[int]:
 
 
 def _turned(way: list[int], apart: Table) -> list[int]:
-    """Turn parts of a way round as long as that makes it shorter."""
+    """Reverse segments of a route while that shortens it."""
     for _ in range(_TURNS):
         metres = _metres(way, apart)
         for i, j in itertools.combinations(range(len(way) + 1), 2):
@@ -392,7 +392,7 @@ _MOST_SWAPS = 600  # that are tried to walk less
 
 
 def with_less_way(change: Change) -> Change:
-    """Return a change with the same hosts and moves, new patches of a host taking fibres so that less is walked.
+    """Return an equal change with other fibres for new patches and less walking.
 
     Two new patches that end at fibres of one host, side and field take each other's as long as that shortens the way
     through all panels. The same change comes back if nothing is known about where panels stand, or nothing is found.

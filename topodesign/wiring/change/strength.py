@@ -1,4 +1,4 @@
-"""What links can do while others are dark: how many may still fail, and how fast a collective can be.
+"""Strength of lit links: tolerated failures and collective bandwidth.
 
 A set that lacks some node has at most n - 1 of the n shards, and no fewer links out than can be lost, so that
 (n - 1) over that number is time enough for a shard; and the node with the fewest links in needs (n - 1) over these. The
@@ -60,12 +60,12 @@ class Strength(Declared):
 
 
 def is_told(asked: bool | None, nodes: int) -> bool:
-    """Return whether to find the strength of a fabric: as asked, or where that is None if it has few enough nodes."""
+    """Return whether to find the strength: as asked, or by default if nodes are few."""
     return nodes <= MOST_NODES if asked is None else asked
 
 
 def strength(topology: Topology, speed: Fraction) -> Strength:
-    """Return the strength of links that have ``speed`` bits per second each; all zero for fewer than two nodes."""
+    """Return the strength of links of ``speed`` bit/s; zero below two nodes."""
     nodes, proper = topology.nodes, topology.src != topology.dst
     links = int(topology.capacity[proper].sum())
     if nodes < 2:
@@ -83,7 +83,7 @@ def strength(topology: Topology, speed: Fraction) -> Strength:
 
 
 def _connectivity(topology: Topology, fewest: int) -> int:
-    """Return the fewest links whose loss leaves some node unable to reach some other; no node has less than so many."""
+    """Return the link connectivity; ``fewest`` is the minimum in- or out-degree."""
     among = np.arange(topology.nodes)
     if topology.capacity.max(initial=0) == 1:
         among = _on_both_sides(topology)
@@ -99,7 +99,7 @@ def _connectivity(topology: Topology, fewest: int) -> int:
 
 
 def _on_both_sides(topology: Topology) -> IntArray:
-    """Return few nodes such that those without a link to one have no cycle, and those without a link from one neither.
+    """Return few nodes such that nodes without links to (or from) them form no cycle.
 
     Those are chosen that have most links with nodes that are still on a cycle, or on a way from one to another.
     """
@@ -130,7 +130,7 @@ def _on_both_sides(topology: Topology) -> IntArray:
 
 
 def _cyclic(src: IntArray, dst: IntArray, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of some nodes are on cycles among these, or on ways between such."""
+    """Return which nodes are on cycles among the given, or on paths between them."""
     while True:
         inside = left[src] & left[dst]
         kept = left.copy()
