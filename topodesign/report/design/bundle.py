@@ -70,10 +70,7 @@ def files_of(best: Offer, wiring: WiringPlan, growth: Iterable[Stage]) -> Iterat
 
 
 def _plans(best: Offer) -> list[tuple[str, Plan | None, tuple[Fraction, ...]]]:
-    """Return the plans of all collectives with their call sizes.
-
-    For the step of a model, only collectives of all nodes have plans.
-    """
+    """Return plans with call sizes; of a model, only collectives of all nodes."""
     if best.step is None:
         return [(part.share.collective, part.plan, (part.share.size,)) for part in best.parts]
     sizes: dict[str, list[Fraction]] = {}

@@ -229,10 +229,7 @@ def _mix(fields: Fields) -> Mix:
 
 
 def _as_text(place: Located) -> Located:
-    """Convert all values of a tree to text, as in files.
-
-    Whole numbers are sizes in bytes.
-    """
+    """Convert all values of a tree to text; whole numbers are sizes in bytes."""
     if isinstance(place.value, dict):
         text = {name: _as_text(one) for name, one in place.value.items()}
         if not isinstance(getattr(place.value.get("size"), "value", ""), str):
