@@ -171,7 +171,7 @@ def _key(entry: PlanEntry) -> tuple[object, ...]:
 
 
 def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[str]:
-    """Yield the problems of a plan and append it to ``found``."""
+    """Yield the problems of a plan, appended to ``found``."""
     plan = plans.load(entry)
     found.append(plan)
     yield from verify(plan).problems

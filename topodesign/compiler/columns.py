@@ -54,12 +54,12 @@ class Columns(NamedTuple):
 
     @property
     def steps(self) -> Ints:
-        """Steps per threadblock; each wait after an instruction's first adds one."""
+        """Steps per threadblock; each wait after the first adds one."""
         total = np.concatenate(([0], np.cumsum(np.maximum(1, np.diff(self.waits)))))
         return total[self.first[1:]] - total[self.first[:-1]]
 
     def connections(self) -> tuple[Ints, Ints, int]:
-        """Return send and receive connection numbers (-1: none), and their count."""
+        """Return numbered send and receive connections, and their count."""
         ends = [(self.rank, self.send), (self.receive, self.rank)]
         size, channels = len(self.scratch), int(self.channel.max(initial=0)) + 1
         key = np.concatenate(

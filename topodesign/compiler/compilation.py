@@ -47,7 +47,7 @@ class CompilationError(TopodesignError):
 
 
 class FrontEnd(NamedTuple):
-    """Front end: supported collectives and the function that lowers a plan."""
+    """Front end with its collectives and lowering function."""
 
     collectives: tuple[Collective, ...]
     lower: Callable[[Kind[Any], Options, Limits], Lowering]
@@ -113,7 +113,7 @@ FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Sharing(Declared):
-    """Threadblock sharing of sends and receives on the most loaded rank."""
+    """Threadblock sharing of the most loaded rank."""
 
     asked: Threadblocks  # `auto`, `merged` or `separate`
     most: int  # threadblocks of the rank that has most
@@ -181,11 +181,11 @@ class Compiled(Result):
         return paths
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row per rank, such as threadblocks and scratch chunks."""
+        """Return a row per rank, such as threadblocks."""
         return self.program.to_records()
 
     def heading(self) -> str:
-        """Return the collective, ranks, runtime, size and check result as text."""
+        """Return the program, runtime, size and check result as text."""
         ranks, size = len(self.program.ranks), sum(map(len, self.files.values()))
         place = "in place" if self.program.inplace else "out of place"
         checked = "" if self.report is None else ", checked" if self.report.ok else ", wrong"
@@ -268,7 +268,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
 
 
 def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Plan) -> tuple[Program, Files, Cut]:
-    """Compile for given calls with the chunk count that loses least."""
+    """Compile for given calls, with the least loss from chunking."""
     ranks = plan.topology.nodes - len(plan.topology.switches)
     sizes = tuple(map(int, settled.size))
     common = backend.common(plan.collective, ranks, settled)
@@ -299,7 +299,7 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
 
 
 def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
-    """Resolve the back end, schedule type and options of a compilation.
+    """Resolve the back end, schedule type and options.
 
     Raises what :func:`compile_plan` says.
     """

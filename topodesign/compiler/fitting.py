@@ -1,4 +1,4 @@
-"""Fallback compilation with fewer trees per root to fit runtime limits."""
+"""Fallback compilation with fewer trees per root."""
 
 from __future__ import annotations
 

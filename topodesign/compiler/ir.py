@@ -92,7 +92,7 @@ class RankProgram:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """Switch operation that stores a sum, or own data, at all ranks."""
+    """Switch operation that stores data or sums at all ranks."""
 
     rank: int
     adds: bool
@@ -119,7 +119,7 @@ class BoxTree:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Program of multimem operations through a switch of all ranks or a box.
+    """Program of multimem operations through one or more switches.
 
     Of packets it has no steps: all ranks store all that they have, and take what has come.
     """
@@ -169,7 +169,7 @@ class Program:
         return blocks * self.chunks // self.collective.shards(len(self.ranks))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every rank: threadblocks, instructions and scratch chunks."""
+        """Return a row per rank: threadblocks, instructions and scratch chunks."""
         return [
             {
                 "rank": rank,
@@ -224,7 +224,7 @@ class Own(NamedTuple):
 
 @dataclass(frozen=True)
 class Messages(Program):
-    """Program of sends, receives and sums with dependencies, in plan order.
+    """Program of messages and sums, in plan order.
 
     It is what simulators of traces read: no buffers, threadblocks or instructions, but whole messages with their data.
 
@@ -243,11 +243,11 @@ class Messages(Program):
     own: Own | None = None  # what the plan itself says of the call and of the links, None where it says nothing
 
     def size(self, number: int, whole: Fraction) -> int:
-        """Return a message's bytes in a call of ``whole`` bytes, rounded up."""
+        """Return a message's bytes in a call, rounded up."""
         return self.bytes_of(self.messages[number].units, whole)
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
-        """Return bytes of ``units`` in a call of ``whole`` bytes, rounded up."""
+        """Return the bytes of ``units`` in a call, rounded up."""
         ranks = len(self.ranks)
         mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
         return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))

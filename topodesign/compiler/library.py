@@ -147,7 +147,7 @@ class Library(Result):
         return f"{plans} for {self.topology or 'a wiring'} of {nodes}"
 
     def table(self) -> Table:
-        """Return a table of size ranges, equal groups in one row."""
+        """Return a table of size ranges; equal groups share a row."""
         shown: dict[tuple[object, ...], list[LibraryRow]] = {}
         for row in self.entries:
             members = None if row.group is None else len(row.group)
@@ -176,7 +176,7 @@ class Library(Result):
         return Table(self.heading(), columns, tuple(rows), frozenset(("collective", "calls", "method", "programs")))
 
     def save(self, folder: str | Path) -> PlanSet:
-        """Write a new directory, all of it or nothing; see :mod:`topodesign.plans.sets`."""
+        """Write a new directory atomically; see :mod:`topodesign.plans.sets`."""
         return save_plan_set(
             folder, self.plans, alpha=float(self.alpha), bandwidth=float(self.bandwidth), extra=self.extra
         )
@@ -216,7 +216,7 @@ class _Span:
         return self.first <= size and (self.end is None or size < self.end)
 
     def time(self, candidate: _Candidate, size: int) -> Fraction:
-        """Return a candidate's time for a size, interpolated between timed sizes."""
+        """Return a candidate's time for a size, interpolated."""
         return between(dict(zip(self.sizes, candidate.times, strict=True)), size)
 
 
@@ -277,7 +277,7 @@ def compile_library(
 
 
 def _collectives(work: Work) -> tuple[Collective, ...]:
-    """Return the collectives that are named; none of a training step."""
+    """Return the named collectives, none for a training step."""
     if isinstance(work, str):
         words = [word.strip() for word in work.split(",")]
         if words == [ALL]:
@@ -316,7 +316,7 @@ class _Maker:
         self.joined = neighbours_of(self.fabric.topology)
 
     def jobs(self, names: Sequence[Collective]) -> Iterator[_Job]:
-        """Yield the jobs: named collectives, or the calls of a step."""
+        """Yield the jobs, by collectives or calls."""
         if self.step is not None:
             yield from self._jobs_of_step()
             return
@@ -365,7 +365,7 @@ class _Maker:
     def _candidates(
         self, job: _Job, sizes: Sequence[int], known: Mapping[str, Mapping[int, Fraction]] | None
     ) -> tuple[list[_Candidate], str | None]:
-        """Return the candidates, built-in first, and any failure reason of `auto`."""
+        """Return the candidates, built-in first, and any failure reason."""
         found: list[_Candidate] = []
         why: dict[str, str] = {}
         if known is None and job.calls:
@@ -399,7 +399,7 @@ class _Maker:
         return time_built_in(self.wires, job.collective.name, groups, Fraction(size), self.joined)
 
     def _ways(self, method: str, collective: Collective) -> list[dict[str, Any]]:
-        """Return the option sets to try with a method, in order."""
+        """Return the option sets of a method, in order."""
         if method not in SUMS:
             return [{"by_ranks": True}] if self._adds(method, collective) else [{}]
         if not collective.like(ALLREDUCE) or len(self.fabric.compute) > MOST_NODES:
@@ -417,7 +417,7 @@ class _Maker:
         return simulate(plan, size=size, alpha=self.alpha, bandwidth=self.bandwidth if self.plain else None).time
 
     def _add(self, job: _Job, candidates: Sequence[_Candidate], span: _Span) -> None:
-        """Add rows for a size range, several if programs need it."""
+        """Add one or more rows for a size range."""
         best = candidates[span.best]
         calls = tuple(SizedCall(size, count) for size, count in job.calls.items() if span.serves(size))
         at = calls[0].size if calls else max(span.first, span.sizes[0])
@@ -502,7 +502,7 @@ class _Maker:
     def _programs(
         self, job: _Job, plan: Plan, target: str, span: _Span, calls: tuple[int, ...] = (), *, inplace: bool | None
     ) -> list[Compiled]:
-        """Return checked programs of each group, with fewer trees if needed."""
+        """Return each group's checked programs, with fewer trees if needed."""
         options: dict[str, Any] = {"inplace": inplace}
         if self.said["runtime"] in BACKENDS[target].runtimes:
             options["runtime"] = self.said["runtime"]
@@ -553,7 +553,7 @@ class _Maker:
         )
 
     def _drop_ambiguous(self) -> None:
-        """Remove programs of groups that would also run other groups' calls.
+        """Remove group programs that would run other groups' calls.
 
         A runtime knows a communicator by its number of ranks alone, so a program of one group is used for every other
         one of as many ranks that has a rank in common with it.
@@ -578,13 +578,13 @@ class _Maker:
 
 
 def _saved(row: LibraryRow) -> float:
-    """Return the seconds per step saved, or spent without a built-in."""
+    """Return the seconds saved per step, or spent."""
     each_call = row.time_s if row.built_in_s is None else row.built_in_s - row.time_s
     return each_call * sum(call.count for call in row.calls)
 
 
 def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Plan]:
-    """Yield each group's part as a plan of the whole wiring."""
+    """Yield each group's part as a plan of the wiring."""
     if groups is None or len(groups) == 1:
         yield plan
         return
@@ -595,7 +595,7 @@ def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[P
 
 
 def fastest(sizes: Sequence[int], times: Sequence[Sequence[Fraction]]) -> list[tuple[int, int | None, int]]:
-    """Return size ranges from 0, each with its fastest candidate's number.
+    """Return size ranges from 0 with their fastest candidates.
 
     Each range is (first size, the size after its last or None, candidate); of equal ones the first is taken. Between
     two of the sizes the times are taken for straight lines.
@@ -661,7 +661,7 @@ def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
 
 
 def between(times: Mapping[int, Fraction], size: int) -> Fraction:
-    """Return the time for a size by linear interpolation or extrapolation."""
+    """Interpolate or extrapolate the time for a size linearly."""
     sizes = sorted(times)
     low, high = next((pair for pair in pairwise(sizes) if size <= pair[1]), tuple(sizes[-2:]))
     slope = (times[high] - times[low]) / (high - low)

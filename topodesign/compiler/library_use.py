@@ -166,7 +166,7 @@ def uses_of(
 
 
 def call_script(calls: Sequence[tuple[str, tuple[int, ...] | None, int]], dtype: str) -> str:
-    """Return a PyTorch script that runs, checks and reports the calls."""
+    """Return a PyTorch script that runs and checks calls."""
     known = dict.fromkeys((name, group, size) for name, group, size in calls)
     rows = [f"    {json.dumps([name, None if group is None else list(group), size])}," for name, group, size in known]
     width = width_of(dtype)

@@ -1,4 +1,4 @@
-"""Target limits, set by back ends and observed by front ends."""
+"""Target limits from back ends for front ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Limits:
                 require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:
-        """Refuse more ranks than there may be."""
+        """Reject more ranks than the limit."""
         if ranks > self.ranks:
             raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
 
@@ -69,7 +69,7 @@ NO_LIMITS = Limits()
 
 
 def over(of: str, what: str, most: int, number: int, rank: int | None = None) -> Iterator[str]:
-    """Yield a message if a program or rank exceeds a limit."""
+    """Yield a message if a limit is exceeded."""
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
         yield f"{of} allows {most} {what}, and {who} needs {number}; {HELP}"

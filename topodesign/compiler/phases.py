@@ -89,7 +89,7 @@ class PhasePrograms(Result):
 
 @takes(CompileOptions)
 def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Unpack[CompileOptions]) -> PhasePrograms:
-    """Compile a plan whose circuits change: a program for each phase.
+    """Compile a program for each phase of a circuit-changing plan.
 
     Every program works in place on one buffer of the caller, the workspace, and is an allreduce to its runtime. Before
     the first the input is put into it, and after the last the output is in it, where ``phases.json`` says.
@@ -202,7 +202,7 @@ class _Room:
         return self._data + self.rest
 
     def starts(self) -> Iterator[tuple[int, ...]]:
-        """Yield the input starts of all ranks, then the output starts."""
+        """Yield the input starts, then the output starts."""
         for which in range(2):
             if self.inplace:
                 places = [self.collective.in_place(rank, self.ranks)[which] * self.block for rank in range(self.ranks)]

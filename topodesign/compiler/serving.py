@@ -16,7 +16,7 @@ from topodesign.runtime.calls import About, Call
 
 @dataclass(frozen=True)
 class Cut(Declared):
-    """Into how many chunks the calls of a program are cut."""
+    """Chunk count of a program for given calls."""
 
     sizes: tuple[int, ...]  # bytes of the whole data of the calls that it is for
     chunks: int  # how many chunks there are
@@ -34,7 +34,7 @@ class Cut(Declared):
 
 
 def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction], width: int) -> int:
-    """Return the greatest common divisor of the bytes of some calls.
+    """Return the greatest common divisor of calls, in bytes.
 
     Raises
     ------

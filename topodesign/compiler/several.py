@@ -158,7 +158,7 @@ def _names(place: Topology | Fabric, nodes: tuple[int, ...]) -> tuple[str, ...]:
 def _plans(
     found: Topology | Fabric, make_plan: PlanOfRoot, nodes: tuple[int, ...]
 ) -> Iterator[tuple[int, Callable[[int | None], Plan]]]:
-    """Yield every root with its plan function, or a representative's image."""
+    """Yield every root with a function for its plan."""
 
     @cache
     def plan_of(root: int, k: int | None) -> Plan:

@@ -38,7 +38,7 @@ def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
 
 
 def _numbered(place: Topology | Fabric, size: int) -> list[object]:
-    """Return the box number of every vertex, ``size`` ranks per box."""
+    """Return every vertex's box number, for ``size`` ranks each."""
     box: dict[int, object] = {node: rank // size for rank, node in enumerate(_ranks(place))}
     return [box.get(node) for node in range(_topology(place).nodes)]
 

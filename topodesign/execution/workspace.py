@@ -142,7 +142,7 @@ class Layout:
         return list(map(slice, *(ends.tolist() for ends in self._ends(zeros, block, zeros + one.lo, zeros + one.hi))))
 
     def _ends(self, stream: IntArray, block: IntArray, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
-        """Return from where to where in the memory units lie."""
+        """Return the memory ranges of units."""
         elements = self._elements(stream, block)
         units = np.array(self._extent.units, dtype=np.int64)[stream]
         place = np.searchsorted(self._keys, self._key(stream, block, lo), side="right") - 1

@@ -39,7 +39,7 @@ class Checked(Protocol):
         """Whether the program implements its collective."""
 
     def record(self) -> dict[str, Any]:
-        """Return all of it as plain dictionaries, lists, strings and numbers."""
+        """Return the report as plain dictionaries, lists, strings and numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Backend(ABC):
         return NO_LIMITS
 
     def common(self, collective: Collective, ranks: int, options: Options) -> int:  # noqa: ARG002
-        """Return the largest chunk count that divides every call of ``options.size``."""
+        """Return the largest chunk count that divides all calls."""
         raise ParameterError(f"{self.name} has no size; omit it")
 
     def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
@@ -97,14 +97,14 @@ class Backend(ABC):
 
     @abstractmethod
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield each violated target limit or rule, with rank and numbers."""
+        """Yield each violated target limit or rule, with numbers."""
 
     @abstractmethod
     def emit(self, program: Program, options: Options) -> Files:
         """Return the files, the same bytes every time."""
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield notes on the files beyond the findings of their check."""
+        """Yield notes on the files beyond the check's findings."""
         yield from ()
 
     @abstractmethod
@@ -113,10 +113,10 @@ class Backend(ABC):
 
     @abstractmethod
     def check(self, files: Files, options: Options, interleavings: int) -> Checked:
-        """Execute the files as the target does and check the result."""
+        """Execute the files as the target does and check results."""
 
     def accept(self, plan: Plan, options: Options) -> None:
-        """Refuse a plan or options that are not for this target."""
+        """Reject a plan or options that do not fit this target."""
         if options.protocol not in self.protocols:
             raise ParameterError(
                 f"{self.name} has no protocol {options.protocol!r}; known are {', '.join(self.protocols)}"

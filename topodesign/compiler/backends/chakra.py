@@ -1,4 +1,4 @@
-"""Chakra execution traces and other ASTRA-sim inputs for one call size.
+"""Chakra execution traces and other ASTRA-sim inputs.
 
 Written into a directory:
 
@@ -87,7 +87,7 @@ class Chakra(Backend):
     directory = True
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: ARG002
-        """Refuse channels, which messages do not have."""
+        """Reject channels, which messages do not have."""
         if options.channels > 1:
             raise ParameterError("chakra has no channels: a message of a trace is one message; omit them")
         if len(options.size) > 1:
@@ -151,7 +151,7 @@ class Chakra(Backend):
         return files
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:
-        """Yield simplifications of the simulated network and their effect on times."""
+        """Yield simplifications of the simulated network and their effects."""
         expected = json.loads(files["expected.json"])
         yield from expected["notes"]
         yield from _names(plan.collective, _call(plan.collective))
@@ -173,7 +173,7 @@ class Chakra(Backend):
         return found
 
     def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
-        """Replay the traces and check messages, deadlock freedom and delivered data."""
+        """Replay the traces; check messages, deadlock freedom and data."""
         from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
         from topodesign.runtime.chakra.network import Network  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ class Chakra(Backend):
 
 
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
-    """Return the simulated time on the actual links as text, if cheap."""
+    """Return the simulated time on the actual links, if cheap."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.kinds import kind_of  # noqa: PLC0415
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415

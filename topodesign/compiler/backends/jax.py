@@ -1,4 +1,4 @@
-"""Standalone JAX modules that run a plan with ``shard_map`` and ``ppermute``.
+"""Standalone JAX modules of plans, by ``shard_map`` and ``ppermute``.
 
 A module has five numbers, code that is the same in all of them (:mod:`topodesign.runtime.jax.code`), and ``PHASES``:
 for every step its permutations, who sends to whom, and which rows are sent and where they go. Rows are static slices
@@ -35,7 +35,7 @@ class Jax(Backend):
     protocols = ("Simple",)
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: ARG002
-        """Refuse channels, which arrays do not have."""
+        """Reject channels, which arrays do not have."""
         if options.channels > 1:
             raise ParameterError("jax has no channels: XLA decides how a permutation is sent; omit them")
 

@@ -1,4 +1,4 @@
-"""Links as trace simulators model them: equal, one per rank pair."""
+"""Links of trace simulators: equal, one per rank pair."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _alphas(program: Messages, place: Topology | Fabric, options: Options) -> li
 
 
 def _star(topology: Topology) -> bool:
-    """Return whether one switch joins all nodes by equal duplex links."""
+    """Return whether one switch joins all nodes by equal links."""
     if len(topology.switches) != 1 or len(set(topology.capacity.tolist())) > 1:
         return False
     (switch,) = topology.switches

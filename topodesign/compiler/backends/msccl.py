@@ -43,7 +43,7 @@ class Msccl(Backend):
         return require_whole(collective, ranks, options.size, width) // width
 
     def limits(self, options: Options) -> Limits:
-        """Return the limits that the runtime profile sets for front ends."""
+        """Return the front-end limits of the runtime profile."""
         profile = get_profile(options.runtime)
         return Limits(
             chunks_per_instruction=profile.chunks_per_step,
@@ -61,7 +61,7 @@ class Msccl(Backend):
         )
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        """Yield every limit of the runtime's profile that the program exceeds."""
+        """Yield every exceeded limit of the runtime's profile."""
         from topodesign.compiler.backends.xml import lint  # noqa: PLC0415  NumPy, which help does without
 
         return lint(program, get_profile(options.runtime))
@@ -80,7 +80,7 @@ class Msccl(Backend):
         return {self.ending: text.encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield connections that the runtime opens without links in the wiring."""
+        """Yield runtime connections without links in the wiring."""
         from topodesign.compiler.wires import unjoined  # noqa: PLC0415  NumPy, which help does without
 
         return unjoined(plan.place, get_profile(options.runtime))

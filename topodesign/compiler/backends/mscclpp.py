@@ -40,7 +40,7 @@ class Mscclpp(Backend):
     inplace = True
 
     def refuse(self, plan: Plan, options: Options) -> None:
-        """Reject unsupported collectives, and boxes that do not divide the ranks."""
+        """Reject unsupported collectives and box sizes."""
         if plan.collective.label(self.name) is None:
             raise InfeasibleError(f"MSCCL++ has no collective {plan.collective}")
         ranks = plan.topology.nodes - len(plan.topology.switches)
@@ -80,7 +80,7 @@ class Mscclpp(Backend):
         return {self.ending: (_text(document) + "\n").encode()}
 
     def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
-        """Yield a note if links to other boxes need several NICs."""
+        """Yield a note if a rank needs several NICs."""
         from topodesign.compiler.wires import single_nic  # noqa: PLC0415  NumPy, which help does without
 
         return single_nic(plan.place, options.box)
@@ -90,14 +90,14 @@ class Mscclpp(Backend):
         return parse_plan(files[self.ending].decode())
 
     def check(self, files: Files, options: Options, interleavings: int) -> PlanReport:
-        """Check the plan by reading and executing it as MSCCL++ does."""
+        """Check the plan by executing it as MSCCL++ does."""
         from topodesign.runtime.mscclpp.check import check_plan  # noqa: PLC0415  NumPy, which help does without
 
         return check_plan(self.parse(files, options), interleavings=interleavings)
 
 
 def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:
-    """Return the scratch chunks of every rank, and the one-sided program."""
+    """Return every rank's scratch chunks, and the one-sided program."""
     from topodesign.compiler.onesided.actions import actions_of  # noqa: PLC0415
     from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
     from topodesign.compiler.onesided.switched import through_switch  # noqa: PLC0415
@@ -152,7 +152,7 @@ def _lint(program: Program, made: OneSided) -> Iterator[str]:
 
 
 def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
-    """Yield remote accesses for which the executor computes a wrong address.
+    """Yield remote accesses that the executor would address wrongly.
 
     It adds to the address how far into its allocation the buffer of this rank begins, and not that of the other.
     """
@@ -230,7 +230,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
 
 
 def _channels(made: OneSided) -> list[dict[str, list[tuple[int, Link]]]]:
-    """Return the channels per rank and type: remote rank and connection.
+    """Return channels per rank and type, with remote rank and connection.
 
     The k-th channel of a type between two ranks is that of the same connection at both ends.
     """

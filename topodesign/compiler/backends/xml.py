@@ -82,7 +82,7 @@ def _tag(name: str, attributes: Mapping[str, str | int], end: str = ">") -> str:
 
 
 def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
-    """Return the default largest call (bytes), or None for no limit.
+    """Return the default largest call (bytes), None for any.
 
     Without scratch, and where a runtime takes scratch as calls need it: any. Where it takes scratch for the largest
     call at its start: the largest power of two up to 4 GiB with which no rank takes more than 1 GiB.
@@ -125,7 +125,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
 
 
 def _other_ends(own: Columns) -> Ints:
-    """Return the remote place of every send and receive, or -1.
+    """Return each operation's place at the remote end, or -1.
 
     The runtimes ignore these fields, but other tools compare them, and they tell people what goes where. A receiver
     that only adds and passes on stands for what it adds.
@@ -153,7 +153,7 @@ def _other_ends(own: Columns) -> Ints:
 
 
 def _steps(program: Program) -> tuple[str, list[int]]:
-    """Return all step lines and threadblock offsets, with nops for waits."""
+    """Return step lines and threadblock offsets, with nops for waits."""
     own = columns_of(program.ranks)
     other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
@@ -243,7 +243,7 @@ def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
 
 
 def _most(rank: Ints, values: Ints, ranks: int) -> Ints:
-    """Return the largest value of each rank, or 0 without any."""
+    """Return the largest value of each rank, or 0."""
     found = np.zeros(ranks, dtype=np.int64)
     np.maximum.at(found, rank, values)
     return found

@@ -71,7 +71,7 @@ def _cut(transfers: Transfers, units: int) -> Transfers:
 
 
 class _Part(NamedTuple):
-    """Chunks of one send and receive: a message or its channel share."""
+    """Message, or its share on one channel."""
 
     link: _Link
     instance: int
@@ -113,7 +113,7 @@ class _Rank:
         return self._rows
 
     def _exchange(self, links: Mapping[_Link, list[_Row]], kept: set[int]) -> dict[int, list[_Part]]:
-        """Send and receive a step's messages; return parts to add at once."""
+        """Send and receive a step's messages; return parts to reduce."""
         for link, some in links.items():
             for part, block in self._cut(link, some) if link[1] == self.rank else ():
                 self._emit(Kind.SEND, part, self._place(block, part))
@@ -156,7 +156,7 @@ class _Rank:
         return found
 
     def _place(self, block: int, part: _Part) -> Place:
-        """Return the place of a block's chunks, reserved at first use."""
+        """Return a block's place, reserved at first use."""
         if block not in self._begin:
             self._begin[block] = SCRATCH + self._scratch
             self._scratch += self._chunks

@@ -13,7 +13,7 @@ Edge = tuple[int, int]  # sender and receiver
 
 
 def degree_of(edges: Sequence[Edge]) -> int:
-    """Return the most edges that begin or end at one place."""
+    """Return the maximum degree of the edges' ends."""
     return max((max(Counter(ends).values()) for ends in zip(*edges, strict=True)), default=0)
 
 

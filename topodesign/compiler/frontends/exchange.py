@@ -35,7 +35,7 @@ _NOWHERE = -(2**62)  # the rank of a way without hops: that of others is larger
 
 
 class Journey(NamedTuple):
-    """Routes of all blocks: pieces that share a route, and hops."""
+    """Routes of all blocks, with pieces and hops."""
 
     chunks: int  # of a block
     block: Ints  # of every piece: its block, and where it lies in it, in chunks
@@ -48,7 +48,7 @@ class Journey(NamedTuple):
     tail: Ints  # a number of the rest of the way after it, in the order of these
 
     def cut(self, chunks: int | None, split: int) -> Journey:
-        """Return routes for ``chunks * split`` chunks per block, cut evenly.
+        """Return the routes for ``chunks * split`` chunks per block.
 
         Pieces that are shorter than a chunk may vanish: what they had goes with their neighbours. None: as many as
         there are.
@@ -116,7 +116,7 @@ def journeys(schedule: Rounds, *, partly: bool = False) -> Journey:
 
 
 def check_hops(nodes: int, chunks: int, hops: int) -> None:
-    """Raise TooLargeError if so many hops would take minutes to compile."""
+    """Raise TooLargeError if compilation would take minutes."""
     if hops > MOST_HOPS:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} per block or more are too many to compile; use fewer "
@@ -127,7 +127,7 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
 def _followed(
     some: Ints, interval: Ints, hops: tuple[Ints, Ints, Ints], ends: tuple[Ints, Ints], nodes: int
 ) -> NDArray[np.bool_]:
-    """Return a mask of hops on the intervals' routes, traced back.
+    """Return a mask of hops on the intervals' routes.
 
     Of several deliveries to a node the first counts.
     """
@@ -152,7 +152,7 @@ def _followed(
 
 
 def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
-    """Return sort ranks of routes and of their tails by hop."""
+    """Return sort ranks of routes and their tails."""
     rank = np.full(len(step) + 1, _NOWHERE)
     tail = np.full(len(step), _NOWHERE)
     last = np.zeros(len(step), dtype=bool)
@@ -170,7 +170,7 @@ def _ranks(first: Ints, step: Ints, link: Ints) -> tuple[Ints, Ints]:
 
 
 class _Late(NamedTuple):
-    """Chunks to copy to the output after their place is free."""
+    """Chunks to copy to the output once it is free."""
 
     after: Ints  # the step of that
     piece: Ints  # number of what brought them, of all that is received, with its step, ends and instance

@@ -28,7 +28,7 @@ _NEAR = Fraction(
 
 
 class Lowering(NamedTuple):
-    """Laid-out plan that can be cut into any number of chunks.
+    """Laid-out plan, ready for any number of chunks.
 
     * ``program``: makes a program of so many chunks or, with None, of as few as lose nothing.
     * ``cost``: bandwidth that the plan takes with so many chunks, None: with as few; None where data are cut as the
@@ -68,7 +68,7 @@ def steps_cost(step: Ints, link: Ints, size: Ints, capacity: Ints, whole: int) -
 
 
 def choices(grain: Lowering, common: int, groups: int, most: int = MOST_CHUNKS) -> list[tuple[int, Fraction]]:
-    """Return multiples of ``groups`` that divide ``common``, each with its loss.
+    """Return multiples of ``groups`` that divide ``common``, with losses.
 
     Those come first that lose the least, but of those that lose hardly more than the best (a hundredth) the fewest
     chunks, which need the fewest instructions.

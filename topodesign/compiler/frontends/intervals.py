@@ -24,7 +24,7 @@ _Ints = NDArray[np.int64]
 
 
 class _Rows(NamedTuple):
-    """Schedule rows of a copying phase, or a time-reversed reducing one."""
+    """Rows of a copying phase, or a time-reversed reducing one."""
 
     time: _Ints
     near: _Ints  # the end that has to have all of the shard, and that which gets it; backwards receiver and sender
@@ -61,12 +61,12 @@ def relaid(schedule: Rounds) -> tuple[Rounds, bool]:
 
 
 def _starts(key: _Ints) -> _Ints:
-    """Return where other keys than before begin in a sorted column."""
+    """Return the positions at which a sorted column changes."""
     return np.flatnonzero(np.diff(key, prepend=-1))
 
 
 def _free(half: _Rows, nodes: int, units: int) -> NDArray[np.bool_]:
-    """Return a mask of rows received in one step from full holders."""
+    """Return a mask of rows received from full holders at once."""
     free = np.zeros(len(half.time), dtype=bool)
     if not len(free):
         return free

@@ -70,7 +70,7 @@ class Layout(NamedTuple):
         return np.append(start[owner] + unit * np.diff(start)[owner] // np.diff(self.start)[owner], chunks)
 
     def cut(self, chunks: int | None, split: int) -> Layout:
-        """Return the messages cut into other chunks, over ``split`` connections each.
+        """Return messages cut into other chunks, over ``split`` connections.
 
         What a message carries stays contiguous where it was. None: as many chunks as there are.
         """
@@ -122,7 +122,7 @@ def layout(schedule: Rounds) -> Layout:
 
 
 def _of_intervals(schedule: Rounds) -> Layout:
-    """Return the layout of a schedule fully laid out by :func:`relaid`."""
+    """Return the layout of a schedule from :func:`relaid`."""
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(schedule.lo)), int(np.gcd.reduce(schedule.hi)))
     shard = schedule.units // chunk
     check_size(schedule.nodes, schedule.nodes * shard)
@@ -139,7 +139,7 @@ def _of_intervals(schedule: Rounds) -> Layout:
 
 
 def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
-    """Raise TooLargeError if so many chunks would take minutes to compile."""
+    """Raise TooLargeError if compilation would take minutes."""
     if chunks * (nodes - 1) * movements > _MOVES:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
@@ -177,7 +177,7 @@ def carriers(schedule: Rounds, rows: np.ndarray) -> Iterator[tuple[list[Message]
 
 
 def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> list[list[int]]:
-    """Order each owner's pieces so that messages need few contiguous runs.
+    """Order pieces so that messages need few contiguous runs.
 
     Local search: swap neighbours or turn the whole round as long as that saves runs.
     """

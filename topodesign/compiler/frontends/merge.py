@@ -79,7 +79,7 @@ class Blocks:
         return found
 
     def carried(self, sends: NDArray[np.bool_], piece: int) -> tuple[Ints, Carried]:
-        """Return each operation's connection (-1: none), and the selected sends' load."""
+        """Return operations' connections (-1: none), and the selected load."""
         ops = self.operations
         rank, ends, most = ops.rank, len(ops.first), int(ops.instance.max(initial=0)) + 1
         out, into = (rank, ops.send), (ops.receive, rank)
@@ -106,7 +106,7 @@ def pair(
     alone: Collection[tuple[int, Block]],
     concurrent_from: int | None = None,
 ) -> dict[Block, Shared]:
-    """Choose pairs of a rank's send-only and receive-only threadblocks to merge.
+    """Choose send-only and receive-only threadblocks to merge.
 
     ``group`` is the channel group of every link: a threadblock has one channel. With ``separate`` only so many are
     joined as there are too many. ``alone`` has the ranks and threadblocks that are to stay as they are. What comes
@@ -139,7 +139,7 @@ def pair(
 
 
 def _matched(senders: list[Block], receivers: list[Block]) -> Iterator[tuple[Block, Block]]:
-    """Yield (sender, receiver) pairs: same peer first, then longest with shortest."""
+    """Yield (sender, receiver) pairs, same peer first."""
     by_peer = {block[1]: block for block in receivers}
     for block in senders:
         if block[0] in by_peer:
@@ -186,7 +186,7 @@ class Merger:
         }
 
     def _large(self, out: Connection, into: Connection) -> Iterator[tuple[Connection, int]]:
-        """Yield oversized messages in steps in which their threadblock also receives."""
+        """Yield oversized messages sent while their threadblock receives."""
         for connection, other in ((out, into), (into, out)):
             for step in self.full[connection] & self.steps[other] if connection in self.full else ():
                 yield connection, step
@@ -206,7 +206,7 @@ class Merger:
         return self._ordered(pairs, self._coloured(found, pairs))
 
     def _coloured(self, large: list[tuple[Connection, int]], pairs: Pairs) -> dict[tuple[Connection, int], int]:
-        """Colour messages so that those in one step and threadblock differ."""
+        """Colour messages; those in one step and threadblock differ."""
         at: dict[tuple[int, int, Block], list[tuple[Connection, int]]] = defaultdict(list)
         ends: dict[tuple[Connection, int], list[tuple[int, int, Block]]] = {}
         for message in large:

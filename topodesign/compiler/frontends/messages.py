@@ -1,4 +1,4 @@
-"""Messages and sums of every rank, from a plan's message table.
+"""Messages and sums of every rank from a plan.
 
 In steps: all that a link carries in a step is one message. A rank's sends of a step wait for all that it has received,
 added and sent in its steps before, so that every rank keeps the order of the steps, and no rank waits for one that it
@@ -56,7 +56,7 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
 
 
 def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> Messages:
-    """Return the messages of lean transfers, in steps or by clock."""
+    """Return the messages of lean transfers, stepped or timed."""
     table = message_table([transfers])
     if len(table.src) > MOST_MESSAGES:
         raise InfeasibleError(
@@ -105,7 +105,7 @@ def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> M
 
 
 class _Rank:
-    """Ordered operations of one rank, and dependencies of its next sends."""
+    """Operations of one rank, with pending dependencies."""
 
     def __init__(self, clock: Clock | None) -> None:
         self.operations: list[Operation] = []
@@ -118,7 +118,7 @@ class _Rank:
         self._before: tuple[_Places, _Places] = ((), ())
 
     def receive(self, number: int, message: Message, *, adds: bool) -> None:
-        """Append the receive of a message and, if ``adds``, its sum."""
+        """Append a receive and, if ``adds``, its sum."""
         self.operations.append(Operation(Act.RECEIVE, number))
         if adds:
             self.operations.append(Operation(Act.ADD, number, (len(self.operations) - 1,)))

@@ -1,4 +1,4 @@
-"""Gap-free scratch placement that reuses space at no cost in time.
+"""Gap-free scratch placement, reused at no cost in time.
 
 What operations touch as one stays together. A place is free again in the step after the last that touches it: whatever
 writes there then waits for that, which is over by then where ranks keep step. So it still ends: what a rank does in a

@@ -73,7 +73,7 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
 
 
 def check_right(plan: Plan) -> None:
-    """Refuse a plan that a replay finds wrong."""
+    """Reject a plan that fails a replay."""
     report = verify(plan)
     if not report.ok:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
@@ -85,7 +85,7 @@ def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
 
 
 def _alike(plan: Plan, rounds: Rounds) -> Rounds:
-    """Return symmetric SPFF rounds if valid and as cheap, else ``rounds``.
+    """Return equally cheap symmetric SPFF rounds, else ``rounds``.
 
     It sends the same amounts over the same links, but the same rows at all ranks: slices instead of tables.
     """
@@ -108,7 +108,7 @@ def _check_size(rounds: Rounds) -> None:
 
 
 def views_of(topology: Topology, ranks: int) -> list[IntArray]:
-    """Return tables of node v's number as seen from node u: [u, v]."""
+    """Return tables of node numbers relative to each node."""
     nodes = np.arange(ranks)
     views = [(nodes - nodes[:, None]) % ranks]
     symmetry = topology.symmetry
@@ -122,7 +122,7 @@ def views_of(topology: Topology, ranks: int) -> list[IntArray]:
 
 
 def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArray]) -> list[int]:
-    """Return the permutation of every send: relative receiver numbers if minimal."""
+    """Return the permutation of every send, preferably by relative numbers."""
     degree = degree_of(edges)
     for view in views:
         named = [int(view[edge]) for edge in edges]
@@ -139,7 +139,7 @@ def colours_of(edges: Sequence[Edge], widths: Sequence[int], views: list[IntArra
 def exchanges_of(
     sent: Mapping[Edge, IntArray], ranks: int, views: list[IntArray], top: int
 ) -> tuple[tuple[Exchange, ...], dict[Edge, int]]:
-    """Return a step's permutations and the first row of each message.
+    """Return a step's permutations and each message's first row.
 
     What arrives goes below the ``top`` rows that there are.
     """

@@ -82,7 +82,7 @@ class _Made:
         return found
 
     def _before(self, rank: int, after: list[_Cell], end: int, part: list[int]) -> list[_Cell]:
-        """Return the cells a rank needs before a phase to reach ``after``."""
+        """Return cells needed before a phase to reach ``after``."""
         needed, made = set(after), self._sums.get(end, [{}] * self.ranks)[rank]
         needed -= made.keys()
         needed |= {(unit, source) for (unit, _), sources in made.items() for source in sources}

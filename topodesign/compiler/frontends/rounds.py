@@ -162,7 +162,7 @@ def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
 
 
 def _check_steps(step: Integers, src: Integers, dst: Integers, limits: Limits) -> None:
-    """Reject a link used in more steps than a threadblock allows."""
+    """Reject a link with too many steps for a threadblock."""
     if len(step):
         nodes, steps = int(max(src.max(), dst.max())) + 1, int(step.max()) + 1
         links, uses = np.unique(

@@ -1,4 +1,4 @@
-"""Compiled inner loop that chooses the place of every partial sum."""
+"""Compiled inner loop that places partial sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topodesign.base.compiled import Ints, compiled, tiered
 
 @compiled
 def _pieces(one: Ints, other: Ints, size: int) -> int:
-    """Return the number of pieces that are consecutive in both columns."""
+    """Return the number of pieces consecutive in both columns."""
     number = 1
     for at in range(1, size):
         number += one[at] - one[at - 1] != 1 or other[at] - other[at - 1] != 1
@@ -21,7 +21,7 @@ def _pieces(one: Ints, other: Ints, size: int) -> int:
 
 @compiled
 def _fresh(chunks: Ints, sums: Ints, size: int) -> tuple[int, int]:
-    """Count chunks without partial sums, and the runs that they form."""
+    """Count chunks without partial sums, and their runs."""
     found, groups, last = 0, 0, np.int64(-2)
     for at in range(size):
         if sums[chunks[at]] < 0:
@@ -42,7 +42,7 @@ def _bring(
     taken: NDArray[np.bool_],
     sender_first: bool,
 ) -> int:
-    """Return which ends copy contributions home first (sender 1, receiver 2).
+    """Return the ends that copy first (sender 1, receiver 2).
 
     Where some of what moves at once has been added to and some has not, they lie apart, and each piece more is a send
     and a receive. ``room`` is what each end may still copy, ``taken`` whether home is taken; of two ways that are as

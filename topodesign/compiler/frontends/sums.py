@@ -18,7 +18,7 @@ class Sums:
     """
 
     def __init__(self, plan: Layout, mixed: NDArray[np.bool_] | None = None) -> None:
-        """Analyse reduced messages; ``mixed`` ranks also sum their own in scratch."""
+        """Analyse reduced messages; ``mixed`` ranks use scratch for own sums."""
         self.nodes, self.shard = int(max(plan.src.max(), plan.dst.max())) + 1, plan.shard
         self.mixed = np.zeros(self.nodes, dtype=bool) if mixed is None else mixed
         of = plan.message
@@ -31,7 +31,7 @@ class Sums:
 
     @cached_property
     def begun(self) -> Ints:
-        """First step in which each rank writes results into its output."""
+        """First step with results in each rank's output."""
         own = np.arange(self.nodes)[:, None]
         results = own, own * self.shard + np.arange(self.shard)
         found: Ints = np.where(self.mixed, self._last[results].min(axis=1), self._first[results].min(axis=1))

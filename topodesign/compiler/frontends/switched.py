@@ -1,4 +1,4 @@
-"""Front end for trees through one switch, by multimem operations (NVLS).
+"""Front end for trees through one switch (NVLS).
 
 Where all ranks hang on one such switch, the trees of a plan say no more than that: what is added up is added by the
 switch when some rank loads it, and what goes to all goes there by one store. So a rank does with its own part of the
@@ -34,7 +34,7 @@ _OTHERS = InfeasibleError(
 
 
 def program_through_switch(schedule: Trees, *, inplace: bool, channels: int, protocol: Protocol) -> Program:
-    """Lower trees through one switch to the program of every rank.
+    """Lower trees through one switch to all ranks' programs.
 
     Every rank has ``channels`` threadblocks or more.
 
@@ -150,7 +150,7 @@ def box_trees(schedule: Trees) -> tuple[tuple[BoxTree, ...], tuple[int, ...]]:
 
 
 def _leaders(edges: _Edges, root: int, hub: dict[int, int]) -> _Edges:
-    """Return the edges between leaders towards the root, in dependency order."""
+    """Return edges between leaders towards the root, in dependency order."""
     members: dict[int, set[int]] = defaultdict(set)  # of a switch
     leader = {src: dst for src, dst in edges if src not in hub and dst in hub}
     for node, relay in hub.items():

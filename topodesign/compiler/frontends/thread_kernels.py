@@ -87,7 +87,7 @@ def with_local(first: Ints, key: Ints, flags: Ints, block: Ints, blocks: int) ->
 def keep_order(
     first: Ints, source: Ints, target: Ints, count: Ints, position: Ints, reduces: _Bools, cells: int
 ) -> _Bools:
-    """Return which ranks keep conflicting accesses in order at new positions.
+    """Return a mask of ranks whose accesses stay in order.
 
     ``reduces`` says which operations read what they write, too.
     """

@@ -89,7 +89,7 @@ class _Frame:
 
 
 def _threaded(operations: Operations, frame: _Frame, mode: Threadblocks, *, reuse: bool) -> Columns:
-    """Return the threadblocks of all ranks, none longer than may be."""
+    """Return all ranks' threadblocks, none over the length limit."""
     blocks = Blocks(operations)
     merger = Merger(operations, blocks, frame.limits, frame.piece)
     alone: set[tuple[int, Block]] = set()
@@ -140,7 +140,7 @@ def _regions(places: Ints) -> Ints:
 
 
 def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
-    """Sort operations into threadblocks, at least one per rank; pack scratch."""
+    """Sort operations into threadblocks and pack scratch."""
     blocks = Blocks(operations)
     ranks = len(operations.first) - 1
     empty = np.flatnonzero(np.bincount(blocks.rank, minlength=ranks) == 0)

@@ -74,7 +74,7 @@ def lower_trees(
 
 
 def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
-    """Return connections of too long threadblocks, and the factor (rounded up)."""
+    """Return connections of too long threadblocks, with split factors."""
     narrow: dict[tuple[int, int], int] = {}
     made = columns_of(program.ranks)
     steps = made.steps
@@ -112,7 +112,7 @@ class _Trees:
             raise InfeasibleError(f"the runtimes know no {self.collective} of unequal shards; use equal ones")
 
     def layout(self, width: Mapping[tuple[int, int], int]) -> tuple[Layout, int]:
-        """Return messages balanced over connections, and the number of reduce steps.
+        """Return balanced messages, and the number of reduce steps.
 
         Part p goes p steps later than the first. If phases are concurrent, where both need a connection the second has
         instances after those of the first.

@@ -108,7 +108,7 @@ def _starts(given: int, copied: Ints, when: Ints) -> list[Copies]:
 
 
 def _copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the pieces of copied messages, each with source and target.
+    """Return pieces of copied messages with source and target.
 
     If ``apart``, what a rank has from the start is in an input that has nothing else.
     """
@@ -123,7 +123,7 @@ def _copied(plan: Layout, owner: Ints, adding: int, *, apart: bool) -> tuple[Int
 
 
 def _arriving(plan: Layout) -> list[list[tuple[int, int]]]:
-    """Return the connections on which each rank receives: sender and instance."""
+    """Return each rank's receiving connections: sender and instance."""
     found: list[list[tuple[int, int]]] = [[] for _ in plan.start[1:]]
     for dst, src, instance in sorted({*zip(plan.dst.tolist(), plan.src.tolist(), plan.instance.tolist(), strict=True)}):
         found[dst].append((src, instance))

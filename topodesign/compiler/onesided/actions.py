@@ -128,7 +128,7 @@ def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
 
 
 def added_at_once(actions: Actions, most: int) -> None:
-    """Merge successive additions to one sum, up to ``most`` messages each.
+    """Merge additions to one sum, up to ``most`` messages each.
 
     What comes later in the threadblock of one that goes away must not touch the sum. It, and the one that adds, then
     wait for what that has waited for.

@@ -24,7 +24,7 @@ Role = Literal["wait", "work", "tell"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a local, remote or switched buffer, possibly as packets."""
+    """Chunks of a local, remote or switched buffer."""
 
     region: Region
     count: int
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def role(self) -> Role:
-        """Role: waiting, working on memory with all threads, or telling others."""
+        """Role: waiting, working on memory, or telling others."""
         if self.name in {"wait", "sem_acquire"}:
             return "wait"
         return "tell" if self.name in {"signal", "sem_release", "pws", "pwsf"} else "work"
@@ -139,7 +139,7 @@ def _choose_ways(protocol: Protocol, actions: Actions) -> None:
 
 @dataclass
 class _Signals:
-    """Ordered signals from receivers to senders on a link, by message.
+    """Signals from receivers to senders, by message.
 
     ``told`` has for every message what the receiver says before (``grant``) and after it (``read``); ``first`` whether
     it says at its start that it has begun. ``due`` says up to which signal the sender has to wait before or after its
@@ -241,7 +241,7 @@ class _Writer:
         self.plan.blocks.append(part.operations)
 
     def _groups(self, block: int, line: list[Action]) -> Iterator[list[Operation]]:
-        """Yield the operations of every action of a threadblock, without barriers."""
+        """Yield a threadblock's operations per action, without barriers."""
         links = dict.fromkeys(message.link for one in line for message in one.messages)
         begins = [link for link in links if link in self.signals.begins and link[1] == self.rank]
         if begins:
@@ -354,7 +354,7 @@ class Part:
 
 
 def _apart(before: Operation, after: Operation, first: Role, second: Role) -> bool:
-    """Return whether a barrier must separate two operations of such roles."""
+    """Return whether a barrier must separate two operations."""
     if second == "wait":  # each of several threads waits for itself: they must not take what another waits for
         return not set(before.semaphores).isdisjoint(after.semaphores) and before.semaphores != after.semaphores
     if first == "wait":

@@ -27,7 +27,7 @@ _Cell = tuple[str, int]
 
 
 class _Place:
-    """Last writer of a memory chunk, and its readers since then."""
+    """Last writer of a chunk, and readers since."""
 
     __slots__ = ("reads", "write")
 
@@ -37,7 +37,7 @@ class _Place:
 
 
 class Order:
-    """One run of the actions in an order that is possible.
+    """One possible run of the actions.
 
     It sets ``granted`` and ``settled`` of the messages, which have their ways and landings, and drops waits that follow
     from others. If ``strong``, a message also tells what its sender knew. Packets do not: they show that something is
@@ -65,14 +65,14 @@ class Order:
         self._run()
 
     def finally_known(self, message: Message) -> bool:
-        """Return whether the sender's rank finally knows of the message's receipt."""
+        """Return whether the sender's rank finally knows of the receipt."""
         rank = message.sender[0]
         mine = [self.number[rank, block] for block in range(len(self.actions.blocks[rank]))]
         there = self.number[message.receiver[:2]]
         return bool((self.clocks[mine, there] > message.receiver[2]).any())
 
     def all_have_begun(self) -> bool:
-        """Return whether every sending rank finally knows that its receivers began."""
+        """Return whether all senders finally know that receivers began."""
         for one in self.actions.messages:
             rank, other = one.sender[0], one.receiver[0]
             mine = [self.number[rank, block] for block in range(len(self.actions.blocks[rank]))]
@@ -151,7 +151,7 @@ class Order:
         action.waits = sorted(kept)
 
     def _land(self, spot: Spot, message: Message, landing: Region, told: Clock, before: Clock) -> None:
-        """Require a grant if the sender cannot know the place is free."""
+        """Require a grant if the place may be in use."""
         for place in self._all(spot[0], landing, message.count):
             for other in _users(place):
                 if not self._is_over(other, told):

@@ -54,7 +54,7 @@ def _barriers(rank: int, program: Program, switched: Switched) -> RankPlan:
 
 
 def _meetings(rank: int, others: list[int], blocks: int) -> list[tuple[Operation, list[Operation]]]:
-    """Return each threadblock's local barrier and its remote signals and waits."""
+    """Return each threadblock's barrier, signals and waits."""
     blocks = max(blocks, -(-len(others) // EXECUTOR.channels))
     share = -(-len(others) // blocks)
     meet = Operation("nop") if blocks == 1 else Operation("barrier", meeting=blocks)
@@ -85,7 +85,7 @@ def _boxes(program: Program, switched: Switched) -> OneSided:
 
 
 def _fits(block: list[Operation]) -> bool:
-    """Return whether a threadblock is within its operation and buffer limits."""
+    """Return whether a threadblock is within the executor's limits."""
     reached = {(some.rank, some.region.buffer) for one in block for some in one.targets if some.rank is not None}
     return len(block) <= EXECUTOR.operations and len(reached) <= EXECUTOR.channels
 

@@ -320,7 +320,7 @@ class _Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether all that was asked for is done."""
+        """Whether all requested work is done."""
         return self._asked == self._done
 
     def submit(self, work: Callable[[], Any]) -> torch.futures.Future[Any]:
