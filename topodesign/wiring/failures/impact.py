@@ -1,4 +1,4 @@
-"""What a dead port, cable or host leaves of a fabric, and patches around it: to spare lanes, or between idle fibres."""
+"""Failure effects, and repairs with spare lanes or idle fibres."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 
 @dataclass(frozen=True)
 class Failure(Declared):
-    """Something that is dead."""
+    """Failed host, port, panel port or cable."""
 
     kind: FailureKind  # what it is: a host, a port of a host with all its lanes, a port of a panel, or a cable
     device: str  # the host or the panel; empty of a cable
@@ -48,7 +48,7 @@ class Failure(Declared):
 
 @dataclass(frozen=True)
 class State(Declared):
-    """What is left, and what it costs: steps and bandwidth of the schedule made anew, and the strength if told.
+    """Fabric state: links, hosts, schedule cost and optional strength.
 
     ``cost``: steps of the re-made SPFF schedule and the bandwidth factor of the dearer collective, for the bandwidth
     that a node had before; None if some host cannot reach some other.
@@ -77,13 +77,19 @@ class State(Declared):
         return ", ".join(words)
 
     def with_strength(self, speed: Fraction) -> State:
-        """Return it with connectivity and the best throughput of any schedule, for links of a speed."""
+        """Return the state with connectivity and best throughput.
+
+        Throughput is the best of any schedule, for links of the given speed.
+        """
         none = Strength(0, 0, None, None)
         return replace(self, strength=none if self.topology is None else strength(self.topology, speed))
 
 
 def failures_of(lead: Lead) -> dict[FailureKind, list[tuple[str, str]]]:
-    """Return the device and the name of everything that a lead takes along when it dies, by kind."""
+    """Return the failures that break a lead, by kind.
+
+    Each is a pair of device and name.
+    """
     return {
         "host": [(lead.end.host, "")],
         "port": [lead.end.socket],
@@ -93,7 +99,10 @@ def failures_of(lead: Lead) -> dict[FailureKind, list[tuple[str, str]]]:
 
 
 def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, list[CrossConnect]]:
-    """Return every single failure that loses a patch, with the patches lost, by kind and in the order of these."""
+    """Return the patches lost to every single failure, by kind.
+
+    Failures that lose no patch are omitted. Within a kind, the order is that of the patches.
+    """
     lost: dict[Failure, list[CrossConnect]] = {}
     for kind in kinds:
         for connect, path in zip(plan.connects, plan.net.paths, strict=True):
@@ -106,7 +115,7 @@ def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failu
 
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
-    """Return the patches that are of no use after a failure, and the others."""
+    """Return the patches lost to a failure, and the others."""
     known = {
         "host": failure.device in plan.node,
         "port": (failure.device, failure.name) in plan.inventory.port,
@@ -124,13 +133,13 @@ def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect
 
 
 def dead_ends(plan: WiringPlan, failure: Failure) -> frozenset[End]:
-    """Return the lanes whose way to the port where they are patched is dead: their port, a panel port, or a cable."""
+    """Return the lanes whose lead a failure breaks."""
     what = failure.device, failure.name
     return frozenset(lead.end for lead in plan.net.leads.values() if what in failures_of(lead)[failure.kind])
 
 
 def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
-    """Return what patches between the hosts of a plan can do."""
+    """Return the fabric state for the given patches."""
     topology, nodes = linked_part(wired_topology(plan.hosts, connects))
     hosts = tuple(plan.hosts[node] for node in nodes.tolist())
     if topology is None:
@@ -139,7 +148,11 @@ def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
 
 
 def linked_part(topology: Topology) -> tuple[Topology | None, IntArray]:
-    """Return the links among nodes that have links in and out to others of them, and these nodes; None if below two."""
+    """Return the subtopology of nodes with links in and out.
+
+    Only links within the subset count. The second value lists its nodes. The subtopology is None with fewer than two
+    nodes.
+    """
     linked = np.ones(topology.nodes, dtype=np.bool_)
     while True:
         inside = linked[topology.src] & linked[topology.dst]
@@ -156,7 +169,10 @@ def linked_part(topology: Topology) -> tuple[Topology | None, IntArray]:
 
 
 def dearer(topology: Topology, degree: int) -> Cost | None:
-    """Return the cost of the dearer collective for nodes with the bandwidth of so many links; None if there is none."""
+    """Return the more expensive collective's cost, or None if disconnected.
+
+    Nodes have the bandwidth of ``degree`` links.
+    """
     ways = (topology,) if topology.is_duplex else (topology, topology.transpose())
     try:
         costs = [price(way) for way in ways]
@@ -166,14 +182,17 @@ def dearer(topology: Topology, degree: int) -> Cost | None:
 
 
 def order_key(hosts: int, cost: Cost | None, patches: int) -> tuple[bool, int, int, Fraction, int]:
-    """Return what to compare by, the better first: all reach each other, more hosts, fewer steps, then less y."""
+    """Return a sort key, better first.
+
+    The order is: connected, more hosts, fewer steps, lower bandwidth factor, fewer patches.
+    """
     if cost is None:
         return True, -hosts, 0, Fraction(0), patches
     return False, -hosts, cost.steps, cost.bandwidth, patches
 
 
 def links_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> Links:
-    """Return the links that patches make."""
+    """Return the links that patches create."""
     return tuple((plan.node[a.host], plan.node[b.host]) for connect in connects for a, b in connect.ways)
 
 
@@ -184,7 +203,7 @@ _WORK = 2**29  # links times nodes of the ways to join fibres that are tried, be
 
 @dataclass(frozen=True)
 class Repair(Declared):
-    """A way round a failure, and what can be done then."""
+    """Repair of a failure, with the fabric state after it."""
 
     change: Change  # the patches to move, from the plan without what is dead
     state: State  # what is then
@@ -199,7 +218,7 @@ class Repair(Declared):
 
 
 def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair | None:
-    """Return how to patch around a failure; None if no fibres are left that would help.
+    """Return the best repair, or None if no idle fibre helps.
 
     If spare lanes allow the topology as it was, that. Else the fibres that the failure left idle are joined to each
     other: all ways if there are few, else some drawn by the seed, and the best by steps and then bandwidth is taken.
@@ -239,7 +258,7 @@ def _order(state: State, pairs: _Pairs) -> tuple[object, ...]:
 
 
 def _rest(plan: WiringPlan, failure: Failure, connects: list[CrossConnect], hosts: tuple[str, ...]) -> WiringPlan:
-    """Return the plan of what is not dead, with these hosts and their patches, and without a topology yet."""
+    """Return the plan of working parts for ``hosts``, without topology."""
     number = {host: node for node, host in enumerate(hosts)}
     kept = tuple(
         replace(connect, link=(number[connect.a.host], number[connect.b.host]))
@@ -253,7 +272,7 @@ def _rest(plan: WiringPlan, failure: Failure, connects: list[CrossConnect], host
 
 
 def _patches(plan: WiringPlan, pairs: _Pairs) -> Iterator[CrossConnect]:
-    """Yield patches for ends, with names that the plan does not have."""
+    """Yield patches between ends, with names new to the plan."""
     used = {connect.cable for connect in plan.connects}
     names = (name for name in map("R{}".format, itertools.count(1)) if name not in used)
     for (a, b), name in zip(pairs, names, strict=False):
@@ -261,7 +280,7 @@ def _patches(plan: WiringPlan, pairs: _Pairs) -> Iterator[CrossConnect]:
 
 
 def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: int) -> Iterator[_Pairs]:
-    """Yield ways to join the fibres that are idle at hosts that lost a link."""
+    """Yield pairings of idle fibres at hosts with lost links."""
     hosts = {end.host for connect in lost for end in (connect.a, connect.b)}
     spare = [one for one in plan.spare if one.end.host in hosts]
     sending = [connect.a for connect in lost] + [one.end for one in spare if one.transmit]
@@ -290,7 +309,7 @@ def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: i
 
 @dataclass(frozen=True)
 class _Matchings:
-    """The ways to join as many ends as can be: senders to receivers, or in a duplex plan the first among themselves."""
+    """Maximum matchings of senders to receivers, or in duplex among senders."""
 
     senders: list[End]
     receivers: list[End]
@@ -322,7 +341,7 @@ class _Matchings:
 
 
 def _perfect(ends: list[End]) -> Iterator[_Pairs]:
-    """Yield the ways to split ends into pairs, one left over if their number is odd."""
+    """Yield the perfect matchings of ends, omitting one if odd."""
     if len(ends) < 2:
         yield ()
         return

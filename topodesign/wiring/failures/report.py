@@ -1,4 +1,4 @@
-"""What failures cost and how to patch around them: of one, or of all single ones, the worst first."""
+"""Costs and repairs of one or all failures, worst first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 @dataclass(frozen=True)
 class Consequence(Declared):
-    """What failures do that a symmetry of the wiring turns into each other, told of the first."""
+    """Effects of failures that are equivalent by symmetry."""
 
     alike: tuple[Failure, ...]  # the failures; not empty
     lost: tuple[CrossConnect, ...]  # patches that are of no use now
@@ -71,7 +71,7 @@ class Consequence(Declared):
 
     @property
     def first(self) -> Failure:
-        """The failure that stands for those alike."""
+        """Failure that represents the equivalent ones."""
         return self.alike[0]
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Consequence(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FailureReport(Result):
-    """What failures cost.
+    """Costs and repairs of failures.
 
     * ``alike``: all failures looked at by kind, those that cost the same together, the worst first.
     """
@@ -102,16 +102,16 @@ class FailureReport(Result):
 
     @property
     def impacts(self) -> tuple[Consequence, ...]:
-        """What failures do, the worst of each kind first."""
+        """Consequences of failures, the worst of each kind first."""
         return tuple(one for group in self.worst.values() for one in group)
 
     @property
     def failures(self) -> int:
-        """Number of failures looked at."""
+        """Number of failures examined."""
         return sum(len(group) for groups in self.alike.values() for group in groups)
 
     def heading(self) -> str:
-        """Return how many failures were looked at."""
+        """Return the number of ranked failures, or the single failure."""
         if self.ranked:
             return f"{self.failures} single failures"
         return str(next(group[0][0] for group in self.alike.values()))
@@ -142,7 +142,7 @@ def failure_impact(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> FailureReport:
-    """Say what a dead port, cable or host costs and how to patch around it; without one, rank all single failures.
+    """Assess a failure and its repair, or rank all single failures.
 
     Steps and bandwidth factor are those of the schedule made anew for what is left (SPFF), in parts of the bandwidth
     that a host had before.
@@ -206,7 +206,10 @@ def failure_impact(
 
 
 def failure_named(plan: WiringPlan, name: str) -> Failure:
-    """Return the failure of a host, of ``HOST:PORT`` or ``PANEL:PORT``, or of a cable, by its name."""
+    """Return the failure of a host, port or cable name.
+
+    Ports are named ``HOST:PORT`` or ``PANEL:PORT``.
+    """
     if name in plan.inventory.host:
         return Failure("host", name, "")
     return _port_failure(plan, name) or Failure("cable", "", name)
@@ -215,7 +218,10 @@ def failure_named(plan: WiringPlan, name: str) -> Failure:
 def failure_of(
     plan: WiringPlan, *, host: str | None = None, port: str | None = None, cable: str | None = None
 ) -> Failure | None:
-    """Return the failure that names stand for; None if all are None."""
+    """Return the failure of a given host, port or cable.
+
+    None if all names are None.
+    """
     names = [name for name in (host, port, cable) if name is not None]
     if len(names) > 1 or not all(isinstance(name, str) for name in names):
         raise ParameterError("give one of host, port and cable, by name")
@@ -230,7 +236,7 @@ def failure_of(
 
 
 def _port_failure(plan: WiringPlan, port: str) -> Failure | None:
-    """Return the failure of a port ``HOST:PORT`` or ``PANEL:PORT``; None if no device is called so."""
+    """Return the failure of a port, or None if unknown."""
     for index, character in enumerate(port):  # names may have colons themselves
         device, name = port[:index], port[index + 1 :]
         if character == ":" and device in plan.inventory.host:
@@ -253,7 +259,7 @@ def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Failures of one kind that cost the same, because a symmetry turns them into each other."""
+    """Failures of one kind and cost, equivalent by symmetry."""
 
     failures: tuple[Failure, ...]  # all of them, in the order of the patches
     hosts: int  # how many are left
@@ -264,7 +270,9 @@ class Ranked:
 def rank(
     plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS, advance: Callable[[float], None] = lambda _share: None
 ) -> list[Ranked]:
-    """Return all single failures, the worst first: by whether the hosts left reach each other, their number, the cost.
+    """Rank all single failures, worst first.
+
+    The order is by connectivity of the remaining hosts, their number, and the cost.
 
     Failures that a symmetry of the wired topology turns into each other cost the same, so one of them is priced. Of
     that one only those sources are priced again that a lost link matters to. Both are exact.
@@ -288,7 +296,7 @@ def rank(
 
 
 class _Pricer:
-    """What is left of a topology after losses, from what is known of the whole."""
+    """Cost calculator for link losses, using known costs."""
 
     def __init__(self, whole: Topology) -> None:
         self.whole = whole
@@ -302,7 +310,7 @@ class _Pricer:
         self.symmetry = find_symmetry(whole, colours)
 
     def without(self, lost: Links) -> tuple[int, Cost | None]:
-        """Return how many nodes still have links in and out, and the cost of the dearer collective among them."""
+        """Return the linked node count and the cost after losses."""
         capacity = self.whole.capacity.copy()
         np.subtract.at(capacity, self.whole.link_index(*np.array(lost, dtype=np.int64).reshape(-1, 2).T), 1)
         kept = capacity > 0
@@ -319,7 +327,7 @@ class _Pricer:
 
 
 def _looks(way: Priced) -> IntArray:
-    """Return what a symmetry keeps of every node, a row each: its loads, and how many nodes are how far."""
+    """Return symmetry invariants of nodes (rows): loads, distance counts."""
     farthest = int(way.distance.max())
     layers = [np.bincount(row, minlength=farthest + 1) for row in way.distance]
     return np.concatenate((way.rank, layers), axis=1)
