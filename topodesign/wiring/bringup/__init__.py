@@ -1,4 +1,4 @@
-"""Bring-up: from a plan whose cables are plugged in to hosts that reach one another over them.
+"""Bring-up of hosts that communicate over a plan's cables.
 
 ``bringup`` is the door: the *lines* of a plan, each two interfaces that a cable joins with addresses of their own, how
 hosts reach those that they share no cable with, and an order of the ranks along a ring of cables. ``host_files`` writes

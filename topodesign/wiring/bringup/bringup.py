@@ -1,4 +1,4 @@
-"""The lines of a plan: which interfaces its cables join, with which addresses, and how hosts reach one another.
+"""Connections of a plan: interfaces, addresses and routes.
 
 A port of one lane is the interface of that name, one of several lanes ``PORTs0``, ``PORTs1`` and so on, as Linux calls
 the parts of a split port. A table says otherwise: :mod:`topodesign.wiring.inventory.interfaces`.
@@ -42,7 +42,7 @@ _V6_SUBNET = 64  # what NCCL compares of the addresses of two ports
 
 @dataclass(frozen=True, slots=True)
 class Point(Declared):
-    """One end of a line."""
+    """End of a connection."""
 
     host: str  # its host
     port: str  # what the inventory calls it, with the lane where a port has several
@@ -56,7 +56,7 @@ class Point(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Line(Declared):
-    """Two interfaces that a cable joins.
+    """Cable connection between two interfaces.
 
     * ``a``, ``b``: one end of it, and the other.
     """
@@ -71,7 +71,7 @@ class Line(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Declared):
-    """A host."""
+    """Host with its own addresses."""
 
     host: str  # its name
     address: str  # IPv4 of the host itself, whichever cable leads there
@@ -81,7 +81,7 @@ class Reached(Declared):
 
 
 class Route(NamedTuple):
-    """What a host sends to ``to`` goes by ``interface`` to ``via``."""
+    """Route to ``to`` with next hop ``via`` on ``interface``."""
 
     to: str
     via: str
@@ -90,7 +90,7 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Bringup(Result):
-    """What the hosts of a plan need to reach one another.
+    """Addresses, routes and ring of a plan's hosts.
 
     Attributes
     ----------
@@ -124,13 +124,13 @@ class Bringup(Result):
     ROWS = "lines"
 
     def heading(self) -> str:
-        """Return how much there is."""
+        """Return a summary of connections, hosts and ring."""
         words = f"{counted(len(self.lines), 'line')} between {len(self.hosts)} hosts"
         return f"{words}, {'with' if self.ring else 'without'} a ring of cables through all"
 
     @cached_property
     def ends(self) -> dict[str, list[tuple[Line, Point, Point]]]:
-        """Lines of each host, each with its own end and the other one."""
+        """Connections of each host, with near and far end."""
         found: dict[str, list[tuple[Line, Point, Point]]] = {one.host: [] for one in self.hosts}
         for line in self.lines:
             found[line.a.host].append((line, line.a, line.b))
@@ -139,12 +139,12 @@ class Bringup(Result):
 
     @cached_property
     def neighbours(self) -> list[list[int]]:
-        """Nodes that each node shares a cable with, ascending."""
+        """Nodes that share a cable with each node, ascending."""
         return [sorted({self.plan.node[there.host] for _, _, there in some}) for some in self.ends.values()]
 
     @cached_property
     def routes(self) -> dict[str, list[Route]]:
-        """What each host has routes to, by shortest ways; nothing if none are wanted."""
+        """Shortest-path routes of each host; empty if disabled."""
         found: dict[str, list[Route]] = {one.host: [] for one in self.hosts}
         wanted, names = self.options["routes"], [one.host for one in self.hosts]
         between: dict[tuple[int, int], list[tuple[Point, Point]]] = {}
@@ -171,7 +171,7 @@ class Bringup(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known before it is used, in words."""
+        """Notes to read before use."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -200,7 +200,9 @@ class Bringup(Result):
 
 @takes(BringupOptions)
 def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
-    """Give the interfaces of a plan addresses, a subnet to each cable, and find ways between all hosts.
+    """Assign addresses to interfaces and find routes between all hosts.
+
+    Each cable has a subnet of its own.
 
     Two hosts see one cable, whichever panels, trunks and circuit switches are in between. It has to carry both
     directions: what a host answers goes out where the question came in.
@@ -275,7 +277,7 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
 
 
 def _interfaces(plan: WiringPlan, table: InterfaceTable, end: Fixed) -> tuple[Interface, ...]:
-    """Return the interfaces at the end of a cable, as a table names them or Linux does."""
+    """Return a cable end's interfaces, named by a table or Linux."""
     name = plan.split_name(end)
     found = table.interfaces(end.host, plan.interface(end))
     if not found and (not LINUX_NAME.fullmatch(name) or name == NODE):
@@ -284,7 +286,7 @@ def _interfaces(plan: WiringPlan, table: InterfaceTable, end: Fixed) -> tuple[In
 
 
 def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
-    """Yield the name of each cable that hosts see, and the lanes at its ends."""
+    """Yield the name and end lanes of each cable between hosts."""
     if plan.mode == "duplex":
         for connect in plan.connects:
             yield connect.cable, connect.a, connect.b
@@ -305,7 +307,7 @@ def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
 
 
 def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the addresses at the ends of lines, from the start of a network, and those of hosts, at its end."""
+    """Return IPv4 addresses: connections from the start, hosts at the end."""
     try:
         network = ipaddress.IPv4Network(base)
     except ValueError:
@@ -322,7 +324,7 @@ def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tup
 
 
 def _addresses6(base: str, lines: int, hosts: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the same of IPv6: the first /64 is of the hosts."""
+    """Return IPv6 addresses; the first /64 is for hosts."""
     try:
         network = ipaddress.IPv6Network(base)
     except ValueError:
@@ -341,7 +343,7 @@ def _subnet(address: str) -> str:
 
 
 def bare(address: str) -> str:
-    """Return an address without the length of its subnet."""
+    """Return an address without its prefix length."""
     return address.partition("/")[0]
 
 
@@ -349,7 +351,9 @@ LARGEST_RING = 128  # hosts among which a ring is looked for; it takes a second 
 
 
 def next_hosts(neighbours: Sequence[Sequence[int]], goals: Iterable[int]) -> list[int]:
-    """Return where each node sends what is for a goal: the neighbour on a shortest way; -1 at the goals and without.
+    """Return each node's next hop on a shortest path.
+
+    The next hop is -1 at the goals and if no goal is reachable.
 
     Several neighbours that are as near are taken in turn by the number of the goal, so that they share the load.
     """
@@ -372,7 +376,7 @@ def next_hosts(neighbours: Sequence[Sequence[int]], goals: Iterable[int]) -> lis
 
 
 def ring_of(neighbours: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-    """Return all nodes in an order in which each is a neighbour of the next, and the last of the first.
+    """Return the nodes along a Hamiltonian cycle.
 
     None where none is found, which on small topologies is only where there is none.
     """
@@ -386,7 +390,10 @@ def ring_of(neighbours: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
 
 
 def apart(neighbours: Sequence[Sequence[int]], order: Sequence[int], pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs of nodes that are no neighbours, of pairs of ranks that are numbered in an order."""
+    """Return node pairs of ranks that are not neighbours.
+
+    ``order`` lists the node of each rank.
+    """
     near = [set(some) for some in neighbours]
     found = ((order[a], order[b]) for a, b in pairs)
     return [(u, v) for u, v in found if u != v and v not in near[u]]

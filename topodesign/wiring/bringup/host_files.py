@@ -1,4 +1,4 @@
-"""What hosts take, for each: addresses and routes in three ways, settings of the kernel, and variables of a job.
+"""Host files: addresses and routes in three formats, sysctl and job variables.
 
 The three are alike: ``ip`` commands hold until the next restart, systemd-networkd and netplan for good. A host's own
 address is at an interface of its own, ``td0``, that no cable takes down with it; what goes by a neighbour comes from
@@ -37,7 +37,7 @@ def write_host(path: Path, found: Bringup, host: Reached) -> None:
 
 
 def apply(found: Bringup, host: Reached) -> str:
-    """Return the ``ip`` commands, which may run twice."""
+    """Return the ``ip`` commands as a script that can run again."""
     points = _points(found, host)
     lines = [
         "#!/bin/sh",
@@ -59,7 +59,7 @@ def apply(found: Bringup, host: Reached) -> str:
 
 
 def sysctl(found: Bringup, host: Reached) -> str:
-    """Return the settings of the kernel."""
+    """Return the kernel settings."""
     rows = [
         "# hosts forward for those that share no cable; they answer on the cable that is asked for, and there alone"
     ]
@@ -73,7 +73,7 @@ def sysctl(found: Bringup, host: Reached) -> str:
 
 
 def networkd(found: Bringup, host: Reached) -> dict[str, str]:
-    """Return the files of systemd-networkd by name, for /etc/systemd/network."""
+    """Return systemd-networkd files by name, for /etc/systemd/network."""
     own = [f"Address={address}" for address in _all(host)]
     files = {
         f"10-{NODE}.netdev": f"[NetDev]\nName={NODE}\nKind=dummy\n",
@@ -98,7 +98,7 @@ def networkd(found: Bringup, host: Reached) -> dict[str, str]:
 
 
 def netplan(found: Bringup, host: Reached) -> str:
-    """Return the file of netplan, for /etc/netplan."""
+    """Return the netplan file, for /etc/netplan."""
     rows = ["network:", "  version: 2", "  renderer: networkd"]
     points = _points(found, host)
     rows += ["  ethernets:"] if points or host.ipv6 else []
@@ -124,7 +124,7 @@ def netplan(found: Bringup, host: Reached) -> str:
 
 
 def environment(found: Bringup, host: Reached) -> str:
-    """Return the variables of a job on this host, to be sourced by a shell."""
+    """Return a host's job variables, as a file to source."""
     points = _points(found, host)
     meet = found.options["management"] or NODE
     order = found.ring or tuple(one.host for one in found.hosts)
@@ -165,7 +165,7 @@ def environment(found: Bringup, host: Reached) -> str:
 
 
 def hosts_table(found: Bringup) -> str:
-    """Return lines for /etc/hosts: each host by its own address, and each of its interfaces."""
+    """Return /etc/hosts lines for host addresses and interfaces."""
     rows = ["# hosts by their own address, whichever cable leads there, and each of their interfaces"]
     for one in found.hosts:
         rows += [f"{bare(address)} {one.host}-{NODE}" for address in _all(one)]
@@ -175,13 +175,16 @@ def hosts_table(found: Bringup) -> str:
 
 
 def host_list(found: Bringup, order: Iterable[str]) -> str:
-    """Return a list of hosts for mpirun, by their own addresses, in the order of the ranks."""
+    """Return an mpirun host list in rank order.
+
+    Each host is listed by its own address, not by that of an interface.
+    """
     own = {one.host: one.address for one in found.hosts}
     return "".join(f"{bare(own[host])} slots=1 # {host}\n" for host in order)
 
 
 def _devices(points: list[Point]) -> Iterator[str]:
-    """Yield what tells NCCL the RDMA devices of the cables: by name, or looked up at the host."""
+    """Yield NCCL's RDMA device setting, fixed or looked up."""
     devices = [point.device for point in points]
     if all(devices) and devices:
         yield f"export NCCL_IB_HCA='={','.join(devices)}'"

@@ -1,4 +1,4 @@
-"""Say what is at the other end of each cable of this host, and whether its interfaces are as written.
+"""Test of neighbours and interface settings of this host's cables.
 
 Run on all hosts at the same time, at each ``python3 link_test.py > HOST.json``, and give the directory of what they
 said to ``topodesign wire check PLAN --links DIRECTORY``. Needs Python 3.8 and nothing else, and no rights: every
@@ -34,7 +34,7 @@ OUTGOING = 4  # PACKET_OUTGOING: frames that this host sends
 
 
 def main(arguments: Sequence[str] | None = None) -> str | None:
-    """Print what was heard."""
+    """Run the link test and print the result."""
     parser = argparse.ArgumentParser(description="Say what is at the other end of each cable of this host.")
     parser.add_argument("--host", default=socket.gethostname(), help="what this host is called in the plan")
     parser.add_argument("--seconds", type=float, default=10, help="how long to listen (10)")
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> str | None:
 
 
 def listen(host: str, interfaces: Mapping[str, Sequence[Any]], seconds: float) -> dict[str, Any]:
-    """Tell the name of every interface to its neighbour, and return what was heard and what is not as written."""
+    """Announce every interface, and return neighbours and problems."""
     problems: list[str] = []
     channels: list[Channel] = []
     for interface, (port, address, peer, mtu) in interfaces.items():
@@ -78,7 +78,7 @@ def listen(host: str, interfaces: Mapping[str, Sequence[Any]], seconds: float) -
 
 
 class Channel:
-    """A way out of an interface and into it, and what is sent."""
+    """Socket of an interface with the message that it sends."""
 
     def __init__(self, interface: str, one: socket.socket, to: tuple[Any, ...], what: bytes) -> None:
         self.interface, self.one, self.to, self.what = interface, one, to, what
@@ -86,12 +86,15 @@ class Channel:
         self.fileno = one.fileno
 
     def send(self) -> None:
-        """Send it, unless the interface is down for now, or takes no more than less."""
+        """Send the message unless the interface is down or rejects it."""
         with contextlib.suppress(OSError):
             self.one.sendto(self.what, self.to)
 
     def receive(self) -> tuple[str, str] | None:
-        """Return host and port that were heard, or two empty words for a packet of full size from the other end."""
+        """Return the neighbour's host and port, or None.
+
+        Both are empty for a packet of full size from the other end.
+        """
         data, source = self.one.recvfrom(65535)
         if self.full:
             return ("", "") if source[0] == self.to[0] and len(data) == len(self.what) else None
@@ -103,7 +106,10 @@ class Channel:
 
 
 def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str, tuple[str, str]]], set[str]]:
-    """Send and receive for some time; return interfaces with what they heard, and those with packets of full size."""
+    """Send and receive for ``seconds``, and return the neighbours seen.
+
+    The second value contains the interfaces that received packets of full size.
+    """
     heard: set[tuple[str, tuple[str, str]]] = set()
     across: set[str] = set()
     end, turn = time.monotonic() + seconds, 0.0
@@ -124,7 +130,7 @@ def exchange(channels: Sequence[Channel], seconds: float) -> tuple[set[tuple[str
 
 
 def by_multicast(interface: str, index: int) -> tuple[socket.socket, tuple[Any, ...]]:
-    """Return a socket that speaks and hears at one interface, and where to send."""
+    """Return a multicast socket of one interface, and its destination."""
     del interface
     one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -139,7 +145,7 @@ def by_multicast(interface: str, index: int) -> tuple[socket.socket, tuple[Any, 
 
 
 def by_frames(interface: str, index: int) -> tuple[socket.socket, tuple[Any, ...]]:
-    """Return the same by frames to all, without IP."""
+    """Return a socket for broadcast frames without IP, and its destination."""
     del index
     one = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERTYPE))
     one.bind((interface, ETHERTYPE))
@@ -147,7 +153,7 @@ def by_frames(interface: str, index: int) -> tuple[socket.socket, tuple[Any, ...
 
 
 def by_address(address: str, peer: str) -> tuple[socket.socket, tuple[Any, ...]]:
-    """Return a socket for packets that are not cut up, and where to send."""
+    """Return a socket for unfragmented packets, and its destination."""
     one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     if sys.platform == "linux":
         one.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO
@@ -156,7 +162,7 @@ def by_address(address: str, peer: str) -> tuple[socket.socket, tuple[Any, ...]]
 
 
 def state(interface: str, mtu: int) -> Iterator[str]:
-    """Yield what is not as written, as far as Linux says."""
+    """Yield the interface settings that differ, if Linux reports them."""
     folder = Path("/sys/class/net", interface)
     for name, wanted, words in (("carrier", "1", "has no light"), ("mtu", str(mtu), "has an MTU of {}, not {}")):
         try:

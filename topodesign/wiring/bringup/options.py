@@ -1,4 +1,4 @@
-"""How the interfaces of a plan get names, addresses and routes: each option once, for Python and the command line."""
+"""Options for interface names, addresses and routes of a plan."""
 
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict, get_args
@@ -10,7 +10,7 @@ ROUTES: tuple[RoutesTo, ...] = get_args(RoutesTo)
 
 
 class BringupOptions(TypedDict, total=False):
-    """What addresses are taken from, and what inventories do not say of interfaces."""
+    """Bring-up options for addresses, interfaces and routes."""
 
     base: Annotated[
         str, Option("IPv4 network that addresses are taken from.", Text(), "10.64.0.0/12", metavar="NETWORK")
