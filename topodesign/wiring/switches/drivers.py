@@ -1,4 +1,4 @@
-"""The kinds of circuit switches."""
+"""Drivers of all kinds of circuit switches."""
 
 from __future__ import annotations
 

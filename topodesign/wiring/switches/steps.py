@@ -1,4 +1,4 @@
-"""Commands of a change of circuit switches, a file for each stage and switch."""
+"""Circuit switch commands of a change, by stage and switch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAGE_FORMATS = tuple(DRIVERS)
 
 
 def stage_files(change: Rewiring, file_format: str, spelling: Spelling) -> dict[str, str]:
-    """Return the commands of a change by the names of their files, in the order in which they are to be run."""
+    """Return a change's commands by file name, in execution order."""
     driver = driver_of(file_format, spelling)
     files = dict[str, str]()
     for number, stage in enumerate(change.stages, start=1):
@@ -28,7 +28,10 @@ def stage_files(change: Rewiring, file_format: str, spelling: Spelling) -> dict[
 
 
 def driver_of(file_format: str, spelling: Spelling) -> Driver:
-    """Return what writes commands in a format; raises ParameterError if there is no such format or spelling."""
+    """Return the driver of a command format.
+
+    Raises ParameterError if the format or the command syntax is unknown.
+    """
     as_choice("spelling", spelling, SPELLINGS)
     return DRIVERS[as_choice("format", file_format, STAGE_FORMATS)]
 
@@ -40,7 +43,10 @@ def commands(
     name: str,
     spelling: Spelling,
 ) -> dict[str, str]:
-    """Return files of commands for each circuit switch of a plan: what goes and then what comes in it."""
+    """Return a command file for each changed circuit switch.
+
+    Each file removes circuits first and then adds the new ones.
+    """
     gone, come = (circuits_by_switch(plan, part) for part in change)
     files = {}
     for panel in plan.inventory.panels:

@@ -1,4 +1,4 @@
-"""Kinds of circuit switches: their commands, their files, and the circuits that they have."""
+"""Circuit switch drivers: commands, files and reported circuits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABEL = re.compile("([^0-9]*)([1-9][0-9]{0,8})")
 
 
 class SwitchStyle(NamedTuple):
-    """How commands for switches are written; as a rule one for each circuit, which leaves the others there."""
+    """Command style: by default one per circuit, keeping all others."""
 
     only: bool = False  # remove what else is there
     batch: bool = False  # one command for all circuits of a switch, with lists and ranges
@@ -31,7 +31,7 @@ class SwitchStyle(NamedTuple):
 
 
 class Driver(ABC):
-    """A kind of circuit switch; its name is that of its format."""
+    """Driver of a kind of circuit switch, named after its format."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -45,18 +45,26 @@ class Driver(ABC):
 
     @abstractmethod
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:
-        """Return the files that make these circuits, by their endings."""
+        """Return the files that create circuits, by file ending."""
 
     @abstractmethod
     def stage(self, panel: Panel, remove: list[Pair], add: list[Pair], spelling: Spelling) -> tuple[str, str]:
-        """Return the ending and the text of a file that removes circuits and then makes some."""
+        """Return the ending and text of a stage's command file.
+
+        The commands remove circuits first and then add the new ones.
+        """
 
     @abstractmethod
     def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:
-        """Yield the circuits that a file of commands or an answer has; raise FileFormatError."""
+        """Yield the circuits of a command file or an answer.
+
+        Raises FileFormatError if the text is invalid.
+        """
 
     def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
-        """Yield the ports, by label, that light enters and leaves by, as a file says; raise FileFormatError.
+        """Yield the entry and exit port labels of a file's circuits.
+
+        Raises FileFormatError if the file is invalid.
 
         A circuit of a switch with two sides goes both ways.
         """
@@ -75,7 +83,7 @@ class Driver(ABC):
 
 
 def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
-    """Return the number of every port of a switch by its label.
+    """Return the port numbers of a switch by label.
 
     Labels are numbers, or the same letters and a number, such as ``N1`` to ``N5``. Each side of a switch with two sides
     has ports from 1 on; where labels of its side 2 are numbers that go on from those of side 1 (1 to 5, then 6 to 10),
@@ -121,7 +129,7 @@ def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
 
 
 def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Pair]]]:
-    """Return the circuit switches of a plan with the circuits in each."""
+    """Return the circuit switches of a plan with their circuits."""
     if not plan.inventory.switches:
         raise ParameterError("the inventory has no circuit switch (kind: ocs); patch panels need the patch list")
     made = circuits_by_switch(plan, plan.connects)
@@ -129,7 +137,10 @@ def switches_of(plan: WiringPlan) -> list[tuple[Panel, list[Pair]]]:
 
 
 def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, list[Pair]]:
-    """Return the circuits of cross-connects by their circuit switch, without those of patch panels."""
+    """Return the circuits of cross-connects by circuit switch.
+
+    Cross-connects of patch panels are omitted.
+    """
     found: dict[str, list[CrossConnect]] = {}
     for connect in connects:
         if connect.a.panel in plan.inventory.switches:
@@ -138,7 +149,7 @@ def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> di
 
 
 def pairs_of(panel: Panel, connects: Iterable[CrossConnect]) -> Iterator[Pair]:
-    """Yield the circuits of cross-connects in a switch by the numbers of its ports.
+    """Yield cross-connects of a switch as pairs of port numbers.
 
     A duplex cross-connect is two, but one in a switch with two sides, where light goes both ways in one fibre.
     """
@@ -153,12 +164,15 @@ def pairs_of(panel: Panel, connects: Iterable[CrossConnect]) -> Iterator[Pair]:
 
 
 def pair_name(pair: Pair) -> str:
-    """Return a circuit as people and SONiC call it, such as ``1A-2B``."""
+    """Return a circuit's SONiC name, such as ``1A-2B``."""
     return f"{pair[0]}A-{pair[1]}B"
 
 
 def listed_pairs(pairs: Iterable[Pair]) -> str:
-    """Return circuits as SONiC takes several: ``1A-5B,10A..12A-20B..22B``, in order of side A."""
+    """Return a SONiC list of circuits in order of side A.
+
+    Runs become ranges: ``1A-5B,10A..12A-20B..22B``.
+    """
     runs: list[list[Pair]] = []
     for pair in sorted(pairs):
         if runs and pair == (runs[-1][-1][0] + 1, runs[-1][-1][1] + 1):

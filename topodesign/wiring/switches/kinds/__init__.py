@@ -1,4 +1,4 @@
-"""Kinds of circuit switches: each file declares its ``DRIVER``, as :mod:`topodesign.wiring.switches.switch` says."""
+"""Modules with one ``DRIVER`` for each kind of circuit switch."""
 
 from __future__ import annotations
 

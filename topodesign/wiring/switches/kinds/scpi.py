@@ -1,4 +1,4 @@
-"""Switches that take SCPI, as Polatis makes them: ports by number, a line for a command, a line for an answer.
+"""Polatis circuit switches with SCPI: one line per command or answer.
 
 Commands are ``:OXC:SWITch:CONNect:ADD``, ``:SUB`` and ``:ONLY`` with port lists, ``:OXC:SWITch:DISConnect:ALL``. Light
 enters by ports 1 to N and leaves by those from N + 1 on: side B of port 12 is 12 and the number of ports of the switch.
@@ -35,7 +35,7 @@ _LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
 
 
 class Scpi(Driver):
-    """Switches as Polatis makes them."""
+    """Driver of Polatis switches with SCPI commands."""
 
     name = "scpi"
     summary = "commands for circuit switches as Polatis makes them"
@@ -44,7 +44,10 @@ class Scpi(Driver):
     takes = ("only", "batch")
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:  # noqa: ARG002
-        """Return the commands, one a circuit: ``:OXC:SWITch:CONNect:ADD (@1),(@18)``."""
+        """Return commands such as ``:OXC:SWITch:CONNect:ADD (@1),(@18)``.
+
+        There is one command per circuit unless the style sets ``only`` or ``batch``.
+        """
         size = ports_of(panel)
         if style.only:
             lines = [f"{_ONLY} {port_lists(pairs, size)}" if pairs else _NOTHING]
@@ -53,13 +56,13 @@ class Scpi(Driver):
         return {self.ending: "".join(f"{line}\n" for line in lines)}
 
     def stage(self, panel: Panel, remove: list[Pair], add: list[Pair], spelling: Spelling) -> tuple[str, str]:  # noqa: ARG002
-        """Return the commands, one for all circuits that go and one for all that come."""
+        """Return one command for removals and one for additions."""
         size = ports_of(panel)
         lines = [*_commands(_REMOVE, remove, size), *_commands(_ADD, add, size)]
         return self.ending, "".join(f"{line}\n" for line in lines)
 
     def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:
-        """Yield what commands make, or what a switch answers by SCPI or TL1 when it is asked for its circuits."""
+        """Yield the circuits of commands, SCPI answers or TL1 answers."""
         size = ports_of(panel)
         if _TL1.search(text):
             yield from _read_tl1(text, size)
@@ -85,14 +88,17 @@ DRIVER = Scpi()
 
 
 def ports_of(panel: Panel) -> int:
-    """Return the number of ports that light enters by (of side 1); all must be in the inventory to know it."""
+    """Return the number of input ports (side 1, if any).
+
+    The inventory must list all ports.
+    """
     number_ports(panel, whole=True)
     ones = sum(port.side == "1" for port in panel.ports)
     return ones or len(panel.ports)
 
 
 def _read_tl1(text: str, size: int) -> Iterator[Pair]:
-    """Yield the circuits of answers to ``RTRV-PATCH``, which have a pair of ports in quotes each."""
+    """Yield the circuits of TL1 answers to ``RTRV-PATCH``."""
     for number, line in enumerate(text.splitlines(), start=1):
         said = line.strip().rstrip(";").strip()
         if not said or said == "<" or _TL1_HEADS.fullmatch(said):
@@ -107,7 +113,10 @@ def _read_tl1(text: str, size: int) -> Iterator[Pair]:
 
 
 def port_lists(pairs: Iterable[Pair], size: int) -> str:
-    """Return two port lists, ``(@1,2),(@18,17)``, for a switch with so many ports that light enters by."""
+    """Return two SCPI port lists, such as ``(@1,2),(@18,17)``.
+
+    ``size`` is the number of input ports of the switch.
+    """
     ordered = sorted(pairs)
     entries, exits = (",".join(map(str, side)) for side in ([a for a, _ in ordered], [size + b for _, b in ordered]))
     return f"(@{entries}),(@{exits})"
@@ -118,6 +127,6 @@ def _ports(listed: str) -> list[int]:
 
 
 def _commands(words: str, pairs: Collection[Pair], size: int, *, batch: bool = True) -> list[str]:
-    """Return a command for all circuits, or one for each; none for none."""
+    """Return one command for all circuits, or one for each."""
     groups = [pairs] if batch and pairs else [[pair] for pair in pairs]
     return [f"{words} {port_lists(group, size)}" for group in groups]

@@ -1,4 +1,4 @@
-"""Switches that run SONiC: its configuration and the commands of its shell.
+"""SONiC circuit switches: configuration and shell commands.
 
 Commands are those of two documents, which spell them differently:
 
@@ -45,7 +45,7 @@ _LIT = {"tuned", "connected", "enabled"}  # of the design document, and of the d
 
 
 class Sonic(Driver):
-    """Switches that run SONiC."""
+    """Driver of SONiC circuit switches."""
 
     name = "sonic"
     summary = "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands"
@@ -54,7 +54,7 @@ class Sonic(Driver):
     takes = SwitchStyle._fields
 
     def files(self, plan: WiringPlan, panel: Panel, pairs: list[Pair], style: SwitchStyle) -> dict[str, str]:
-        """Return a table for CONFIG_DB, and the same as commands.
+        """Return a CONFIG_DB table and the same as commands.
 
         The table is ``{"OCS_CROSS_CONNECT": {"1A-2B": {"a_side": "1A", "b_side": "2B"}}}``, which ``config load``
         takes, and which leaves there what else is; a command ``config ocs cross-connect add 1A-2B update`` moves ports
@@ -76,11 +76,11 @@ class Sonic(Driver):
         return {self.ending: json.dumps(table, indent=4) + "\n", ".sh": _shell_script(commands)}
 
     def stage(self, panel: Panel, remove: list[Pair], add: list[Pair], spelling: Spelling) -> tuple[str, str]:  # noqa: ARG002
-        """Return commands that refuse ports that are in use."""
+        """Return commands that reject ports in use."""
         return ".sh", _shell_script([*_delete(remove, spelling), *_add(add, spelling, mode="safe")])
 
     def read_pairs(self, text: str, panel: Panel) -> Iterator[Pair]:  # noqa: ARG002
-        """Yield what the table of CONFIG_DB has, or what ``show ocs cross-connect`` prints."""
+        """Yield the circuits of CONFIG_DB or ``show ocs cross-connect`` output."""
         if not text.lstrip().startswith("{"):
             yield from _read_table(text)
             return
@@ -91,7 +91,7 @@ class Sonic(Driver):
             yield int(match[1]), int(match[2])
 
     def circuits(self, text: str, panel: Panel) -> Iterator[tuple[str, str]]:
-        """Yield the ports by label, of a table of CONFIG_DB as they are spelt there."""
+        """Yield the ports by label, as CONFIG_DB spells them."""
         if text.lstrip().startswith("{") and not any(port.side for port in panel.ports):
             yield from _read_sides(text)
         else:
@@ -102,7 +102,7 @@ DRIVER = Sonic()
 
 
 def _read_sides(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the ports of circuits of the table of CONFIG_DB, without the letters of their sides."""
+    """Yield the ports of CONFIG_DB circuits, without side letters."""
     try:
         entries = [(name, entry["a_side"], entry["b_side"]) for name, entry in parse_json(text)[TABLE].items()]
     except (TypeError, KeyError, AttributeError):
@@ -116,7 +116,7 @@ def _read_sides(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_table(text: str) -> Iterator[Pair]:
-    """Yield the circuits of a table that ``show ocs cross-connect config`` or ``status`` prints, in either spelling.
+    """Yield circuits printed by ``show ocs cross-connect config`` or ``status``.
 
     Of a table of states those whose two sides are tuned.
     """
@@ -137,7 +137,7 @@ def _read_table(text: str) -> Iterator[Pair]:
 
 
 def _shell_script(commands: Iterable[str]) -> str:
-    """Return commands as a script for the shell of a switch, which stops at the first that fails."""
+    """Return a shell script that stops at the first failure."""
     return "#!/bin/sh -e\n" + "".join(f"{'' if line.startswith('for ') else 'sudo '}{line}\n" for line in commands)
 
 
@@ -160,7 +160,7 @@ def _add(
     mode: Literal["update", "safe", "overwrite"] = "update",
     batch: bool = True,
 ) -> list[str]:
-    """Return the commands that make circuits, none for none; only ``ocs`` knows modes, and lists for one command."""
+    """Return commands that create circuits; only ``ocs`` supports modes and lists."""
     words = f"{_WORDS[spelling]} add"
     if spelling == "yang":
         return [f"{words} {pair_name((a, b))} --a-side {a}A --b-side {b}B" for a, b in pairs]
@@ -169,13 +169,13 @@ def _add(
 
 
 def _delete(pairs: Collection[Pair], spelling: Spelling) -> list[str]:
-    """Return the commands that remove circuits; none for none."""
+    """Return the commands that remove circuits."""
     named = [listed_pairs(pairs)] if pairs and spelling == "ocs" else map(pair_name, pairs)
     return [f"{_WORDS[spelling]} delete {name}" for name in named]
 
 
 def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
-    """Return a label, without spaces or quotes, for every side of a port of a switch that a lane is cabled to."""
+    """Return a label, without spaces or quotes, per cabled port side."""
     found: dict[str, str] = {}
     numbers = number_ports(panel)
     for port in panel.ports:
