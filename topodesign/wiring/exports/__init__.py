@@ -1,4 +1,4 @@
-"""Exports: a plan for those who carry it out (technicians, inventories, circuit switches, graph programs), and back.
+"""Exports of plans for technicians, inventories, switches and graph programs.
 
 ``export`` is the door, both ways. ``cables`` makes of a plan the cables and plugs that people handle; every
 format is written from these, or from the circuits of the plan. May import ``inventory``, ``netbox``, ``plan``,

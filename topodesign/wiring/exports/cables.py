@@ -1,4 +1,4 @@
-"""The cables of a plan as people handle them: names, labels of both ends, polarity, length, colour.
+"""Cables and plugs of a plan, with labels, length and colour.
 
 *Fixed* cables join a lane of a host to a panel port: the transmitter to side A, the receiver to side B; those of an
 MPO port are the legs ``F1-1``, ``F1-2`` and so on of the breakout cable ``F1``, which has one plug at the host.
@@ -52,7 +52,7 @@ ROWS: dict[Connector, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plug:
-    """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in."""
+    """Plug of a cable, a circuit or a whole breakout cable."""
 
     name: str  # of the cable; of a breakout cable at the host, what the names of its legs begin with
     cable: Wire  # the cable, or the first leg
@@ -64,12 +64,12 @@ class Plug:
 
     @property
     def at(self) -> Termination:
-        """Where it is plugged in."""
+        """Termination of this end."""
         return self.cable.a if self.end == "a" else self.cable.b
 
 
 def plugs(plan: WiringPlan) -> Iterator[Plug]:
-    """Yield all that is plugged in, cable by cable; trunks are in already."""
+    """Yield every plug of a plan, except those of trunks."""
     plugged = (wire for wire in plan.net.wires if wire.kind != "trunk")
     for breakout, group in groupby(plugged, key=lambda one: one.breakout):
         legs = list(group)
@@ -84,12 +84,15 @@ def plugs(plan: WiringPlan) -> Iterator[Plug]:
 
 
 def colour_of(wire: Wire) -> str:
-    """Return the TIA-598 colour for the lane that a wire is for; of a cross-connect, for the lane that transmits."""
+    """Return the TIA-598 colour of the lane that a wire serves.
+
+    A cross-connect has the colour of its transmitting lane.
+    """
     return _NAMES[wire.number % len(_NAMES)]
 
 
 def polarity_of(plan: WiringPlan, wire: Wire) -> str:
-    """Return in words which fibre of a wire goes where."""
+    """Return the polarity of a wire in words."""
     if wire.a.lane is not None:
         return fibres_of_lane(plan.inventory.port[wire.a.device, wire.a.port], wire.a.lane)
     if wire.kind == "trunk":
@@ -98,7 +101,7 @@ def polarity_of(plan: WiringPlan, wire: Wire) -> str:
 
 
 def _common_plug(name: str, legs: Sequence[Wire]) -> Plug:
-    """Return the plug at the host of all legs of a breakout cable."""
+    """Return the host plug of a breakout cable."""
     here = legs[0].a
     devices = groupby((leg.b for leg in legs), key=lambda end: end.where)
     there = " ".join(f"{where}-{','.join(end.port for end in ends)}" for where, ends in devices)
@@ -106,13 +109,16 @@ def _common_plug(name: str, legs: Sequence[Wire]) -> Plug:
 
 
 def fibres_at_host(connector: Connector, lane: int) -> tuple[int, int]:
-    """Return the fibres on which a lane of an optic sends and receives; lanes and fibres are numbered from 1."""
+    """Return the send and receive fibres of an optic's lane.
+
+    Lanes and fibres are numbered from 1.
+    """
     width, rows = ROWS[connector]
     return (lane, width + lane) if rows == 2 else (lane, width + 1 - lane)
 
 
 def far_fibre(connector: Connector, polarity: Polarity, fibre: int) -> int:
-    """Return where a fibre comes out at the other end of an array cable of a type."""
+    """Return the far-end number of an array cable's fibre."""
     width, _ = ROWS[connector]
     row, place = divmod(fibre - 1, width)
     places = {"A": place, "B": width - 1 - place, "C": place ^ 1}
@@ -120,7 +126,7 @@ def far_fibre(connector: Connector, polarity: Polarity, fibre: int) -> int:
 
 
 def fibres_of_lane(port: Port, lane: int) -> str:
-    """Return in words which fibre of a lane goes where, for the label of a cable."""
+    """Return a lane's fibres as text for a cable label."""
     if port.connector == "LC":
         return "Tx to A, Rx to B"
     send, receive = fibres_at_host(port.connector, lane)

@@ -1,4 +1,4 @@
-"""Change of a wiring in files: the new plan, what to buy in addition, sheets to work by, and commands of switches."""
+"""Files of a wiring change: plan, parts, work sheets, switch commands."""
 
 from __future__ import annotations
 
@@ -89,13 +89,16 @@ def write_change(
 
 
 def _buy_text(change: Rewiring) -> str:
-    """Return a CSV of what has to be bought in addition."""
+    """Return a CSV of the additional parts to buy."""
     rows = [(item.kind, format_metres(item.length), item.count) for item in change.bill.items]
     return write_csv([("type", "length_m", "count"), *rows])
 
 
 def to_change_page(change: Rewiring) -> str:
-    """Return the page to work by: what to buy, fixed cables to lay, and for every stage its moves and its panels."""
+    """Return the work page of a change (HTML).
+
+    It lists the parts to buy and the fixed cables to lay, then the moves and panels of every stage.
+    """
     sections = list(_sections(change))
     listed = contents((key, name) for key, name, _ in sections)
     parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
@@ -104,7 +107,7 @@ def to_change_page(change: Rewiring) -> str:
 
 
 def _sections(change: Rewiring) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, the name and the text of a section for every stage."""
+    """Yield the id, name and text of every section."""
     bill = [
         f"<tr>{cell(str(item.count))}{cell(item.kind)}{cell(_metres(item.length))}</tr>" for item in change.bill.items
     ]
@@ -133,7 +136,7 @@ def _row(line: str, cords: dict[str, str]) -> str:
 
 
 def _cords(change: Rewiring) -> dict[str, str]:
-    """Return the cord of each new patch by name, with the length of that which is there if it is another."""
+    """Return the cord of each new patch, noting changed lengths."""
     before = {wire.name: length for wire, length in change.cords_before}
     found = {}
     for wire, length in change.cords_after:
@@ -144,7 +147,7 @@ def _cords(change: Rewiring) -> dict[str, str]:
 
 
 def _laid(change: Rewiring) -> Iterator[str]:
-    """Yield a row for each lane of the fixed cables to lay."""
+    """Yield one row per lane of fixed cables to lay."""
     plan, net = change.after, change.after.net
     lengths = change.laid_lengths
     for fixed in change.laid:
@@ -161,7 +164,7 @@ def _metres(length: Fraction | None) -> str:
 
 
 def _pictures(now: WiringPlan, then: WiringPlan, *moved: tuple[CrossConnect, ...]) -> Iterator[str]:
-    """Yield the panels that something is pulled from or plugged into, before and after."""
+    """Yield the figures of changed panels, before and after."""
     for words, plan, marks in zip(("before", "after"), (now, then), marks_of(*moved), strict=True):
         for panel, svg in panel_views(plan, marks):
             yield f"<figure><figcaption>{escape(panel.name)} {words}</figcaption>{svg}</figure>"

@@ -1,4 +1,4 @@
-"""What a plan can be exported as: what each module of ``formats`` declares as its ``FORMATS``.
+"""Export formats, as the ``FORMATS`` of each module of ``formats``.
 
 What can be read back is read as an observation (:mod:`topodesign.wiring.check.cables`) and checked like others.
 """
@@ -41,7 +41,7 @@ def export_wiring(
     url: str = "",
     **options: Unpack[BringupOptions],
 ) -> tuple[str, ...]:
-    """Write a plan in one of the ``FORMATS``, whole or not at all.
+    """Write a plan in one of the ``FORMATS``, atomically.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ Content: TypeAlias = str | bytes | dict[str, Any]
 
 
 class Format(NamedTuple):
-    """A format.
+    """Export format: its summary, writer and settings.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Pages for technicians: how they look on paper and on a phone, and their tables."""
+"""HTML pages for technicians: styles and tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ pre { font-size: .85em; white-space: pre-wrap; }
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a page that needs nothing from elsewhere, and runs only the scripts that ``body`` has."""
+    """Return a self-contained HTML page.
+
+    It loads nothing from elsewhere and runs only the scripts that ``body`` contains.
+    """
     lines = list(body)
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -53,7 +56,7 @@ def page(title: str, body: Iterable[str]) -> str:
 
 
 def _policy(body: Sequence[str]) -> str:
-    """Return what a page may load: its own styles and scripts, and a file of scripts if it names one."""
+    """Return the content security policy of a page."""
     scripts = re.findall(r"<script( src)?[^>]*>(.*?)</script>", "\n".join(body), re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for file, text in scripts if not file]
     allowed = [f"'sha256-{digest}'" for digest in digests] + (["'self'", "file:"] if any(f for f, _ in scripts) else [])
@@ -65,14 +68,17 @@ def _policy(body: Sequence[str]) -> str:
 
 
 def contents(sections: Iterable[tuple[str, str]]) -> str:
-    """Return a list of links to sections, which are given by their ids and names."""
+    """Return links to sections, from their ids and names."""
     return (
         "<nav><ul>" + "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, name in sections) + "</ul></nav>"
     )
 
 
 def table(heading: str, columns: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a table, whose head comes again on every printed page; nothing if it has no rows."""
+    """Yield the lines of an HTML table; none without rows.
+
+    Every printed page repeats the table head.
+    """
     made = list(rows)
     if made:
         head = "".join(f"<th>{escape(column)}</th>" for column in columns)
@@ -83,6 +89,9 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[str]) -> Iterator
 
 
 def cell(words: str, of: str = "", kind: str = "") -> str:
-    """Return a cell: what it says, of what (for phones, where columns have no heads), and its class."""
+    """Return an HTML cell with its text, column and class.
+
+    Phones show the column name in the cell, because they omit the table head.
+    """
     said = (f' class="{kind}"' if kind else "") + (f' data-of="{escape(of)}"' if of else "")
     return f"<td{said}>{escape(words)}</td>"

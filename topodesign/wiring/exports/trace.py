@@ -1,4 +1,4 @@
-"""What a name on a label stands for: the way of the light from host to host, through the cable, port or host asked for.
+"""Optical paths through a named cable, port, host or label.
 
 A way of a simplex plan goes in the direction of the light, one of a duplex plan there and back. Lanes without a
 cross-connect end at the panel.
@@ -23,7 +23,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """From a lane of a host to another, or to a panel."""
+    """Path from a host lane to another, or to a panel."""
 
     sender: str  # where the light comes from, as ``HOST PORT/LANE``
     through: tuple[str, ...]  # names of cables and panel ports in between, in order
@@ -41,7 +41,7 @@ class Way:
 
 @dataclass(frozen=True, repr=False)
 class WiringTrace(Result):
-    """The ways that go through something."""
+    """Paths through a named cable, port or host."""
 
     name: str  # what was asked for
     duplex: bool  # whether the light goes there and back
@@ -52,7 +52,7 @@ class WiringTrace(Result):
     ROWS = "ways"
 
     def heading(self) -> str:
-        """Return what was asked for, and what it is."""
+        """Return the traced name and its note."""
         return f"{self.name}: {self.note}" if self.note else self.name
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class WiringTrace(Result):
 
 @dataclass(frozen=True, slots=True)
 class Traces(Declared):
-    """With NAME: where each leads."""
+    """Traces of the given names."""
 
     traces: tuple[WiringTrace, ...]  # one for each NAME
 
@@ -75,7 +75,9 @@ class Traces(Declared):
 
 
 def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
-    """Say where something of a plan leads: a cable, a port of a host or a panel, a label, or a host with all its ports.
+    """Trace the paths through a cable, port, label or host.
+
+    Ports are those of hosts and panels. A host gives the paths of all its ports.
 
     Parameters
     ----------
@@ -122,7 +124,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
 
 
 def _way(plan: WiringPlan, path: Path | OpenPath, name: str) -> Way:
-    """Return a path by names; one that goes there and back begins where was asked for."""
+    """Return a path by names; duplex paths start at ``name``."""
     lengths = map(plan.net.length, path.wires)
     known = [metres for metres in lengths if metres is not None]
     metres = format_metres(sum(known, Fraction(0)) if known else None)
@@ -138,7 +140,7 @@ def _way(plan: WiringPlan, path: Path | OpenPath, name: str) -> Way:
 
 
 def _note(plan: WiringPlan, name: str) -> str:
-    """Return where a host stands and which node it is, or what keeps a panel port from being used."""
+    """Return a host's node and place, or a panel port's status."""
     inventory = plan.inventory
     if name in inventory.host:
         place = inventory.place(name)

@@ -1,1 +1,1 @@
-"""Formats of exports: each file declares its ``FORMATS``, as :mod:`topodesign.wiring.exports.format` says."""
+"""Export formats, declared as in :mod:`topodesign.wiring.exports.format`."""

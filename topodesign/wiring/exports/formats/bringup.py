@@ -1,4 +1,4 @@
-"""Bring-up: a directory with what each host takes to reach the others over the cables, and what tests them.
+"""Bring-up directory: host files and a cable test.
 
 ``links.csv`` has the cables with interfaces and addresses, ``hosts`` lines for /etc/hosts, ``ranks`` the hosts in the
 order of the nodes (for programs of the plan) and ``ring`` along a ring of cables (for NCCL and whatever sends from each
@@ -34,7 +34,7 @@ _TRAY = re.compile(r"(?P<kind>[A-Za-z][A-Za-z0-9_]*?)[-.:](?P<tray>[0-9]{1,4})[-
 
 
 def to_bringup(plan: WiringPlan, **options: Unpack[BringupOptions]) -> tuple[Content, tuple[str, ...]]:
-    """Return the files and what writes the directories of hosts, and notes."""
+    """Return the bring-up files, host directory writers and notes."""
     found = bringup(plan, **options)
     notes = list(found.notes)
     lines = ((one.cable, *(getattr(end, name) for end in (one.a, one.b) for name in _END)) for one in found.lines)
@@ -66,7 +66,7 @@ def to_bringup(plan: WiringPlan, **options: Unpack[BringupOptions]) -> tuple[Con
 
 
 def link_test_of(found: Bringup) -> str:
-    """Return the program that says what is at the other end of cables, with the lines of a plan."""
+    """Return the link test program for the connections of a plan."""
     mtu = found.options["mtu"]
     lines = {
         host: {here.interface: [here.port, bare(here.address), bare(there.address), mtu] for _, here, there in some}
@@ -79,7 +79,10 @@ def link_test_of(found: Bringup) -> str:
 
 
 def jaccl_of(found: Bringup) -> dict[str, str]:
-    """Return for each rank the ports towards each other rank, for MLX_IBV_DEVICES, and the ranks for ``mlx.launch``.
+    """Return the JACCL files: ports between ranks, and ranks.
+
+    ``jaccl.json`` lists for each rank the ports towards each other rank, for MLX_IBV_DEVICES. ``mlx.json`` lists the
+    ranks for ``mlx.launch``.
 
     Notes
     -----
@@ -113,7 +116,7 @@ def jaccl_of(found: Bringup) -> dict[str, str]:
 
 
 def tenstorrent_of(found: Bringup) -> str:
-    """Return the cabling descriptor: the hosts as nodes of one graph, and the cables between their ports.
+    """Return Tenstorrent's cabling descriptor: one graph of hosts and cables.
 
     Hosts are numbered as the nodes of the plan are, and so have to be in the deployment descriptor.
 
@@ -148,14 +151,14 @@ def tenstorrent_of(found: Bringup) -> str:
 
 
 def _thunderbolt(point: Point) -> str:
-    """Return the RDMA device of a Thunderbolt port; nothing where it is something else."""
+    """Return a Thunderbolt port's RDMA device, or an empty string."""
     return (
         point.device if point.device.startswith("rdma_en") else f"rdma_{point.interface}" * bool(_MAC(point.interface))
     )
 
 
 def _tray(point: Point) -> tuple[str, str]:
-    """Return the kind of a port, and what names it."""
+    """Return the kind and the descriptor text of a port."""
     match = _TRAY.fullmatch(point.port)
     if match is None:
         raise ParameterError(

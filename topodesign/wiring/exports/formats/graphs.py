@@ -1,4 +1,4 @@
-"""The graph of a plan, for programs that draw, compute, or watch a running fabric.
+"""Graph formats for drawing, computing and monitoring.
 
 * ``dot``: Graphviz. ``graphml``, ``json`` (node-link): with hosts, places and cables as attributes; nodes are the
   numbers of the topology, and every command takes these files as one.
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def to_graph(plan: WiringPlan) -> nx.DiGraph:
-    """Return the links that the cross-connects make; every node knows its host, every link its cables."""
+    """Return the links of a plan as a graph.
+
+    Every node has its host and place, every link its capacity and cables.
+    """
     import networkx as nx  # noqa: PLC0415  heavy
 
     spec = plan.topology.spec
@@ -56,14 +59,17 @@ def to_graphml(plan: WiringPlan) -> str:
 
 
 def to_node_link(plan: WiringPlan) -> str:
-    """Return node-link JSON, as networkx reads it with ``node_link_graph(data, edges="links")``."""
+    """Return node-link JSON for ``networkx.node_link_graph(data, edges="links")``."""
     import networkx as nx  # noqa: PLC0415  heavy
 
     return json.dumps(nx.node_link_data(to_graph(plan), edges="links"), indent=1) + "\n"
 
 
 def to_dot(plan: WiringPlan) -> str:
-    """Return a digraph with the racks as clusters; what a duplex patch makes is one line without arrowheads."""
+    """Return a DOT digraph with racks as clusters.
+
+    A duplex patch is one line without arrowheads.
+    """
     lines = [f"digraph {_quoted(str(plan.topology.spec or 'wiring'))} {{", "  node [shape=box];"]
     racks: dict[tuple[str, str], list[int]] = {}
     for node, name in enumerate(plan.hosts):
@@ -88,13 +94,16 @@ P2P_COLUMNS = ("A-Node Name", "A-Type", "A-Port", "Z-Node Name", "Z-Type", "Z-Po
 
 
 def to_ptm(plan: WiringPlan) -> str:
-    """Return a graph in DOT; lanes of a port are named as Linux names the parts of a split port, ``PORTs0``."""
+    """Return the graph for the Prescriptive Topology Manager (DOT).
+
+    Lanes of a port have the names that Linux gives to the parts of a split port, ``PORTs0`` and so on.
+    """
     lines = [f'  "{a.host}":"{plan.split_name(a)}" -- "{b.host}":"{plan.split_name(b)}"' for a, b in _links(plan)]
     return "\n".join(["graph G {", *lines, "}"]) + "\n"
 
 
 def to_topo(plan: WiringPlan) -> str:
-    """Return systems with their links, each link at both of its ends."""
+    """Return the ibdiagnet topology, with each link at both ends."""
     ends: dict[str, list[str]] = {host: [] for host in plan.hosts}
     for a, b in _links(plan):
         for here, there in ((a, b), (b, a)):

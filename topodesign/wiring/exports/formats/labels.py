@@ -1,4 +1,4 @@
-"""Label sheets: a label for every plug of a cable, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
+"""Cable labels: A4 sheets of 65 labels, 38.1 mm by 21.2 mm.
 
 A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge; on request also a
 QR code that leads to its row of the work package, wherever that page is put. Labels of a device follow one another, in
@@ -35,7 +35,7 @@ PER_SHEET = _COLUMNS * _ROWS
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text: where its left end stands on the page, and the size of its letters, all in millimetres."""
+    """Text line with its left end and letter size (mm)."""
 
     x: float
     y: float
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label; all lengths are in millimetres."""
+    """Label on a sheet; lengths are in millimetres."""
 
     x: float  # of its upper left corner
     y: float  # of the same
@@ -69,7 +69,10 @@ def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
 
 
 def to_labels(plan: WiringPlan, ending: str = "", url: str = "") -> Content:
-    """Return a file for each sheet, ``sheet-001.svg`` and so on; one PDF if the ending is ``.pdf``."""
+    """Return an SVG file per sheet, or one PDF.
+
+    SVG files are named ``sheet-001.svg`` and so on. The ending ``.pdf`` selects PDF.
+    """
     pages = sheets(plan, url)
     if ending == ".pdf":
         return _pdf(pages)
@@ -77,7 +80,7 @@ def to_labels(plan: WiringPlan, ending: str = "", url: str = "") -> Content:
 
 
 def _pdf(pages: list[list[Label]]) -> bytes:
-    """Return a PDF with a page for each sheet; needs reportlab."""
+    """Return a PDF with a page for each sheet; requires reportlab."""
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:
@@ -139,7 +142,7 @@ def _code(text: str) -> Sequence[Sequence[int]]:
 
 
 def _runs(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield where runs of dark modules begin, and how long they are."""
+    """Yield start and length of each run of dark modules."""
     first = 0
     for bit, group in groupby(bits):
         count = len(list(group))
@@ -149,7 +152,7 @@ def _runs(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _two_rows(down: float, text: str, room: float) -> Iterator[tuple[float, float, str]]:
-    """Yield one row for a short text, two for a long one: divided after the hyphen or comma nearest to its middle."""
+    """Yield text in one row, or two broken near the middle."""
     breaks = [place for place, letter in enumerate(text[:-1], start=1) if letter in "-, "]
     if _WIDE * _LETTERS * len(text) <= room or not breaks:
         yield down + 1.4, 3.0, text

@@ -1,4 +1,4 @@
-"""NetBox: a plan as the files that fill an empty one, or its cables alone (Connections, Cables, Import).
+"""NetBox files of a plan, or of its cables alone.
 
 Devices and ports are as :mod:`topodesign.wiring.netbox.model` has them. Beyond the fixed cables there is:
 
@@ -25,7 +25,7 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 def to_netbox(plan: WiringPlan, ending: str = "") -> Content:
-    """Return the import files by their names, which sort in the order of the imports.
+    """Return the import files by name, sorted in import order.
 
     If the ending is ``.csv``, the table of the cables alone, for a NetBox that has the devices.
     """
@@ -35,14 +35,17 @@ def to_netbox(plan: WiringPlan, ending: str = "") -> Content:
 
 
 def to_netbox_cables(plan: WiringPlan) -> str:
-    """Return the CSV of the cables alone."""
+    """Return the CSV of the cables alone.
+
+    NetBox imports it under Connections, Cables, Import.
+    """
     room = plan.inventory
     places = {name: model.site_of(room.place(name).site) for name in (*room.host, *room.panel)}
     return cable_table(netbox_cables(plan), places)
 
 
 def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
-    """Yield the cables of a plan as NetBox has them."""
+    """Yield the cables of a plan as NetBox cables."""
     room = plan.inventory
     there = {one.source for one in room.cabling}
     for cable in plan.net.wires:

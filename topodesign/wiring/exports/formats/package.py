@@ -1,4 +1,4 @@
-"""The work package: one HTML page with all that people need who wire a plan, on paper, on a screen or on a phone.
+"""Work package: one HTML page for paper, screens and phones.
 
 What there is to do and to buy, the topology as it will be, where every lane leads (to look up by either end), a picture
 of every panel, and the work sheets of the racks. It needs nothing from elsewhere, and its rows have addresses that the
@@ -47,7 +47,10 @@ document.getElementById("find").addEventListener("input", function () {
 
 
 def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
-    """Return the page, unless it would be too large for browsers; pages of a directory if there is no ending."""
+    """Return the package (HTML) as one page or a directory.
+
+    Without an ending it is a directory. One page raises ParameterError above ``MOST_LANES`` lanes.
+    """
     if not ending:
         return to_pages(plan)
     if len(plan.fixed) > MOST_LANES:
@@ -73,7 +76,7 @@ def to_package(plan: WiringPlan, ending: str = ".html") -> Content:
 
 
 def _overview(plan: WiringPlan) -> str:
-    """Return what leads from rack to rack, and a drawing of the topology where its hosts are distinguishable."""
+    """Return the rack-to-rack table and, if legible, the drawing."""
     drawing = drawing_of(plan)
     return "\n".join([*sheets.between_racks(plan), *([] if drawing is None else [f"<figure>{drawing}</figure>"])])
 
@@ -110,7 +113,10 @@ _NUMBERED = re.compile(r"(\D*)(\d+)(.*)")
 
 
 def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
-    """Return the same as pages of a directory: an index, and one for each rack and for each panel, or part of them."""
+    """Return the package as a directory of pages (HTML).
+
+    The directory has an index, and a page for each rack and panel, or for each part of a large one.
+    """
     sites = _pages_of(plan)
     rows, joins, title = sheets.rows_of(plan, sites), sheets.joins_of(plan), sheets.title_of(plan)
     tables: dict[sheets.Site, list[str]] = {}
@@ -159,7 +165,7 @@ def to_pages(plan: WiringPlan) -> dict[str, str | Callable[[Path], object]]:
 
 
 def _pages_of(plan: WiringPlan) -> sheets.Sites:
-    """Return a page for each rack and each panel; several where one has more lanes or ports than that."""
+    """Return the pages of racks and panels, splitting large ones."""
     inventory = plan.inventory
     lanes = Counter(one.host for one in plan.fixed)
     parts: dict[sheets.Rack, list[list[str]]] = {}
@@ -184,7 +190,7 @@ def _pages_of(plan: WiringPlan) -> sheets.Sites:
 
 
 def _runs(names: Sequence[str]) -> list[object]:
-    """Return names in short: of numbers in equal steps what is before, first, last, step, digits and what follows."""
+    """Return names, with runs as (prefix, first, last, step, digits, suffix)."""
     plain: list[object] = []
     numbered: dict[tuple[str, str, int], list[tuple[int, int, int]]] = {}
     for name in names:
@@ -202,7 +208,7 @@ def _runs(names: Sequence[str]) -> list[object]:
 
 
 def _lanes(plan: WiringPlan) -> Iterator[tuple[str, str]]:
-    """Yield hosts and a row for every cabled lane, in the order of hosts and their ports."""
+    """Yield host and row of every cabled lane, in order."""
     net = plan.net
     order = {host: number for number, host in enumerate(plan.inventory.host)}
     cable = {wire.name: number for number, wire in enumerate(net.wires)}
@@ -255,7 +261,7 @@ _CROWDED = 64  # hosts from which on circles and names are smaller
 
 
 def drawing_of(plan: WiringPlan) -> str | None:
-    """Return the drawing (SVG); None if there are too many nodes to tell apart.
+    """Return the topology drawing (SVG), or None if too large.
 
     Racks have a colour each, which a legend names; all the same if there are more racks than colours.
     """

@@ -1,4 +1,4 @@
-"""Panels as one stands before them: a picture of every panel, its ports in rows, with what is plugged into each.
+"""Front-view figures of panels: ports in rows, with their plugs.
 
 A port says its label, the lane behind it, and at its foot what is patched there by name and colour: at side A, the
 transmitter's, to the left, at side B to the right, or at both together. Ports that are blocked are crossed out, those
@@ -41,14 +41,16 @@ _STYLE = (
 
 
 def to_panels(plan: WiringPlan) -> dict[str, str]:
-    """Return a picture (SVG) of every panel, by the name of its file."""
+    """Return a figure (SVG) of every panel by file name."""
     return {f"{panel.name}.svg": svg for panel, svg in panel_views(plan)}
 
 
 def panel_views(
     plan: WiringPlan, marks: Marks | None = None, *, most: int | None = None
 ) -> Iterator[tuple[Panel, str]]:
-    """Yield panels with their pictures; with marks, only the panels that have some.
+    """Yield panels with their figures (SVG).
+
+    With marks, only marked panels are drawn.
 
     Of a panel with more ports than ``most`` there are several, each with so many of its ports.
     """
@@ -91,7 +93,9 @@ def panel_views(
 
 
 def marks_of(removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> tuple[Marks, Marks]:
-    """Return what to mark before a change and after it: places that are left, and places that are taken.
+    """Return the marks before and after a change.
+
+    The first mark the places that are left, the second those that are taken.
 
     An end of a patch that stays where it was is in neither.
     """
@@ -103,7 +107,7 @@ def marks_of(removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> t
 def _behind(
     plan: WiringPlan, key: tuple[str, str], leading: Mapping[tuple[str, str], tuple[str, str]]
 ) -> tuple[str, str]:
-    """Return what is behind a panel port, in two lines."""
+    """Return a panel port's lane or trunk, in two lines."""
     if key in leading:
         return "to", ":".join(leading[key])
     end = plan.net.end.get(key)
@@ -136,7 +140,7 @@ def _texts(x: float, y: float, port: PanelPort, behind: tuple[str, str]) -> Iter
 def _feet(
     x: float, y: float, ends: Sequence[CrossConnect | None], shade: Mapping[str, str], pale: Sequence[bool]
 ) -> Iterator[str]:
-    """Yield what is patched at the two sides, pale where a change leaves it; a duplex patch takes both."""
+    """Yield the patches at a port's sides, pale if unchanged."""
     together = ends[0] is not None and ends[0] is ends[1]
     wide = _WIDTH if together else _WIDTH / 2
     top = y + _HEIGHT - _FOOT
@@ -182,7 +186,7 @@ def _counts(plan: WiringPlan, panel: Panel, patched: Mapping[tuple[str, str, str
 
 
 def _drawn(plan: WiringPlan, panel: Panel, leading: Mapping[tuple[str, str], tuple[str, str]]) -> int:
-    """Return how many ports are drawn: all, or up to the last row with one in use if pages of free ones follow."""
+    """Return the number of drawn ports, without trailing free pages."""
     used = (
         number
         for number, port in enumerate(panel.ports)
@@ -193,7 +197,7 @@ def _drawn(plan: WiringPlan, panel: Panel, leading: Mapping[tuple[str, str], tup
 
 
 def figure_of(panel: Panel, svg: str) -> str:
-    """Return a picture of a panel for a page; on paper, one that is too high comes in strips of some rows."""
+    """Return the HTML figure of a panel; tall panels print as strips."""
     name, parts = escape(panel.name), svg.split(_GROUP)
     if len(parts) <= 2:
         return f'<figure id="{name}">{svg}</figure>'

@@ -1,4 +1,4 @@
-"""The patch list: a CSV with one row for every cable and circuit, for people and spreadsheets.
+"""Patch list: a CSV with one row per cable and circuit.
 
 ``a`` and ``b`` are the two ends; the light of a simplex patch goes from ``a`` to ``b``. ``sends`` and ``receives`` are
 the host lanes behind them. Lengths are in metres.
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def to_patches(plan: WiringPlan) -> str:
-    """Return the patch list."""
+    """Return the patch list (CSV)."""
     rows: list[tuple[object, ...]] = [COLUMNS]
     joined = {path.cross.name: path for path in plan.net.paths}
     for wire in plan.net.wires:

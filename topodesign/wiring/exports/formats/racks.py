@@ -1,4 +1,4 @@
-"""Work sheets for the technician: one HTML page that prints a rack a sheet, with all that has to be plugged there.
+"""Work sheets of all racks in one printable HTML page.
 
 The page needs nothing from elsewhere. A cable is listed in the rack of either end; where both are in one rack, once,
 unless its ends differ, as those of a breakout cable do. Circuits are not listed: software sets them. Every row has an
@@ -27,7 +27,7 @@ _COLUMNS = ("", "Cable", "Here", "There", "Joins", "Fibres", "Colour", "Cable ty
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """What a sheet is about: a rack, or ``panel`` if that has its own, or the part of this number of either."""
+    """Subject of a sheet: a rack, panel or numbered part."""
 
     panel: str
     rack: Rack
@@ -40,7 +40,7 @@ Sites: TypeAlias = Mapping[str | tuple[str, str], Site]
 
 
 def to_racks(plan: WiringPlan) -> str:
-    """Return the page."""
+    """Return the work sheets as one page (HTML)."""
     sections = list(rack_sections(plan, racks_of(plan)))
     return page(
         title_of(plan),
@@ -54,19 +54,22 @@ def to_racks(plan: WiringPlan) -> str:
 
 
 def title_of(plan: WiringPlan) -> str:
-    """Return what a page about a plan is called."""
+    """Return the title of a plan's pages."""
     return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
 
 
 def racks_of(plan: WiringPlan) -> Sites:
-    """Return a sheet for each rack, its panels among the rest."""
+    """Return the sheet of each host and panel, one per rack."""
     inventory = plan.inventory
     places = {name: inventory.place(name)[:2] for name in (*inventory.host, *inventory.panel)}
     return {name: Site("", rack, 0, name_of(rack)) for name, rack in places.items()}
 
 
 def rows_of(plan: WiringPlan, sites: Sites) -> dict[Site, list[tuple[Plug, bool]]]:
-    """Return what is plugged in by its sheet, in their order; with each whether its row is for both ends."""
+    """Return the plugs of each sheet, and their shared rows.
+
+    Each plug has a flag that is true if its row is for both ends. Sheets are in sorted order.
+    """
     found: dict[Site, list[tuple[Plug, bool]]] = {}
     for plug in plugs(plan):
         if plug.cable.kind == "circuit":
@@ -80,14 +83,14 @@ def rows_of(plan: WiringPlan, sites: Sites) -> dict[Site, list[tuple[Plug, bool]
 
 
 def rack_sections(plan: WiringPlan, sites: Sites) -> Iterator[tuple[Site, str, str]]:
-    """Yield a section for every sheet with work: the sheet, the id of the section and its text."""
+    """Yield each sheet with work, its section id and text."""
     joins = joins_of(plan)
     for number, (site, rows) in enumerate(rows_of(plan, sites).items()):
         yield site, f"r{number}", section_of(plan, sites, site, rows, key=f"r{number}", joins=joins)
 
 
 def joins_of(plan: WiringPlan) -> dict[str, str]:
-    """Return what each patch joins, in words."""
+    """Return the lanes that each patch connects, in words."""
     return {
         connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
         for connect in plan.connects
@@ -103,7 +106,7 @@ def section_of(
     key: str,
     joins: Mapping[str, str],
 ) -> str:
-    """Return a section: the devices of a rack, and what is plugged in."""
+    """Return the section of a sheet: devices and plugs."""
     lines = [f'<section id="{key}"><h2>{escape(site.name)}</h2>']
     if not site.panel:
         lines.append(_devices(plan, sites, site))
@@ -118,7 +121,10 @@ def section_of(
 
 
 def between_racks(plan: WiringPlan) -> Iterator[str]:
-    """Yield a table of how many cables and links lead from each rack to which; nothing if there is one rack."""
+    """Yield a table of cables and links between racks.
+
+    With a single rack there is no table.
+    """
     rack = {name: site.rack for name, site in racks_of(plan).items()}
     cabled = ((one.a.device, one.b.device) for one in plan.net.wires if one.kind in {"fixed", "patch"})
     linked = ((one.a.host, one.b.host) for one in plan.connects)
@@ -147,7 +153,7 @@ _LEADING = ("cables (each leg of a breakout)", "links of its hosts")
 
 
 def _leading(found: Mapping[Rack, int], here: Rack, short: Mapping[Rack, str]) -> str:
-    """Return how many lead where in words: the racks with most of them first, three and more in a row by their ends."""
+    """Return counts by rack in words, largest first."""
     by_count: dict[int, list[list[str]]] = {}
     last: tuple[int, int] | None = None
     for place, (rack, name) in enumerate(short.items()):
@@ -169,7 +175,7 @@ _ARROW = {"simplex": "\u2192", "duplex": "\u2194"}
 
 
 def summary_of(plan: WiringPlan) -> str:
-    """Return what there is to do, in a sentence."""
+    """Return a one-sentence summary of the work."""
     patches = Counter(plan.inventory.panel[connect.a.panel].kind for connect in plan.connects)
     cords, circuits = patches["patch panel"], patches["ocs"]
     fixed = len({one.socket for one in plan.fixed})
@@ -179,7 +185,7 @@ def summary_of(plan: WiringPlan) -> str:
 
 
 def _devices(plan: WiringPlan, sites: Sites, site: Site) -> str:
-    """Return the hosts and panels of a rack or its part, from the top unit down."""
+    """Return a sheet's devices as HTML, top unit first."""
     inventory = plan.inventory
     roles = dict.fromkeys(inventory.host, "spare") | {panel.name: str(panel.kind) for panel in inventory.panels}
     roles |= {host: f"node {node}" for node, host in enumerate(plan.hosts)}
@@ -211,7 +217,7 @@ def _row(plan: WiringPlan, plug: Plug, joins: str, both: bool) -> str:
 
 
 def name_of(rack: Rack) -> str:
-    """Return what a rack is called on its sheet."""
+    """Return the name of a rack on its sheet."""
     site, name = rack
     return f"Site {site}, rack {name}" if site else f"Rack {name}"
 

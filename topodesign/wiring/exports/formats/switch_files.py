@@ -1,4 +1,4 @@
-"""Files for circuit switches: what each kind of switch takes, for every switch of a plan."""
+"""Circuit switch files of a plan, in each switch's format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from topodesign.wiring.switches.switch import Driver, SwitchStyle, switches_of
 
 
 def to_switches(plan: WiringPlan, *, driver: Driver, **style: Any) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the files of every circuit switch of a plan, and in words which switches get no circuit."""
+    """Return the files of all circuit switches, and notes.
+
+    Notes name the switches that get no circuit.
+    """
     files: dict[str, str] = {}
     notes: list[str] = []
     for panel, pairs in switches_of(plan):
