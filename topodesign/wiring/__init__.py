@@ -1,4 +1,4 @@
-"""Wiring: from a topology to cables, what was really wired, and changes from one wiring to another.
+"""Wiring: plans, installed cabling, and changes.
 
 Folders, each importing only from those before it: inventory, netbox, plan, bringup, change, switches, exports, check,
 failures, plant; each says in its own words what it has. ``plan.net`` has the wires of a plan and the paths of light

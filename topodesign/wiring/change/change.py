@@ -1,4 +1,4 @@
-"""Change from existing to wanted wiring, with few patches moved.
+"""Change from existing to wanted wiring, with few moves.
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
 stay (:mod:`topodesign.wiring.change.relabel`). Both ends of a patch must be in one field of panels, so that hosts and
@@ -37,7 +37,7 @@ def fewest_moves(
     prefer: Iterable[CrossConnect] = (),
     own: WiringPlan | None = None,
 ) -> Change:
-    """Plan the fewest patches that turn a wiring into a topology.
+    """Plan the fewest moves from a wiring to a topology.
 
     Of several ways the one with fewest moves is taken: the hosts in the order that keeps most links, in that of the
     plan as it is, and as they are in a plan that is wanted, with fields of our choice or with its own; from the best,
@@ -88,13 +88,19 @@ class _Search:
             self._give(own)
 
     def placed(self, hosts: Sequence[str]) -> tuple[Found, int, Proof]:
-        """Return panel groups for given hosts, a limit of kept patches, and its proof."""
+        """Return panel groups for given hosts, and the proven limit.
+
+        The limit is the maximum number of patches that can stay.
+        """
         place = self._place(hosts)
         found, searched = self.problem.exhausted(self._placed(place), swaps=False)
         return found, found.kept if searched else self.problem.could_keep(place), _by(searched=searched)
 
     def free(self) -> tuple[Found, int, Proof]:
-        """Return hosts and panel groups, a limit of kept patches, and its proof."""
+        """Return hosts and panel groups, and the proven limit.
+
+        The limit is the maximum number of patches that can stay.
+        """
         options, most, proof = self._orders()
         found: list[Found] = []
         refused: list[InfeasibleError] = []
@@ -116,7 +122,9 @@ class _Search:
         return best, best.kept if searched else most, Proof.SEARCH if searched else proof
 
     def sided(self, hosts: Sequence[str] | None) -> tuple[list[Change], int, Proof]:
-        """Return changes over two-sided switches, a limit of kept patches, and its proof.
+        """Return changes over two-sided switches, and the proven limit.
+
+        The limit is the maximum number of patches that can stay.
 
         Links are turned as patches are that could stay, as in a plan that is wanted, and as they are split anew.
         """
@@ -198,7 +206,7 @@ class _Search:
         return found
 
     def _orders(self) -> tuple[list[tuple[str, ...]], int, Proof]:
-        """Return candidate host orders, a limit of kept patches, and its proof.
+        """Return candidate host orders, and the proven limit.
 
         And how many patches can stay with any hosts, with what says so.
         """
@@ -216,7 +224,7 @@ class _Search:
         return options, most // (2 if plan.mode == "duplex" else 1), proof
 
     def _planned(self, refused: InfeasibleError) -> Found:
-        """Return hosts and panel groups of a new plan over the existing cabling."""
+        """Return hosts and panel groups of a new plan."""
         room = replace(self.plan.inventory, cabling=self.plan.fixed)
         try:
             plan = make_plan(self.wanted, room, mode=self.plan.mode, seed=self.seed)
@@ -226,23 +234,23 @@ class _Search:
         return self._placed(self._place(plan.hosts))
 
     def _give(self, plan: WiringPlan) -> None:
-        """Add the panel groups of a plan as a candidate, if its links match."""
+        """Add a plan's panel groups as a candidate."""
         found = self.problem.fields_of(self._spot(connect, plan.node) for connect in plan.connects)
         self.given += [] if found is None else [found]
 
     def _place(self, hosts: Sequence[str]) -> tuple[int, ...]:
-        """Return the indices of given hosts, followed by all others."""
+        """Return the indices of given hosts, then all others."""
         chosen = dict.fromkeys(self.number[host] for host in hosts)
         return (*chosen, *(number for number in range(len(self.hosts)) if number not in chosen))
 
     def _spot(self, connect: CrossConnect, number: dict[str, int]) -> tuple[int, int, int]:
-        """Return the two ends of a patch and its panel group, by index."""
+        """Return a patch's two ends and panel group, by index."""
         panel = self.plan.inventory.panel[connect.a.panel]
         return number[connect.a.host], number[connect.b.host], self.field[panel.field]
 
 
 def _wished(problem: Problem, patches: Sequence[tuple[int, int, int]], place: Sequence[int]) -> list[int]:
-    """Return the direction of a matching patch for each link: 1, -1, or 0 for none."""
+    """Return each link's matching patch direction: 1, -1 or 0."""
     there = Counter((a, b) for a, b, _ in patches)
     wished = []
     for u, v in problem.nodes.tolist():
@@ -258,7 +266,7 @@ def _by(*, searched: bool) -> Proof:
 
 
 def _as_in(plan: WiringPlan, own: WiringPlan, most: int, below: int) -> list[Change]:
-    """Return the change to another plan's patches, if they fit with few moves."""
+    """Return the change to another plan's patches, if possible."""
     ends = {end for connect in own.connects for end in (connect.a, connect.b)}
     if own.mode != plan.mode or any(plan.net.end.get(end.place) != end for end in ends):
         return []

@@ -1,4 +1,4 @@
-"""Compiled search for panel groups of links that keep most patches in place.
+"""Compiled search for panel groups that keep most patches.
 
 An edge colouring: links are edges between keys (a node and the side of its fibres), fields are colours, and a key has
 room for a given number of links of each colour. A link whose two keys have room only in different colours gets some by
@@ -44,7 +44,10 @@ class Fields(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Hosts of nodes, changed in place; nodes without links hold unused hosts."""
+    """Hosts of nodes, changed in place.
+
+    Nodes without links hold unused hosts.
+    """
 
     place: Ints  # the host of each node
     row: NDArray[np.int32]  # the pair of two hosts, -1 if they have no patch, shape ``(hosts, hosts)``
@@ -58,7 +61,7 @@ class Places(NamedTuple):
 
 @inlined
 def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> None:
-    """Count a link in a field, or count it no longer."""
+    """Add or remove a link in the counts of a panel group."""
     if pair >= 0 and field >= 0:
         if change < 0:
             fields.now[pair, field] -= 1
@@ -70,7 +73,7 @@ def _count(fields: Fields, pair: int, field: int | np.int64, change: int) -> Non
 
 @compiled
 def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
-    """Move a link to a panel group; -1 removes it from its group."""
+    """Move a link to a panel group, or to none (-1)."""
     old = fields.field[link]
     _count(fields, fields.pair[link], old, -1)
     _count(fields, fields.pair[link], field, 1)
@@ -93,7 +96,10 @@ def put(fields: Fields, link: int | np.int64, field: int | np.int64) -> None:
 
 @tiered(lambda fields, chosen: 10 * len(chosen))
 def put_all(fields: Fields, chosen: Ints) -> None:
-    """Move unplaced links to the chosen panel groups; -1 leaves a link unplaced."""
+    """Move unplaced links to the chosen panel groups.
+
+    Links with -1 stay unplaced.
+    """
     for link in range(len(chosen)):
         if chosen[link] >= 0:
             put(fields, link, chosen[link])
@@ -101,14 +107,14 @@ def put_all(fields: Fields, chosen: Ints) -> None:
 
 @inlined
 def _stays(fields: Fields, link: int | np.int64, field: int) -> bool:
-    """Return whether a patch stays only because of a link in a panel group."""
+    """Return whether a patch stays only because of a link."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] <= fields.have[pair, field])
 
 
 @inlined
 def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> bool:
-    """Return whether a link moved to a panel group would keep one more patch."""
+    """Return whether a link there would keep another patch."""
     pair = fields.pair[link]
     return bool(pair >= 0 and fields.now[pair, field] < fields.have[pair, field])
 
@@ -117,7 +123,7 @@ def _would_stay(fields: Fields, link: int | np.int64, field: int | np.int64) -> 
 def _alternate(
     fields: Fields, start: int, two: tuple[int, int], path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
-    """Move links along an alternating path; return its length, negative on failure.
+    """Move links along an alternating path; return its length.
 
     It ends badly, too, when fewer than ``least`` patches stay.
     """
@@ -154,7 +160,7 @@ def _undo(fields: Fields, path: Ints, length: int, first: int | np.int64, second
 
 @compiled
 def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, seed: Masks) -> bool:
-    """Find a panel group for an unplaced link, at the minimum loss of patches."""
+    """Place a link at the minimum loss of patches."""
     number = fields.room.shape[1]
     a, b = fields.ends[link]
     kept = fields.kept[0]
@@ -190,9 +196,9 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
 
 @tiered(lambda fields, seed: len(fields.field) * len(fields.room))
 def place_all(fields: Fields, seed: Masks) -> int:
-    """Place all links, then restore patches; return the first failed link or -1.
+    """Place all links, then restore patches.
 
-    A failed link is one for which no panel group is found.
+    Returns the first link for which no panel group is found, or -1.
     """
     links = len(fields.field)
     path, best_path = np.empty(links, dtype=np.int64), np.empty(links, dtype=np.int64)
@@ -212,10 +218,7 @@ def place_all(fields: Fields, seed: Masks) -> int:
 
 @compiled
 def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
-    """Return another panel group that would keep one more patch, or -1.
-
-    The search begins at ``shift``.
-    """
+    """Return a panel group that would keep another patch."""
     number = fields.room.shape[1]
     for step in range(number):
         field = (step + shift) % number
@@ -228,7 +231,7 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
 def _bring(
     fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
-    """Move a link and others in its way; return the number of others, -1 on failure.
+    """Move a link and others in its way.
 
     It is not, too, if fewer than ``least`` patches would stay then.
     """
@@ -275,13 +278,13 @@ def _swap(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) 
 
 @inlined
 def _others(places: Places, x: int | np.int64, y: int | np.int64, node: int | np.int64) -> int:
-    """Return the host of a node when two have exchanged theirs."""
+    """Return a node's host after an exchange of two."""
     return int(places.place[y if node == x else x if node == y else node])
 
 
 @compiled
 def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64) -> int:
-    """Return an upper bound on the patches gained by exchanging two nodes' hosts."""
+    """Return an upper bound on patches gained by an exchange."""
     gain = 0
     for node in (x, y):
         for entry in range(places.first[node], places.first[node + 1]):
@@ -299,7 +302,7 @@ def _gains(fields: Fields, places: Places, x: int | np.int64, y: int | np.int64)
 
 
 class Labelled(NamedTuple):
-    """Links by end: those of node u are ``start[u]`` up to ``start[u + 1]``."""
+    """Links by end: of node u, ``start[u]`` to ``start[u + 1]``."""
 
     start: Ints
     near: Ints  # the other end
@@ -309,7 +312,9 @@ class Labelled(NamedTuple):
 
 @tiered(lambda have, want, kind, place, first, seed: 10 * len(have.near) * len(want.near) // max(len(place), 1))
 def spread(have: Labelled, want: Labelled, kind: Ints, place: Ints, first: tuple[int, int], seed: Masks) -> int:
-    """Place nodes one by one, keeping most links each time; return the links kept.
+    """Place nodes one by one, keeping most links each time.
+
+    Returns how many links are kept.
 
     What is placed says which neighbours could be placed with it, and a pair that is named most often comes next
     (percolation, Yartseva and Grossglauser 2013). A node keeps to hosts of the ``kind`` of the one it has in ``place``,
@@ -377,9 +382,9 @@ def improve(
     best: tuple[Ints, Ints],
     enough: int,
 ) -> int:
-    """Improve panel groups and hosts by random moves; return the most patches kept.
+    """Improve panel groups and hosts by random moves.
 
-    Moves flip alternating paths or exchange hosts.
+    Moves flip alternating paths or exchange hosts. Returns the most patches kept.
 
     A proposal that loses k patches is accepted with probability ``(q / ONE) ** k``, q falling from ``warmth`` to 0.
     Fields and hosts of the best are left in ``best``. Hosts are exchanged with ``swaps`` only. It ends when as many as
@@ -440,7 +445,7 @@ def improve(
 
 @compiled
 def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least: int) -> int:
-    """Return the link to decide next, or -1 if no branch keeps over ``least`` patches.
+    """Return the next link to decide, or -1 if hopeless.
 
     ``able``, ``left`` and ``slack`` are room to count in: links that can come to a key in a field, those of a key that
     are in none, and patches of a pair that can still stay.
@@ -489,7 +494,9 @@ def _next(fields: Fields, twin: Ints, able: Ints, left: Ints, slack: Ints, least
 
 @tiered(lambda fields, twin, least, limit, best: int(limit[0]) * len(fields.field) * fields.room.shape[1])
 def search(fields: Fields, twin: Ints, least: int, limit: Ints, best: Ints) -> int:
-    """Search all panel groups of unplaced links for more than ``least`` kept patches.
+    """Search all panel groups for more than ``least`` patches.
+
+    All links are unplaced at the start.
 
     ``twin`` is an earlier link between the same nodes, -1 if there is none; the order of these does not count. Returns
     how many patches stay at best, ``least`` if none keeps more; the best fields are left in ``best``. Of the branches

@@ -1,4 +1,4 @@
-"""Hosts of nodes and panel groups of links, chosen to keep many patches.
+"""Hosts and panel groups that keep many patches.
 
 A patch stays if a link between its hosts is on its field of panels. Given the hosts of the nodes, fields are found
 from the patches that could stay, from a split that is made anew, or from those of a plan that is wanted, whichever is
@@ -46,7 +46,7 @@ _PATHS = 2**23  # links to place, times hosts, up to which fields are found from
 
 
 class Found(NamedTuple):
-    """Hosts of nodes, panel groups of links, and the number of kept patches.
+    """Hosts, panel groups and number of kept patches.
 
     ``place`` also has the hosts that are no nodes, at the end.
     """
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 class Problem:
-    """A wiring, and the links that it is to have.
+    """Existing wiring, and the links wanted.
 
     ``hosts`` are given by number, ``room[h, side, f]`` is the number of links that host h can have on field f, and
     ``patches`` are the first host, the second and the field of each patch. A duplex wiring has one side, a simplex
@@ -90,7 +90,7 @@ class Problem:
         self.twin = np.concatenate(([-1], np.where(same, np.arange(len(same)), -1)))[: len(self.nodes)]
 
     def could_keep(self, place: Sequence[int]) -> int:
-        """Return the number of kept patches if panel groups did not matter."""
+        """Return the number of patches that could stay, ignoring panel groups."""
         pair, count = np.unique(self._pairs(place), return_counts=True)
         there = pair >= 0
         return int(np.minimum(self.have[pair[there]].sum(axis=1), count[there]).sum())
@@ -104,9 +104,9 @@ class Problem:
         return most
 
     def fields_of(self, links: Iterable[tuple[int, int, int]]) -> IntArray | None:
-        """Return the panel group of each link; None if the links differ.
+        """Return the panel group of each link, or None.
 
-        ``links`` are rows of two nodes and a panel group.
+        ``links`` are rows of two nodes and a panel group. None if these are not the links of the problem.
         """
         waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
         for u, v, number in links:
@@ -118,7 +118,7 @@ class Problem:
     def placed(
         self, place: Sequence[int], *, seed: int, given: Sequence[IntArray] = (), first: Sequence[int] = ()
     ) -> Found | None:
-        """Return panel groups that keep many patches, with given hosts; None if not found.
+        """Return panel groups that keep many patches, or None.
 
         ``given`` are fields that may do; ``first`` numbers the patches in the order in which they are to stay.
         """
@@ -138,7 +138,9 @@ class Problem:
         return max(options, key=lambda one: one.kept, default=None)
 
     def improved(self, found: Found, most: int, *, seed: int, share: int = 1) -> Found:
-        """Improve hosts and panel groups jointly; ``most`` is the limit of kept patches.
+        """Improve hosts and panel groups jointly.
+
+        ``most`` is the limit of kept patches.
 
         Of all walks that are usual it makes one in ``share``.
         """
@@ -158,7 +160,7 @@ class Problem:
         return best
 
     def _spread(self, found: Found, seed: int) -> tuple[int, ...]:
-        """Return other hosts, with many links on patches of the same panel group."""
+        """Return other hosts, with many links on patches."""
         hosts = len(self.room)
 
         def ends(links: IntArray) -> kernels.Labelled:
@@ -172,7 +174,7 @@ class Problem:
         return spread(have, want, self.kind, found.place, seed=seed)
 
     def exhausted(self, found: Found, *, swaps: bool) -> tuple[Found, bool]:
-        """Search all panel groups, and with ``swaps`` all host orders, for the best.
+        """Search all panel groups, and with ``swaps`` all orders.
 
         Returns the best, and whether the search was complete.
 
@@ -204,10 +206,7 @@ class Problem:
         return found, True
 
     def _orders(self, least: int) -> list[tuple[int, tuple[int, ...]]]:
-        """Return host orders that could keep over ``least`` patches, best first.
-
-        Of equivalent orders, one is listed.
-        """
+        """Return promising host orders, best first."""
         hosts, nodes = len(self.room), self.wanted.nodes
         orders = np.array(list(itertools.permutations(range(hosts), nodes)), dtype=np.int64).reshape(-1, nodes)
         tables = np.zeros((len(orders), hosts, hosts), dtype=np.int8)
@@ -233,17 +232,14 @@ class Problem:
         return self.index[where[self.nodes[:, 0]], where[self.nodes[:, 1]]].astype(np.int64)
 
     def _rooms(self, place: Sequence[int]) -> IntArray:
-        """Return link capacity by key; node n and a side have key ``n * sides + side``."""
+        """Return link capacities by key, ``n * sides + side``."""
         return self.room[np.asarray(place, dtype=np.int64)].reshape(-1, self.room.shape[2])
 
     def _keys(self) -> IntArray:
         return self.nodes if self.duplex else 2 * self.nodes + np.array([0, 1])
 
     def _state(self, place: Sequence[int], field: IntArray | None) -> kernels.Fields:
-        """Return the state with links in given panel groups; None for no link placed.
-
-        In ``field``, -1 is for a link that is not placed yet.
-        """
+        """Return the state for given panel groups."""
         room = self._rooms(place).copy()
         links = len(self.nodes)
         at = np.zeros((*room.shape, int(room.max(initial=0)) + 2), dtype=np.int64)
@@ -264,7 +260,7 @@ class Problem:
         return bool(np.all(used <= room))
 
     def _from_patches(self, place: Sequence[int], seed: int, first: Sequence[int]) -> Found | None:
-        """Return panel groups starting from kept patches; None if other links do not fit."""
+        """Return panel groups starting from kept patches, or None."""
         waiting: dict[int, list[int]] = defaultdict(list)
         for link, pair in reversed(list(enumerate(self._pairs(place).tolist()))):
             waiting[pair].append(link)
@@ -280,9 +276,7 @@ class Problem:
         return Found(tuple(place), state.field, int(state.kept[0]))
 
     def _around(self, place: Sequence[int], field: IntArray, seed: int) -> IntArray:
-        """Return panel groups that also place the few unplaced links, if any are found.
-
-        All other links stay.
+        """Return panel groups that also place unplaced links.
 
         Where nodes were inserted into links there are such fields, with little choice, which chains of moves miss.
         """
@@ -307,7 +301,7 @@ class Problem:
         return found
 
     def _known(self, place: Sequence[int], given: Sequence[IntArray], seed: int) -> list[IntArray]:
-        """Return the given panel groups that fit these hosts, or new ones."""
+        """Return the given panel groups that fit, or new ones."""
         return [field for field in given if self._fits(place, field)] or self._split(place, seed)
 
     def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
@@ -346,7 +340,7 @@ class Problem:
         swaps: bool,
         enough: int,
     ) -> Found:
-        """Exchange hosts (with ``swaps``) and panel groups by annealing until enough stay.
+        """Exchange hosts and panel groups by annealing.
 
         A proposal that loses k patches is accepted with probability ``(q / kernels.ONE) ** k``, q falling from
         ``warmth`` to 0.
@@ -376,9 +370,9 @@ class Problem:
 
 
 def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
-    """Return links by end from rows of node, other end and label.
+    """Return links by end, from rows of labelled links.
 
-    ``links`` has every link once from each end.
+    Rows are a node, the other end and a label; every link is listed from both ends.
     """
     rows, count = np.unique(links.reshape(-1, 3), axis=0, return_counts=True)
     return kernels.Labelled(
@@ -389,7 +383,9 @@ def labelled(nodes: int, links: IntArray) -> kernels.Labelled:
 def spread(
     have: kernels.Labelled, want: kernels.Labelled, kind: IntArray, place: Sequence[int], *, seed: int
 ) -> tuple[int, ...]:
-    """Return hosts of nodes, of equal kinds, with many links between linked hosts.
+    """Return hosts with many links between linked hosts.
+
+    Each node gets a host of the same kind as before.
 
     Nodes are placed one after another, beside those that they have links to, from several first ones.
     """

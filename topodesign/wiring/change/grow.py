@@ -1,4 +1,4 @@
-"""Change of site: the same wiring with more or fewer hosts, panels and switches.
+"""Change of site: the same wiring with other hosts.
 
 Fixed cables stay where both of their ends do, unless the new room says otherwise; hosts that will be nodes and have too
 few lanes get new ones. Patches at a cable that goes have to go, too.
@@ -46,9 +46,9 @@ class Moved:
 
 
 def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str, str]]:
-    """Return a site with the old digits in names, and the name pairs.
+    """Return a site with the old digits in names.
 
-    The pairs are old names by new names.
+    Also returns the old names by new ones.
 
     A larger room may number its hosts with more digits: host001 is host01.
     """
@@ -104,7 +104,7 @@ def with_names_of(old: Inventory, room: Inventory) -> tuple[Inventory, dict[str,
 
 
 def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: WiringPlan | None = None) -> Moved:
-    """Return a wiring in another site, cabled for a topology.
+    """Return a wiring in another site, for a topology.
 
     If possible, the cabling is that of ``own``, a plan of the topology.
     """
@@ -131,7 +131,7 @@ def in_room(plan: WiringPlan, inventory: Inventory, wanted: Topology, own: Wirin
 def with_cables_moved(
     plan: WiringPlan, inventory: Inventory, wanted: Topology, *, seed: int
 ) -> tuple[Moved, WiringPlan]:
-    """Return a wiring in a site with fixed cables moved, and a plan of the topology.
+    """Return a wiring with moved fixed cables, and a plan.
 
     Fixed cables stay if their ends are still wanted.
     """
@@ -158,19 +158,19 @@ def _moved(plan: WiringPlan, room: Inventory, names: Sequence[str], cabled: tupl
 
 
 def _that_stay(room: Inventory, fixed: tuple[Fixed, ...]) -> tuple[Fixed, ...]:
-    """Return a site's cabling, with the cables of another that can stay."""
+    """Return a site's cabling, with other cables that fit."""
     return _with(room.cabling, (one for one in fixed if _exists(room, one)))
 
 
 def _with(fixed: tuple[Fixed, ...], more: Iterable[Fixed]) -> tuple[Fixed, ...]:
-    """Return fixed cables, and others whose lanes and ports are free."""
+    """Return fixed cables, with others on free ports."""
     lanes, ports = {one.source for one in fixed}, {one.place for one in fixed}
     added = [one for one in more if one.source not in lanes and one.place not in ports]
     return (*fixed, *added)
 
 
 def _exists(room: Inventory, one: Fixed) -> bool:
-    """Return whether both ends of a fixed cable exist and are open."""
+    """Return whether both ends of a fixed cable exist."""
     host, port = room.host.get(one.host), room.panel_port.get(one.place)
     if host is None or port is None or not room.is_open(one.place):
         return False
@@ -185,7 +185,7 @@ Spot = tuple[str, str]  # a field, and the side of its ports if they have one
 def recabled(
     room: Inventory, fixed: Sequence[Fixed], wanted: Topology, plan: WiringPlan, *, seed: int
 ) -> tuple[WiringPlan, tuple[Fixed, ...]]:
-    """Return a fresh plan of a topology, and cabling for it that keeps old cables.
+    """Return a fresh plan and cabling that keeps old cables.
 
     The plan ignores existing cabling.
 
@@ -229,7 +229,7 @@ def recabled(
 def _taken(
     fixed: Sequence[Fixed], spot: Callable[[Fixed], Spot], lacking: Mapping[str, Counter[Spot]]
 ) -> tuple[list[Fixed], list[Fixed]]:
-    """Return the cables that hosts lack, deducting them, and the others."""
+    """Return the cables that hosts lack, and the others."""
     taken, others = list[Fixed](), list[Fixed]()
     for one in fixed:
         wanted = lacking.get(one.host, Counter())
@@ -239,7 +239,7 @@ def _taken(
 
 
 def _is_at(room: Inventory, place: tuple[str, str], where: Spot, host: str) -> bool:
-    """Return whether a panel port has the group and side, within reach of a host."""
+    """Return whether a host can use a panel port there."""
     pods = room.pods_of(*place)
     at = room.panel[place[0]].field, room.panel_port[place].side
     return at == where and (not pods or room.host[host].pod in pods)

@@ -1,4 +1,4 @@
-"""Topologies for more nodes near a wiring, with their costs and patch moves.
+"""Topologies for more nodes near a wiring.
 
 Some come from the catalog, on the hosts where most patches stay. Others are the topology that there is with new nodes
 in its links: on every switch some patches are taken out, and each of their ends goes to a new node that has a lane
@@ -86,7 +86,7 @@ class Grown(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Growth(Answer):
-    """Topologies for more nodes than a wiring has, fewest patch moves first."""
+    """Topologies for more nodes, fewest patch moves first."""
 
     plan: WiringPlan  # the wiring that there is
     question: Question
@@ -134,7 +134,10 @@ class Growth(Answer):
         return Table(self.heading(), columns, tuple(rows), words=words, compared=compared)
 
     def save(self, directory: str | Path) -> tuple[str, ...]:
-        """Write the links of every topology to a new directory; return the file names."""
+        """Write the links of every topology; return file names.
+
+        The directory must be new.
+        """
         files = {one.file: write_links(one.topology, "json") for one in self.topologies}
         write_directory(as_path(directory), files)
         return tuple(files)
@@ -152,7 +155,7 @@ def grow(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Growth:
-    """Find topologies for more nodes that are fast or near an existing wiring.
+    """Find topologies for more nodes near an existing wiring.
 
     Parameters
     ----------
@@ -222,7 +225,7 @@ def grow(
 
 
 def _find_known(asked: Question) -> list[Entry]:
-    """Return the best known topologies of a size; none if none are known."""
+    """Return the best known topologies of a size."""
     try:
         if asked.catalog is not None and (asked.objective.collective != "allreduce" or asked.seconds is not None):
             return list(find(asked).entries[:_FROM_CATALOG])
@@ -235,7 +238,7 @@ def _find_known(asked: Question) -> list[Entry]:
 
 
 class GrowingSite:
-    """Wiring with new hosts cabled like the others, by index."""
+    """Wiring with new hosts cabled like the others."""
 
     def __init__(self, plan: WiringPlan, nodes: int) -> None:
         self.old, self.nodes, self.duplex = len(plan.hosts), nodes, plan.mode == "duplex"
@@ -261,7 +264,7 @@ class GrowingSite:
         self.existing = wired_topology(hosts, plan.connects)
 
     def place(self, entry: Entry, seed: int) -> Grown | None:
-        """Return a topology with the patches that it moves; None if its links do not fit."""
+        """Return the patch moves of a topology, or None."""
         topology = entry.topology
         found = relabel(self.existing, topology, seed=seed)
         problem = Problem(topology, self.lanes, self.patches)
@@ -276,14 +279,17 @@ class GrowingSite:
         return Grown(entry, links - placed.kept, links - most)
 
     def find_inserted(self, asked: Question, seed: int) -> list[Grown]:
-        """Return the fastest insertion of new nodes per share of interconnected lanes."""
+        """Return the fastest insertion of nodes per lane share.
+
+        The share is that of their lanes connected to each other.
+        """
         shares = _SHARES if self.degree == asked.degree else ()
         return [best for share in shares if (best := _find_fastest(self, share, asked, seed)) is not None]
 
     def inserted(self, share: Fraction, rng: np.random.Generator) -> tuple[Topology, int] | None:
-        """Insert new nodes into links of every panel group; return the moves too.
+        """Insert nodes into links of every panel group.
 
-        None if an end finds no place.
+        Returns the topology and its moves; None if an end finds no place.
         """
         linked = Counter((u, v) for u, v, _ in self.patches)
         if self.duplex:
@@ -313,7 +319,7 @@ class GrowingSite:
 
 
 def _joined(ends: list[list[int]], count: int, linked: Counter[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Connect lanes of new nodes to each other, in ``count`` pairs if possible."""
+    """Connect lanes of new nodes to each other."""
     made: list[tuple[int, int]] = []
     for _ in range(count):
         x = ends[0].pop()
@@ -334,7 +340,7 @@ def _taken(ends: list[int], bad: Callable[[int], object]) -> int | None:
 
 
 def _find_fastest(room: GrowingSite, share: Fraction, asked: Question, seed: int) -> Grown | None:
-    """Return the fastest insertion of new nodes with a given lane share."""
+    """Return the fastest insertion of nodes with a lane share."""
     more = f", {100 * share}% of their lanes joined" if share else ""
     name = f"{counted(room.nodes - room.old, 'node')} inserted{more}"
     rng = np.random.default_rng(seed)

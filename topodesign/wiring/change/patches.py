@@ -1,4 +1,4 @@
-"""Patches of a plan under change, and the fibres and names of new patches.
+"""Patches under change, with fibres and names of new ones.
 
 New patches take fibres that are free, or those of patches that go. Patches that take each other's fibres have to be
 moved together. They form alternating paths and cycles of patches that go and patches that come; short ones let a change
@@ -27,7 +27,7 @@ Spot = tuple[str, str, str]
 
 
 class _Item(NamedTuple):
-    """One end (0 or 1) of a ``new`` or ``old`` patch."""
+    """One end of a ``new`` or ``old`` patch."""
 
     kind: Literal["new", "old"]
     number: int
@@ -61,7 +61,7 @@ class Pairing:
         self._count = len(new)
 
     def wish(self, number: int, ends: tuple[End, End]) -> bool:
-        """Assign ends to a link if both are available; return whether they were."""
+        """Assign ends to a link if available; return success."""
         items = _Item("new", number, 0), _Item("new", number, 1)
         found = [self._find(item, end) for item, end in zip(items, ends, strict=True)]
         if not all(found):
@@ -77,7 +77,7 @@ class Pairing:
         return True
 
     def settle(self) -> list[tuple[End, End]]:
-        """Give all other links ends, and return those of all."""
+        """Assign ends to the remaining links; return all."""
         for item in [item for item in self._spots if item.kind == "new"]:
             if item in self._waiting[item.kind, self._spots[item]]:
                 self._remove(item)
@@ -94,7 +94,7 @@ class Pairing:
         del self._waiting[item.kind, self._spots[item]][item]
 
     def _walk(self, item: _Item) -> None:
-        """Pair new ends with old ends along a path from one end of a new patch."""
+        """Pair new ends with old ends along a path."""
         trail: list[tuple[_Item, _Item]] = []
         seen: dict[tuple[str, Spot], int] = {}
         while True:
@@ -138,7 +138,7 @@ Pair = tuple[str, str]  # the hosts of a patch, from the first to the second
 
 @dataclass(frozen=True)
 class Change(Declared):
-    """A plan and what has to be moved to get there.
+    """Change of a plan: the patches to move.
 
     * ``before``, ``after``: the wiring that exists, and the one wanted.
     * ``removed``, ``made``: patches that go and patches that come. Where a cable only moves one end, the new patch has
@@ -175,7 +175,7 @@ class Change(Declared):
 
     @property
     def fewest(self) -> bool:
-        """Whether it is proven that fewer moves do not suffice."""
+        """Whether the number of moves is proven minimum."""
         return self.moves == self.at_least
 
     @property
@@ -185,7 +185,7 @@ class Change(Declared):
 
     @property
     def least_so(self) -> int:
-        """Minimum moves with the present hosts, if panels did not matter."""
+        """Minimum moves with present hosts, ignoring panels."""
         before, after = (
             Counter(
                 (c.a.host, c.b.host) if plan.mode == "simplex" else tuple(sorted((c.a.host, c.b.host)))
@@ -201,12 +201,12 @@ class Change(Declared):
         return len(self.before.connects) - len(self.removed)
 
     def instructions(self) -> list[str]:
-        """Return what to do at the panels, a line a patch."""
+        """Return the instructions, one line per patch."""
         return [job.words for job in jobs(self.after, self.removed, self.made)]
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
-    """Return the links that patches create between the given hosts, in node order."""
+    """Return the links of patches between given hosts."""
     number = {host: node for node, host in enumerate(hosts)}
     both = [(a.host, b.host) for connect in connects for a, b in connect.ways]
     links = [(number[u], number[v]) for u, v in both if u in number and v in number]
@@ -219,7 +219,7 @@ def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
 
 
 def as_simplex(plan: WiringPlan) -> WiringPlan:
-    """Return a duplex plan with two one-way patches for each patch."""
+    """Return a plan with one-way patches, two per duplex one."""
     if plan.mode == "simplex":
         return plan
     stuck = next(
@@ -240,12 +240,12 @@ def as_simplex(plan: WiringPlan) -> WiringPlan:
 
 
 def usable(plan: WiringPlan, end: End) -> bool:
-    """Return whether the plan's mode can use the panel port of an end."""
+    """Return whether a plan can use an end's panel port."""
     return plan.mode == "duplex" or plan.inventory.panel_port[end.place].mode == "simplex"
 
 
 class Patches:
-    """Patches of a plan under change: kept and removed patches, and usable ends."""
+    """Patches under change: kept, removed and usable ends."""
 
     def __init__(self, plan: WiringPlan) -> None:
         self.plan = plan
@@ -258,11 +258,14 @@ class Patches:
         self.removed: list[CrossConnect] = []
 
     def place(self, connect: CrossConnect) -> int:
-        """Return the sort position of a patch, by its first end."""
+        """Return a patch's sort position, by its first end."""
         return self.position[connect.a.place]
 
     def keep(self, links: Counter[tuple[Pair, str]], connects: Iterable[CrossConnect]) -> list[tuple[Pair, str]]:
-        """Keep the patches that links need, in order; return the missing links."""
+        """Keep the patches that links need; return missing links.
+
+        Patches are considered in order.
+        """
         missing = Counter(links)
         for connect in connects:
             pair, field = (connect.a.host, connect.b.host), self.field[connect.a.panel]
@@ -294,12 +297,12 @@ class Patches:
         return self.named(pairing.settle(), wished)
 
     def named(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
-        """Return patches between these ends, which have no nodes yet."""
+        """Return patches between given ends, without nodes."""
         names = self._names(ends, wished)
         return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
 
     def changed(self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int) -> Change:
-        """Return the change to what is kept and made, checked."""
+        """Return the checked change to the kept and new patches."""
         number = {host: node for node, host in enumerate(hosts)}
         new = tuple(_numbered(connect, number) for connect in made)
         old = (_numbered(connect, number) for connect in self.kept)
@@ -309,7 +312,10 @@ class Patches:
         return Change(self.plan, after, tuple(self.removed), new, at_least)
 
     def with_ends(self, change: Change, ends: list[tuple[End, End]]) -> Change:
-        """Return a change with other ends for new patches, named after plugged cables."""
+        """Return a change with other ends for new patches.
+
+        New patches have the names of cables that are plugged in there.
+        """
         names = self._names(ends, {})
         made = tuple(
             replace(connect, cable=name, a=a, b=b)
@@ -321,7 +327,7 @@ class Patches:
         return replace(change, after=after, made=made)
 
     def _names(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[str]:
-        """Return patch names: of a plugged cable, otherwise as wished, otherwise new."""
+        """Return patch names: plugged cables, wishes, then new names."""
         plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
         options: list[dict[str, None]] = []
         for pair in ends:
@@ -342,7 +348,7 @@ class Patches:
         return (a, one, field), (b, two, field)
 
     def _free_ends(self) -> dict[Spot, list[End]]:
-        """Return the ends whose fibres are free as it is."""
+        """Return the ends whose fibres are free."""
         taken = {fibre for connect in self.plan.connects for fibre in fibres(connect)}
         free: dict[Spot, list[End]] = defaultdict(list)
         for end in self.ends:
@@ -387,7 +393,7 @@ def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
 
 
 def place_name(end: End, side: str) -> str:
-    """Return panel and port, with the side of a single fibre, as in ``panel1 12B``."""
+    """Return panel, port and single side, as in ``panel1 12B``."""
     return f"{end.panel} {end.panel_port}{side if len(side) == 1 else ''}"
 
 
@@ -400,7 +406,7 @@ class Job(NamedTuple):
 
 
 def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[Job]:
-    """Return the jobs at the panels by patch: removals, then moves and additions.
+    """Return the jobs at the panels, removals first.
 
     A new patch with the name of one that is taken out is the same cable.
     """
@@ -444,7 +450,7 @@ def _action(old: CrossConnect | None, new: CrossConnect) -> str:
 
 
 def _moves(old: CrossConnect, new: CrossConnect) -> list[tuple[tuple[End, str], tuple[End, str]]]:
-    """Return the old and new places of the ends that a patch moves, with sides."""
+    """Return the old and new places of moved ends."""
     places = dict(zip(fibres(old), (old.a, old.b), strict=True))
     come = [(end, fibre.side) for fibre, end in zip(fibres(new), (new.a, new.b), strict=True) if fibre not in places]
     gone = [(end, fibre.side) for fibre, end in places.items() if fibre not in fibres(new)]

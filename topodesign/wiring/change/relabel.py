@@ -1,4 +1,4 @@
-"""Assignment of hosts to nodes that keeps as much of a wiring as possible."""
+"""Assignment of hosts to nodes that keeps most links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Relabelling:
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
-    """Place wanted nodes on existing nodes so that many links stay.
+    """Place wanted nodes on existing nodes, keeping many links.
 
     Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged as for links
     that are all in one field of panels (:class:`~topodesign.wiring.change.fields.Problem`); up to ``MOST_EXHAUSTED``
@@ -85,7 +85,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
 
 
 def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
-    """Return the problem with all patches in one panel group, with room for any link."""
+    """Return the problem with a single, large panel group."""
     duplex = existing.is_duplex and wanted.is_duplex
     u, v = unit_links(existing)
     forth = u < v if duplex else u != v
@@ -96,7 +96,7 @@ def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
 
 
 def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabelling:
-    """Improve a relabelling or prove it optimal, within the effort limit."""
+    """Improve a relabelling or prove it optimal."""
     nodes = existing.nodes
     both = [np.zeros((nodes, nodes), dtype=np.int16) for _ in range(2)]
     for matrix, topology in zip(both, (existing, wanted), strict=True):
@@ -137,7 +137,7 @@ def list_symmetries(topology: Topology, matrix: NDArray[np.int16]) -> NDArray[np
 
 
 def _search_order(matrix: NDArray[np.int16]) -> IntArray:
-    """Return the nodes in order of most links to their predecessors."""
+    """Return nodes by decreasing links to their predecessors."""
     linked = (matrix + matrix.T).astype(np.int64)
     score = linked.sum(axis=1)
     order = np.empty(len(matrix), dtype=np.int64)
@@ -158,7 +158,7 @@ _AT_ONCE = 2**18  # of them
 
 
 def most_kept(one: Topology, other: Topology) -> int:
-    """Return an upper bound on the common links of two topologies.
+    """Return an upper bound on common links of topologies.
 
     Parallel links are counted.
 
@@ -183,7 +183,7 @@ def most_kept(one: Topology, other: Topology) -> int:
 
 
 def _most_common(one: IntArray, other: IntArray, length: int) -> int:
-    """Return the maximum common links, given the walks that each link's loss ends."""
+    """Return the maximum common links, by walks per link."""
     kept = np.arange(min(len(one), len(other)), -1, -1)
     first, last = [], []  # walks that stay at least, and at most; each times its length
     for ends in (one, other):
@@ -195,7 +195,7 @@ def _most_common(one: IntArray, other: IntArray, length: int) -> int:
 
 
 def _longest(*topologies: Topology) -> int:
-    """Return the longest countable length of non-backtracking walks, in steps."""
+    """Return the longest countable length of non-backtracking walks."""
     longest = _LONGEST
     for topology in topologies:
         links, widest = int(topology.capacity.sum()), max(topology.degree - 1, 1)
@@ -210,7 +210,7 @@ def _longest(*topologies: Topology) -> int:
 
 
 def _turnless(topology: Topology, longest: int) -> list[IntArray]:
-    """Return closed non-backtracking walks per first link, for each number of steps.
+    """Return closed non-backtracking walks by length and first link.
 
     Each is put together from two halves, of which one is gone backwards, so that only walks half as long are listed.
     """
@@ -237,7 +237,7 @@ def _turnless(topology: Topology, longest: int) -> list[IntArray]:
 
 
 def _steps(topology: Topology) -> tuple[csr_array, IntArray]:
-    """Return the non-backtracking successors of each link, and its reverse."""
+    """Return non-backtracking successors and reverses of links."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
 
     src, dst = (np.repeat(ends, topology.capacity) for ends in (topology.src, topology.dst))
@@ -266,7 +266,10 @@ class _Walks:
         self.step = {"+": forth, "-": csr_array(forth.T)}
 
     def ended(self, kind: str) -> IntArray:
-        """Return closed walks of a kind lost with each link, counted once per step."""
+        """Return closed walks lost with each link.
+
+        A walk is counted once for each of its steps on the link.
+        """
         ends = np.zeros(len(self.topology.src), dtype=np.int64)
         for place, way in enumerate(kind):
             u, v = (self.topology.src, self.topology.dst)[:: 1 if way == "+" else -1]
@@ -274,7 +277,7 @@ class _Walks:
         return np.repeat(ends, self.topology.capacity)
 
     def _walks(self, kind: str) -> csr_array:
-        """Return the number of walks of a kind between all node pairs."""
+        """Return walks of a kind between all node pairs."""
         if kind not in self.step:
             self.step[kind] = self._walks(kind[:-1]) @ self.step[kind[-1]]
         return self.step[kind]

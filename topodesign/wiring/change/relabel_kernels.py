@@ -1,4 +1,4 @@
-"""Compiled search for the relabelling of a small topology that keeps most links.
+"""Compiled search for the relabelling that keeps most links.
 
 Both topologies are square matrices of link capacities, ``have[h, k]`` between hosts and ``want[u, v]`` between nodes. A
 placement gives every node a host of its own and keeps ``sum of min(want[u, v], have[place[u], place[v]])`` links.
@@ -16,7 +16,7 @@ Matrix = NDArray[np.int16]  # links between each two nodes, or rows of nodes
 
 @compiled
 def _most(matrix: Ints, free_row: NDArray[np.bool_], free_column: NDArray[np.bool_]) -> int:
-    """Return an upper bound on an assignment, from row or column maxima."""
+    """Return an upper bound on an assignment."""
     rows, columns = 0, 0
     for i in range(len(matrix)):
         largest_row, largest_column = 0, 0
@@ -34,7 +34,9 @@ def _most(matrix: Ints, free_row: NDArray[np.bool_], free_column: NDArray[np.boo
 def exhaust(
     one: Matrix, other: Matrix, order: Ints, group: Matrix, best: Ints, least: int, grain: int, limit: int
 ) -> int:
-    """Search node matchings that keep over ``least`` links, by branch and bound.
+    """Search node matchings exactly, by branch and bound.
+
+    A matching has to keep more than ``least`` links.
 
     ``group`` has automorphisms of ``other`` that form a group, a row each: of matchings that differ by one of them only
     that is looked at whose images come first in ``order``. What is kept is a multiple of ``grain``. Returns how many

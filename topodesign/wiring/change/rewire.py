@@ -1,4 +1,4 @@
-"""Staged change from existing wiring to another topology or plan."""
+"""Staged change from existing wiring to another."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_ORDERED = 256  # hosts for which there is time to
 
 @dataclass(frozen=True, slots=True)
 class Work(Declared):
-    """Work of a stage: patches, walk through the panels, and strength of lit links."""
+    """Work of a stage: patches, walk, and link strength."""
 
     stage: Stage
     walk: Walk
@@ -150,13 +150,13 @@ class Rewiring(Result):
 
     @cached_property
     def cords_after(self) -> tuple[Cord, ...]:
-        """The patch cords of the new wiring, with their metres."""
+        """Patch cords of the new wiring, with their metres."""
         net = self.after.net
         return tuple((wire, net.length(wire)) for wire in net.crosses if wire.sort is not None)
 
     @cached_property
     def cords_before(self) -> tuple[Cord, ...]:
-        """Patch cords of the existing wiring, on panels that stay."""
+        """Patch cords of the existing wiring, on remaining panels."""
         room, before = self.after.inventory, self.change.before
         stay = [c for c in before.connects if {c.a.place, c.b.place} <= room.panel_port.keys()]
         net = Net(room, before.mode, [*before.fixed, *self.drawn], stay)
@@ -164,7 +164,7 @@ class Rewiring(Result):
 
     @cached_property
     def laid_lengths(self) -> dict[tuple[str, str], Fraction | None]:
-        """Metres of new fixed cables by host and port, without those that exist."""
+        """Metres of new fixed cables, by host and port."""
         room = self.after.inventory
         there = {*room.cabling, *self.drawn, *(one for one in self.after.fixed if one not in set(self.laid))}
         sockets = {one.socket for one in there}
@@ -173,7 +173,7 @@ class Rewiring(Result):
 
     @property
     def bill(self) -> Bill:
-        """Bill of additional cables: fixed cables, and cords beyond the pulled ones."""
+        """Bill of additional cables."""
         port = self.after.inventory.port
         count = Counter((FIXED[port[socket].connector], metres) for socket, metres in self.laid_lengths.items())
         return Bill(items_of(count + (_by_size(self.cords_after) - _by_size(self.cords_before))), cabled=False)
@@ -185,12 +185,12 @@ class Rewiring(Result):
 
     @property
     def metres(self) -> Fraction | None:
-        """Metres walked in all stages; None if panel positions are unknown."""
+        """Metres walked in all stages; None if unknown."""
         ways = [walk.metres for walk in self.walks if walk.metres is not None]
         return sum(ways, Fraction(0)) if len(ways) == len(self.walks) else None
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one row per line of work, by stage and along the walk."""
+        """Return one row per line of work, in order."""
         return [
             {"stage": number, "dark": one.stage.dark, "panel": panel, "instruction": line}
             for number, one in enumerate(self.work, start=1)
@@ -255,7 +255,7 @@ class Rewiring(Result):
         return "\n".join(lines)
 
     def _fixed_words(self, fixed: Fixed) -> str:
-        """Return the ends of a fixed cable, with the metres of a new one."""
+        """Return a fixed cable's ends, with metres if new."""
         port = self.after.inventory.port.get(fixed.socket)
         name = f"{fixed.port}/{fixed.lane}" if port is None else interface_name(fixed.port, fixed.lane, port.lanes)
         metres = self.laid_lengths.get(fixed.socket)
@@ -286,7 +286,7 @@ def rewire(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Rewiring:
-    """Change a wiring in stages, with few moves and a connected fabric.
+    """Change a wiring in stages, with few moves.
 
     Hosts may become other nodes than before: that moves no cable.
 
@@ -379,7 +379,7 @@ def rewire(
 
 
 def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[str, Topology]:
-    """Return the topology for N hosts with the fewest moves, and its description."""
+    """Return the topology with the fewest moves, and its description."""
     from topodesign.wiring.change.growth import grow  # noqa: PLC0415  the finder and the catalog
 
     room = plan.inventory if inventory is None else inventory
@@ -398,10 +398,7 @@ def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[s
 
 
 def _kept_hosts(moved: Moved, nodes: int, own: WiringPlan | None) -> tuple[str, ...]:
-    """Return the hosts to keep as nodes, from a wanted plan or in present order.
-
-    In present order, new hosts follow.
-    """
+    """Return the hosts to keep as nodes."""
     if own is not None:
         return own.hosts
     before = moved.plan
@@ -422,7 +419,7 @@ def _walked_less(
     most_dark: int | None,
     seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
-    """Return a change with as few moves and less walking, if found, and its stages."""
+    """Return a change and stages with less walking, if found."""
     best = Rewiring(change, found, None)
     if best.metres is None:
         raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
@@ -444,7 +441,7 @@ def _walked_less(
 
 
 def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
-    """Return the wanted plan; None if a topology is wanted."""
+    """Return the wanted plan; None for a topology."""
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
         return load_wiring(wanted)
     return wanted if isinstance(wanted, WiringPlan) else None

@@ -1,4 +1,4 @@
-"""Order of patch moves that keeps the fabric connected and few links dark.
+"""Order of patch moves in stages.
 
 A new patch needs its two fibres, so the patches plugged in there go first, and moves hang together in chains. A stage
 takes whole chains as long as no host has too many links dark, but for those that the fabric would not survive. Where no
@@ -148,14 +148,14 @@ class _Work:
         return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
     def _joined_hosts(self) -> tuple[str, ...]:
-        """Return the common hosts and the new hosts connected to them in both directions."""
+        """Return the common hosts, with connected new hosts."""
         if len(self.hosts) == len(self.last_hosts) or not self.hosts or not self.graph.connected(self.lit):
             return self.hosts
         part = self.whole.parts(self.lit)
         return tuple(host for host, number in part.items() if number == part[self.hosts[0]])
 
     def _few_dark(self, chains: Iterable[list[int]], most_dark: int) -> list[list[int]]:
-        """Return chains that together darken few enough links of every host."""
+        """Return chains that jointly darken few enough links."""
         chosen: list[list[int]] = []
         gone: dict[int, None] = {}
         for chain in chains:
@@ -170,12 +170,12 @@ class _Work:
         return chosen
 
     def _few(self, chain: list[int], most_dark: int) -> list[int]:
-        """Return jobs of a chain that jointly darken few links, fewest removals first."""
+        """Return a chain's jobs that jointly darken few links."""
         order = sorted(chain, key=lambda job: len(self._gone([job])))
         return _joined(self._few_dark([[job] for job in order], most_dark))
 
     def _part(self, chains: list[list[int]], most_dark: int) -> list[int]:
-        """Return the movable part of one chain, of a started chain if any."""
+        """Return the movable part of one chain."""
         for chain in chains:
             part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)]))
             if part:
@@ -183,7 +183,7 @@ class _Work:
         return []
 
     def _survivors(self, chains: list[list[int]]) -> list[list[int]]:
-        """Return chains that jointly leave the fabric connected, by halving."""
+        """Return chains that jointly leave the fabric connected."""
         taken: list[list[int]] = []
         found = self._taken(chains, taken)
         for gone in taken:
@@ -191,7 +191,7 @@ class _Work:
         return found
 
     def _taken(self, chains: list[list[int]], taken: list[list[int]]) -> list[list[int]]:
-        """Take chains that the fabric survives; add their removed patches to ``taken``."""
+        """Take chains that the fabric survives, by halving."""
         gone = self._gone(_joined(chains))
         self.lit[gone] = False
         if self.graph.connected(self.lit):
@@ -205,7 +205,7 @@ class _Work:
         return first + self._taken(chains[half:], taken)
 
     def _gone(self, jobs: Iterable[int]) -> list[int]:
-        """Return the patches that still have to go for jobs."""
+        """Return the patches to remove for some jobs."""
         return [n for n in dict.fromkeys(n for job in jobs for n in self.needs[job]) if self.lit[n]]
 
     def _darken(self, patches: Iterable[int], sign: int) -> None:
@@ -231,11 +231,11 @@ class _Graph:
         return Topology.from_arrays(self.nodes, self.src[there], self.dst[there])
 
     def connected(self, lit: NDArray[np.bool_]) -> bool:
-        """Return whether lit patches connect every host to every other."""
+        """Return whether lit patches connect all hosts."""
         return not self.nodes or len(set(self.parts(lit).values())) == 1
 
     def parts(self, lit: NDArray[np.bool_]) -> dict[str, int]:
-        """Return the strong component of each host over lit patches."""
+        """Return each host's strong component over lit patches."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
@@ -293,7 +293,7 @@ class Walk:
 
 
 def walk_of(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> Walk:
-    """Return the way of who takes patches out and makes others."""
+    """Return the walk to remove and plug given patches."""
     return walk_of_jobs(plan.inventory, jobs(plan, removed, made))
 
 
@@ -322,7 +322,7 @@ Table = tuple[tuple[Fraction, ...], ...]  # metres from each place to each
 
 
 def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:
-    """Return the metres between panels, 0 within a rack; None if some are unknown."""
+    """Return the metres between panels, 0 within a rack."""
     table = []
     for a in panels:
         row = []
@@ -338,7 +338,7 @@ def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:
 
 @lru_cache(maxsize=64)  # changes that are compared have the same panels
 def _shortest(apart: Table) -> list[int]:
-    """Return the order of a short open way through all places."""
+    """Return the order of a short open route."""
     if len(apart) <= MOST_EXACT:
         return _exact(apart)
     ways = (_turned(_nearest(apart, start), apart) for start in range(min(len(apart), _MOST_STARTS)))
@@ -350,7 +350,7 @@ def _metres(way: Sequence[int], apart: Table) -> Fraction:
 
 
 def _exact(apart: Table) -> list[int]:
-    """Return the shortest route by dynamic programming over sets (Held and Karp)."""
+    """Return the shortest route by dynamic programming (Held-Karp)."""
     best: dict[tuple[int, int], tuple[Fraction, tuple[int, ...]]] = {
         (1 << place, place): (Fraction(0), (place,)) for place in range(len(apart))
     }
@@ -392,7 +392,9 @@ _MOST_SWAPS = 600  # that are tried to walk less
 
 
 def with_less_way(change: Change) -> Change:
-    """Return an equal change with other fibres for new patches and less walking.
+    """Return an equal change with less walking.
+
+    New patches of a host exchange their fibres.
 
     Two new patches that end at fibres of one host, side and field take each other's as long as that shortens the way
     through all panels. The same change comes back if nothing is known about where panels stand, or nothing is found.

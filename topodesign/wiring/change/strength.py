@@ -60,12 +60,18 @@ class Strength(Declared):
 
 
 def is_told(asked: bool | None, nodes: int) -> bool:
-    """Return whether to find the strength: as asked, or by default if nodes are few."""
+    """Return whether to find the strength of a fabric.
+
+    As asked; by default, if nodes are few.
+    """
     return nodes <= MOST_NODES if asked is None else asked
 
 
 def strength(topology: Topology, speed: Fraction) -> Strength:
-    """Return the strength of links of ``speed`` bit/s; zero below two nodes."""
+    """Return the strength of links of ``speed`` bit/s.
+
+    All values are zero or None for fewer than two nodes.
+    """
     nodes, proper = topology.nodes, topology.src != topology.dst
     links = int(topology.capacity[proper].sum())
     if nodes < 2:
@@ -83,7 +89,7 @@ def strength(topology: Topology, speed: Fraction) -> Strength:
 
 
 def _connectivity(topology: Topology, fewest: int) -> int:
-    """Return the link connectivity; ``fewest`` is the minimum in- or out-degree."""
+    """Return the link connectivity, given the minimum degree."""
     among = np.arange(topology.nodes)
     if topology.capacity.max(initial=0) == 1:
         among = _on_both_sides(topology)
@@ -99,7 +105,7 @@ def _connectivity(topology: Topology, fewest: int) -> int:
 
 
 def _on_both_sides(topology: Topology) -> IntArray:
-    """Return few nodes such that nodes without links to (or from) them form no cycle.
+    """Return few nodes whose in- and out-neighbourhoods each hit every cycle.
 
     Those are chosen that have most links with nodes that are still on a cycle, or on a way from one to another.
     """
@@ -130,7 +136,7 @@ def _on_both_sides(topology: Topology) -> IntArray:
 
 
 def _cyclic(src: IntArray, dst: IntArray, left: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which nodes are on cycles among the given, or on paths between them."""
+    """Return the nodes on cycles, or on paths between them."""
     while True:
         inside = left[src] & left[dst]
         kept = left.copy()

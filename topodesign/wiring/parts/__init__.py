@@ -1,4 +1,4 @@
-"""Cable parts for a plan: selection from a parts list, cost and optical loss.
+"""Cable parts for a plan: choice, cost and optical loss.
 
 ``parts`` reads the list, ``ways`` knows how the lanes of a port can go by such parts, and which is the cheapest between
 two racks, ``choice`` chooses rack by rack, ``laid`` lays every lane fibre by fibre and says which trays cables run in,

@@ -1,4 +1,4 @@
-"""Purchase for a plan: bill, bundles, compared cabling methods and optical loss."""
+"""Purchase for a plan: bill, bundles and optical loss."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class BundleUse(Declared):
 
 @dataclass(frozen=True, slots=True)
 class WayPrice(Declared):
-    """What the fixed cables cost if all are of one way."""
+    """Cost of the fixed cables by one method alone."""
 
     way: Way  # which
     price: Fraction | None  # without spares; null if it cannot be
@@ -138,7 +138,7 @@ class Purchase(TextResult):
 
     @property
     def ok(self) -> bool:
-        """Whether no link is refused and no tray too full."""
+        """Whether no link is rejected and no tray too full."""
         return self.loss.ok and all(tray.ok for tray in self.trays)
 
     def heading(self) -> str:
@@ -192,7 +192,7 @@ class Purchase(TextResult):
         return f"{exact(price)}{f' {self.currency}' if self.currency else ''}"
 
     def runs_text(self) -> str:
-        """Return a CSV of the pieces, plugs and fibres along every lane."""
+        """Return pieces, plugs and fibres of every lane as CSV."""
         return write_csv([RUNS, *self._runs()])
 
     def _runs(self) -> Iterator[list[object]]:

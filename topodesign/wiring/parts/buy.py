@@ -1,4 +1,4 @@
-"""Purchase of a plan's cables: parts, counts and optical loss.
+"""Purchase of a plan's cables.
 
 What is bought in addition to another plan is what its cables do not do. Fixed cables stay where all lanes of a port end
 in the same racks as before; the others are chosen like those of a whole plan, with fibres exchanged or not as there.
@@ -50,7 +50,7 @@ def buy_cables(
     tables: Mapping[str, TableLike] | None = None,
     since: WiringLike | None = None,
 ) -> Purchase:
-    """Choose the cheapest listed parts for the cables of a plan.
+    """Choose the cheapest listed parts for a plan's cables.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def buy_cables(
 
 
 class _Before:
-    """Existing cables of a plan, as if bought from a parts list."""
+    """Existing cables of a plan, as if bought."""
 
     def __init__(self, plan: WiringPlan, parts: PartsList, single: Single | None, ways: Sequence[Way]) -> None:
         self.plan, self.shop = plan, Shop(plan.inventory, parts, single)
@@ -164,11 +164,14 @@ class _Before:
             self.odd = _fitting(self.shop, racks, ways, there).odd
 
     def has(self, run: PortRun) -> bool:
-        """Return whether a port's cable exists, with all lanes ending in the same racks."""
+        """Return whether a port's cable exists, with all ends unchanged.
+
+        The ends are the racks of its lanes.
+        """
         return dict(run.racks).items() <= self._racks.get((run.host, run.port.name), {}).items()
 
     def used_again(self, shop: Shop, plan: WiringPlan) -> set[str]:
-        """Return the patches of another plan that need no new cord.
+        """Return the patches that need no new cord.
 
         These are the patches that stay and those that pulled cords can replace.
         """
@@ -193,14 +196,14 @@ class _Before:
         return stay | done
 
     def notes(self, cords: int, again: int) -> tuple[str, ...]:
-        """Return notes on the reused cords and the unexamined trunks."""
+        """Return a note on the reused cords."""
         words = f"{again} of {counted(cords, 'patch cord')} stay or are used again"
         return (f"in addition to a plan of {len(self.plan.hosts)} hosts, whose trunks count as full: {words}",)
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Choices of all racks, with fibre parity and certainty about trays."""
+    """Choices of all racks."""
 
     racks: tuple[RackChoice, ...]
     odd: bool
@@ -238,7 +241,7 @@ def _cheapest(racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way]) -> 
 def _fitting(
     shop: Shop, racks: Mapping[bool, Sequence[HostRack]], ways: Sequence[Way], there: Mapping[_LaneKey, Rack]
 ) -> _Chosen:
-    """Return the cheapest choice, limited to tray capacity if one that fits is found."""
+    """Return the cheapest choice, if possible within tray capacity."""
     cheapest = _cheapest(racks, ways)
     room = shop.inventory
     if all(use.ok for use in uses_of(room, cables_of(room, cheapest.laid(shop), there))):
@@ -295,7 +298,7 @@ def _item(piece: Piece) -> str:
 
 
 def _patch(shop: Shop, plan: WiringPlan, connect: CrossConnect) -> Piece:
-    """Return the cord of a patch; a duplex cord must connect Tx to Rx."""
+    """Return the cord of a patch, connecting Tx to Rx."""
     mode: Mode = connect.mode
     here, there = (plan.inventory.place(end.panel) for end in (connect.a, connect.b))
     pair = mode == "duplex" and shop.single is None
@@ -314,7 +317,7 @@ def _losses(plan: WiringPlan, piece: Piece) -> list[tuple[str, Fraction | None]]
 
 
 def _refused(plan: WiringPlan, hops: Mapping[_LaneKey, Sequence[Hop]]) -> dict[str, str]:
-    """Return the links whose fibres do not connect Tx to Rx, with reasons, by cable."""
+    """Return links without a Tx-to-Rx connection, with reasons, by cable."""
     found = {}
     for connect in plan.connects:
         ends = [hops.get(end.source) for end in (connect.a, connect.b)]

@@ -1,4 +1,4 @@
-"""Exact choice of the cheapest cabling method for the ports of each rack.
+"""Exact choice of the cheapest cabling method per rack.
 
 Ports of a rack whose lanes end in the same racks are cabled alike. Bundles are between two racks, so racks of hosts do
 not meddle with each other: for each, all choices of a way for all its groups of ports are priced, with the bundles that
@@ -42,7 +42,7 @@ _MOST_LISTED = 64  # choices of a rack that an integer program of all racks take
 
 
 class Lane(NamedTuple):
-    """Lane that uses a bundle from its rack to the panel's rack."""
+    """Lane of a bundle to the panel's rack."""
 
     run: PortRun
     number: int
@@ -51,7 +51,7 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Bundle:
-    """Bundle between cassettes at both ends: pieces, and cords by lane."""
+    """Bundle between cassettes: its pieces, and cords by lane."""
 
     span: Span
     connectors: int
@@ -69,7 +69,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class RackChoice:
-    """Cabling choice for the hosts of a rack, with bundles by far rack and price."""
+    """Cabling choice for the hosts of a rack."""
 
     rack: Rack
     groups: tuple[tuple[tuple[PortRun, ...], Way], ...]
@@ -92,9 +92,9 @@ def host_racks(shop: Shop, runs: Sequence[PortRun], *, odd: bool) -> list[HostRa
 
 
 def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Way]]) -> dict[Rack, list[Lane]]:
-    """Return the lanes of each bundle by far rack, in port and lane order.
+    """Return the lanes of each bundle by far rack.
 
-    Lanes that end within their own rack use no bundle.
+    Lanes are in the order of ports and lanes. Lanes that end within their own rack use no bundle.
     """
     found: dict[Rack, list[Lane]] = {}
     for ports, way in groups:
@@ -106,7 +106,7 @@ def lanes_by_rack(groups: Sequence[tuple[Sequence[PortRun], Way]]) -> dict[Rack,
 
 
 class HostRack:
-    """Rack of hosts, with cached costs of its cabling choices."""
+    """Rack of hosts, with cached costs of its choices."""
 
     def __init__(self, shop: Shop, rack: Rack, groups: list[tuple[PortRun, ...]], *, odd: bool) -> None:
         self.shop, self.rack, self.groups, self.odd = shop, rack, groups, odd
@@ -115,14 +115,20 @@ class HostRack:
         self._drops: dict[object, Drop | None] = {}
 
     def best(self, ways: Sequence[Way]) -> RackChoice:
-        """Return the cheapest choice of the given methods; raise InfeasibleError if none."""
+        """Return the cheapest choice of some methods.
+
+        Raises InfeasibleError if there is none.
+        """
         options = [self._options(number, ways) for number in range(len(self.groups))]
         proven = prod(map(len, options)) <= _MOST_CHOICES
         found = min(self._all(options) if proven else self._descent(options, ways), key=lambda one: one[0])
         return self._choice(*found, proven=proven)
 
     def every(self, ways: Sequence[Way]) -> list[RackChoice] | None:
-        """Return all choices of the given methods; None if there are too many."""
+        """Return all choices of some methods.
+
+        None if there are too many.
+        """
         options = [self._options(number, ways) for number in range(len(self.groups))]
         if prod(map(len, options)) > _MOST_LISTED:
             return None
@@ -137,7 +143,7 @@ class HostRack:
             yield self._price(chosen), chosen
 
     def _descent(self, options: list[list[Way]], ways: Sequence[Way]) -> Iterator[tuple[Fraction, tuple[Way, ...]]]:
-        """Yield choices that no change to one group improves, from near-uniform starts."""
+        """Yield locally optimal choices, from near-uniform starts."""
         for way in ways:
             chosen = tuple(way if way in some else some[0] for some in options)
             price, better = self._price(chosen), True
@@ -167,7 +173,7 @@ class HostRack:
             yield rack, self._bundles[name]
 
     def _options(self, number: int, ways: Sequence[Way]) -> list[Way]:
-        """Return the feasible methods of a group, after pricing its own pieces."""
+        """Return the feasible methods of a group."""
         reasons, found = [], []
         inside = all(rack == self.rack for _, rack in self.groups[number][0].racks)
         for way in WAYS[:1] if inside else ways:  # no trunk is laid within a rack
@@ -184,7 +190,7 @@ class HostRack:
         return found
 
     def _alone(self, number: int, way: Way) -> Fraction | str:
-        """Return the cost of a group by one method, without bundles, or why it fails."""
+        """Return a group's cost without bundles, or why it fails."""
         ports, total = self.groups[number], Fraction(0)
         for run in ports:
             pieces = lay_port(self.shop, run, way, odd=self.odd)
@@ -198,7 +204,7 @@ class HostRack:
         return total
 
     def _bundle(self, rack: Rack, lanes: Sequence[Lane]) -> Bundle | str:
-        """Return the cheapest bundle for lanes to a rack, or why none exists."""
+        """Return the cheapest bundle to a rack, or a reason."""
         shop = self.shop
         needed = shop.metres(shop.top(self.rack), shop.top(rack))
         best: Bundle | None = None
@@ -223,7 +229,7 @@ class HostRack:
         )
 
     def _drop(self, lane: Lane, crosses: bool) -> Drop | None:
-        """Return the cheapest cords of a lane at both ends of a bundle."""
+        """Return the cheapest cords of a lane in a bundle."""
         name = (lane.run.place if lane.run.port.lanes == 1 else None, lane.end, crosses)
         if name not in self._drops:
             self._drops[name] = self._cheapest_drop(lane, crosses)

@@ -1,4 +1,4 @@
-"""Installed pieces by name, and the fibre-by-fibre path of every lane.
+"""Installed pieces, and the path of every fibre through them.
 
 A *hop* is a lane's way through one piece: where its two fibres go in, on the host's side, and where they come out. The
 plug is the number of a connector or port of the piece (1 where it has one there), the fibres those of the plug: first
@@ -29,7 +29,7 @@ _LETTERS = {"cord": "D", "breakout": "B", "trunk": "T", "cassette": "K", "circul
 
 
 class Unit(NamedTuple):
-    """Named piece, with the racks (site and rack) of its two ends."""
+    """Named piece, with the racks of its two ends."""
 
     name: str
     piece: Piece
@@ -49,7 +49,7 @@ _LaneKey = tuple[str, str, int]  # host, port, lane
 
 
 class Laid:
-    """All pieces, and the hops of every lane from host to panel port.
+    """All pieces, and the hops of every lane.
 
     ``odd``: whether the fibres of every lane shall end up exchanged.
     """
@@ -112,7 +112,7 @@ class Laid:
             self.hops[lane.run.key(lane.number)] = tuple(hops)
 
     def _plugs(self, cover: ways.Cover, a: ways.Rack, b: ways.Rack) -> list[tuple[Unit, int]]:
-        """Add the pieces of a cover and return their connectors, or rears, in order."""
+        """Add the pieces of a cover; return their connectors."""
         units = [self._unit(piece, a, b) for piece in cover.pieces]
         return [(unit, plug) for unit in units for plug in range(1, unit.piece.part.count + 1)]
 
@@ -159,9 +159,9 @@ class TrayUse(Declared):
 
 
 def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, int], ways.Rack]) -> Counter[Thick]:
-    """Return the number of cables in each tray, by tray index and diameter.
+    """Return the number of cables per tray and diameter.
 
-    ``ends`` are the racks where lanes end.
+    Trays are given by index; ``ends`` are the racks where lanes end.
     """
     there: defaultdict[str, set[ways.Rack]] = defaultdict(set)
     for lane, hops in laid.hops.items():
@@ -191,9 +191,9 @@ def uses_of(inventory: Inventory, cables: Mapping[Thick, int]) -> tuple[TrayUse,
 def cheapest_that_fits(
     inventory: Inventory, racks: Sequence[Sequence[tuple[RackChoice, Mapping[Thick, int]]]]
 ) -> tuple[tuple[RackChoice, ...] | None, bool]:
-    """Return the cheapest choices that fit all trays, and whether they are proven.
+    """Return the cheapest choices that fit all trays.
 
-    One choice for each rack; None if none is found.
+    One choice for each rack, or None if none is found; and whether this is proven.
 
     For each rack there are choices with the cables that they lay in trays. With None proven, none fits.
     """

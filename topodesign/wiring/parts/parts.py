@@ -1,4 +1,4 @@
-"""Parts lists in YAML, read strictly; an error names the line and the field.
+"""Parts lists in YAML, read strictly.
 
 A list of parts is
 
@@ -88,7 +88,7 @@ _RETIRED = ("shuffles", "optics")  # sections of 0.27
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is sold under one name, in one or several lengths.
+    """Part on sale under one name, in several lengths.
 
     * ``name``, ``sort``: what it is called and is.
     * ``price``, ``per_metre``: of a piece, and of each of its metres.
@@ -113,19 +113,19 @@ class Part:
     pairing: Pairing = "pairs"  # which fibres a front port of a cassette has
 
     def leg(self, lane: int) -> Fraction | None:
-        """Return the length of a lane's leg; None if no such leg exists."""
+        """Return the length of a lane's leg, or None."""
         if len(self.legs) == 1:
             return self.legs[0]
         return self.legs[lane - 1] if lane <= len(self.legs) else None
 
     @property
     def slots(self) -> int:
-        """Front ports of a cassette behind each of its rears."""
+        """Front ports of a cassette per rear."""
         return self.fronts // self.count
 
 
 class Piece(NamedTuple):
-    """Part in one of its lengths, as ordered; ``length`` in metres or None."""
+    """Part in one of its lengths (metres, or None)."""
 
     part: Part
     length: Fraction | None = None
@@ -143,7 +143,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class PartsList:
-    """List of parts with unique names, the currency of their prices, and a name.
+    """List of parts, with currency and name.
 
     ``notes``: what its file has and nothing uses any more, in words.
     """
@@ -163,12 +163,12 @@ class PartsList:
 
 
 def shortest(part: Part, needed: Fraction) -> Piece | None:
-    """Return a part in its shortest sufficient length; None if none is long enough."""
+    """Return a part in its shortest sufficient length, or None."""
     return next((Piece(part, size) for size in part.lengths if size >= needed), None)
 
 
 def as_parts(value: PartsLike) -> PartsList:
-    """Return the list of parts that a value is or names."""
+    """Return a parts list from a list or path."""
     if isinstance(value, PartsList):
         return value
     if isinstance(value, str | Path):

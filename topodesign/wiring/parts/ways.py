@@ -1,4 +1,4 @@
-"""Cabling methods from host lanes to panel ports, with their cheapest pieces.
+"""Cabling methods from host lanes to panel ports.
 
 * ``breakouts``: one cable from port to panels: a breakout cable, or a cord for a port of one lane.
 * ``trunks``: a short breakout or cord to a cassette in the host's rack, a trunk to a cassette in the panel's, a cord.
@@ -39,7 +39,7 @@ Rack: TypeAlias = tuple[str, str]  # a site and a rack
 
 
 class PortRun(NamedTuple):
-    """Host port with its cabled lanes: its place, and the panel place of each lane."""
+    """Host port with its cabled lanes and their panels."""
 
     host: str
     port: Port
@@ -104,11 +104,14 @@ class Shop:
         return tops
 
     def top(self, rack: Rack) -> Place:
-        """Return the place of a rack's cassettes, above its highest device."""
+        """Return the place of a rack's cassettes, at its top."""
         return Place(*rack, self._tops[rack])
 
     def metres(self, here: Place, there: Place, *, slack: bool = True) -> Fraction:
-        """Return the metres between two places, with or without cable slack."""
+        """Return the metres between two places.
+
+        Includes the slack of a cable, unless ``slack`` is false.
+        """
         name = (here, there, slack)
         if name not in self._metres:
             found = run(self.inventory, here, there)
@@ -119,7 +122,7 @@ class Shop:
         return self._metres[name]
 
     def cord(self, ends: str, here: Place, there: Place, *, crosses: bool | None = None) -> Piece | None:
-        """Return the cheapest cord between two places; None if none is long enough.
+        """Return the cheapest cord between two places, or None.
 
         ``crosses``: whether it exchanges the fibres of a pair.
         """
@@ -136,7 +139,10 @@ class Shop:
         return self._pieces[name]
 
     def breakout(self, run: PortRun, ends: Mapping[int, Place]) -> Piece | None:
-        """Return the cheapest breakout from a port to its lane ends; None if none fits."""
+        """Return the cheapest breakout from a port, or None.
+
+        ``ends`` are the panel places of its lanes.
+        """
         within = any(rack_of(end) == run.rack for end in ends.values())  # only then the unit matters
         name = (run.port.connector, run.place if within else run.rack, tuple(ends.items()))
         if name not in self._pieces:
@@ -151,7 +157,7 @@ class Shop:
         return self._pieces[name]
 
     def reaches(self, part: Part, size: Fraction, host: Place, ends: Mapping[int, Place]) -> bool:
-        """Return whether a breakout reaches from a host to its lane ends within its legs."""
+        """Return whether a breakout reaches from a host to all ends."""
         legs = {lane: part.leg(lane) for lane in ends}
         arms = [(host, size - max(part.legs))] + [(ends[lane], leg) for lane, leg in legs.items() if leg is not None]
         if len(arms) <= len(ends):
@@ -179,11 +185,11 @@ class Shop:
 
     @property
     def ends(self) -> str:
-        """Connector type of the cords behind a host's port or a circulator."""
+        """Connector type of the cords behind hosts or circulators."""
         return "LC duplex" if self.single is None else "LC simplex"
 
     def direct(self, run: PortRun, odd: bool) -> Piece | None:
-        """Return the single cable for a port; None if none fits.
+        """Return the single cable for a port, or None.
 
         ``odd`` is whether it must exchange the fibres of each lane.
         """
@@ -201,7 +207,7 @@ def _cheapest(pieces: Iterable[Piece | None]) -> Piece | None:
 
 
 class Drop(NamedTuple):
-    """Cords of a lane at both ends of a bundle; breakouts have no near cord."""
+    """Cords of a lane at both ends of a bundle."""
 
     near: Piece | None
     far: Piece
@@ -216,7 +222,10 @@ class Drop(NamedTuple):
 
 
 def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None:
-    """Return the cords of a one-fibre lane from a place to a panel; None if none fit."""
+    """Return the cords of a one-fibre lane, or None.
+
+    The far cord goes from ``start`` to a panel at ``end``.
+    """
     ends = "LC duplex" if shop.circulator is not None else shop.ends
     near = shop.cord(ends, run.place, shop.top(run.rack)) if run.port.lanes == 1 else None
     far = shop.cord(shop.ends, start, end)
@@ -226,9 +235,9 @@ def lone_drop(shop: Shop, run: PortRun, start: Place, end: Place) -> Drop | None
 
 
 def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | None:
-    """Return the piece from a port to cassettes of its rack.
+    """Return the piece from a port to cassettes, or None.
 
-    None for a port of one lane, which needs a cord instead, or if no piece fits.
+    The cassettes are in the host's rack. A port of one lane needs a cord instead.
 
     Lanes that end at a panel in that rack go there at once, unless all shall end ``inside``, at circulators.
     """
@@ -240,7 +249,7 @@ def near_piece(shop: Shop, run: PortRun, *, inside: bool = False) -> Piece | Non
 
 
 class Ends(NamedTuple):
-    """Entry or exit of a lane: its plug, its send fibre and its receive fibre."""
+    """Entry or exit of a lane: plug and two fibres."""
 
     plug: int
     send: int
@@ -251,17 +260,17 @@ LONE = Ends(1, 1, 1)  # one fibre, both ways
 
 
 def _fan(run: PortRun, lane: int) -> tuple[Ends, Ends]:
-    """Return the ends of a lane in a breakout; legs send at side A."""
+    """Return a lane's ends in a breakout, sending at side A."""
     return Ends(1, *fibres_at_host(run.port.connector, lane)), Ends(lane, 1, 2)
 
 
 def turned(*, crosses: bool) -> tuple[Ends, Ends]:
-    """Return the ends of a lane in a duplex cord of its host."""
+    """Return a lane's ends in a duplex cord."""
     return Ends(1, 1, 2), Ends(1, 2, 1) if crosses else Ends(1, 1, 2)
 
 
 class PortPiece(NamedTuple):
-    """Piece of a port's cabling: far rack, and the ends of each lane in it."""
+    """Piece of a port's cabling, with its lanes."""
 
     piece: Piece
     far: Rack
@@ -269,9 +278,9 @@ class PortPiece(NamedTuple):
 
 
 def lay_port(shop: Shop, run: PortRun, way: Way, *, odd: bool) -> list[PortPiece] | str:
-    """Return the pieces of one port from its host, or why none fit.
+    """Return the pieces of one port, or why none fit.
 
-    Bundles are not included.
+    Pieces are listed from the host on, without bundles.
 
     ``odd``: whether the fibres of every lane shall end up exchanged.
     """
@@ -314,7 +323,7 @@ def _lay_by_circulators(shop: Shop, run: PortRun, fans: Mapping[int, tuple[Ends,
 
 
 def lone_pieces(drop: Drop, before: Ends | None) -> Iterator[tuple[Piece, tuple[Ends, Ends]]]:
-    """Yield the near cord of a lane and its circulator, if present.
+    """Yield the near cord and the circulator of a lane.
 
     ``before`` is where the lane comes from: a leg of a breakout, if there is one.
     """
@@ -349,7 +358,7 @@ class Cover(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Bundle kind: trunk and cassette geometry, with the parts to choose from."""
+    """Bundle kind of a connector, with its available parts."""
 
     connector: Connector  # of the trunks, and of the cassettes at the far end, as the next two are
     polarity: Polarity
@@ -361,7 +370,10 @@ class Span(NamedTuple):
 
 
 def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[int, int]:
-    """Return the two fibres of a slot (from 1), side A first."""
+    """Return the two fibres of a slot, side A first.
+
+    Slots are numbered from 1.
+    """
     width, rows = ROWS[connector]
     if pairing == "pairs":
         return 2 * slot - 1, 2 * slot
@@ -369,9 +381,9 @@ def fibres_of_slot(connector: Connector, pairing: Pairing, slot: int) -> tuple[i
 
 
 def slot_after(connector: Connector, pairing: Pairing, polarity: Polarity, slot: int) -> tuple[int, bool] | None:
-    """Return a slot's exit slot in an array cable, and whether fibres are exchanged.
+    """Return the exit slot of an array cable's slot.
 
-    None if the cable separates the two fibres.
+    Also returns whether its fibres are exchanged; None if the cable separates them.
     """
     a, b = (far_fibre(connector, polarity, fibre) for fibre in fibres_of_slot(connector, pairing, slot))
     width, rows = ROWS[connector]
@@ -412,7 +424,7 @@ def spans(parts: PartsList, needed: Fraction) -> Iterator[Span]:
 
 @lru_cache(maxsize=1024)
 def cheapest_cover(pieces: tuple[Piece, ...], needed: int) -> Cover:
-    """Return the cheapest pieces with at least the needed connectors (or rears).
+    """Return the cheapest pieces with enough connectors (or rears).
 
     A knapsack that has to be covered, by dynamic programming over the number of connectors: exact.
     """

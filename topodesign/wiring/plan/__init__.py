@@ -1,4 +1,4 @@
-"""Wiring plans: the host of each node, and the cross-connects of the links.
+"""Wiring plans: hosts of nodes, and cross-connects of links.
 
 ``wire`` goes from a topology and an inventory to a :class:`~topodesign.wiring.plan.plan.WiringPlan` by way of
 ``planner`` (links over panels and lanes, on ``decompose`` and ``cabling``), with hosts in the order that needs least

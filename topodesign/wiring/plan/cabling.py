@@ -13,9 +13,9 @@ from topodesign.wiring.inventory.inventory import Inventory, distance
 
 
 def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]]:
-    """Return the panel ports of each zone that a plan of a mode can use.
+    """Return the usable panel ports of each zone.
 
-    Ports are in inventory order.
+    Ports are in inventory order, usable in a plan of the mode.
 
     A blocked port never can be; a duplex port cannot in a simplex plan. Of every panel as many ports as it shall spare
     stay free, the last ones; where these are in several zones, all are listed, see :func:`most_of_panels`.
@@ -32,7 +32,7 @@ def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]
 
 
 def most_of_panels(inventory: Inventory, mode: Mode) -> dict[str, int]:
-    """Return the number of ports of each panel that a plan of a mode can use."""
+    """Return the number of usable ports of each panel."""
     open_, able = Counter[str](), Counter[str]()
     for key in (key for ports in inventory.zones.values() for key in ports):
         open_[key[0]] += 1
@@ -48,7 +48,9 @@ def reaches(host: Host, zone: Zone) -> bool:
 def plan_cabling(
     inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode, *, idle: bool = False
 ) -> tuple[Fixed, ...] | None:
-    """Plan identical fixed cabling for all hosts, spread evenly over common zones.
+    """Plan identical fixed cabling for all hosts.
+
+    Lanes are spread evenly over the zones that all hosts reach.
 
     Every host gets all of its lanes cabled if the panels have room, or as many as are needed. Such cabling can carry
     any topology of that degree.
@@ -76,9 +78,9 @@ def plan_cabling(
 
 
 def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
-    """Spread lanes evenly over zones within their limits; None if they do not fit.
+    """Spread lanes evenly over zones within their limits.
 
-    In a duplex plan, lanes are spread in pairs if possible.
+    In a duplex plan, lanes are spread in pairs if possible. None if they do not fit.
     """
     taken = dict.fromkeys(most, 0)
     for step in (2, 1) if mode == "duplex" else (1,):
@@ -92,9 +94,9 @@ def spread(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
 
 
 def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode: Mode) -> Iterator[Fixed]:
-    """Yield the cabling of hosts, each lane at the nearest panel with a free port.
+    """Yield the cabling of hosts to their nearest panels.
 
-    ``zones`` are the zones of each host's lanes.
+    ``zones`` are the zones of each host's lanes. A panel is used if it has a free port.
     """
     left: dict[Zone, dict[str, list[tuple[str, str]]]] = {}
     for zone, ports in usable(inventory, mode).items():
@@ -112,9 +114,9 @@ def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode
 
 
 def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str]:
-    """Return panels by distance from a host, unknown distances last.
+    """Return panels by distance from a host.
 
-    Ties are in inventory order.
+    Unknown distances are last; ties are in inventory order.
     """
     there = set(panels)
     ordered = [panel.name for panel in inventory.panels if panel.name in there]
@@ -125,7 +127,7 @@ def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str
 
 
 def nearest_port(inventory: Inventory, host: Host, ports: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Return the first of some panel ports at the panel nearest to a host."""
+    """Return the first port at the panel nearest a host."""
     near = nearest(inventory, host, map(inventory.near_panel, ports))[0]
     return next(key for key in ports if inventory.near_panel(key) == near)
 
@@ -145,7 +147,10 @@ def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode
 
 
 def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
-    """Group fixed cabling by host and panel group, for ports that the mode can use."""
+    """Group usable fixed cabling by host and panel group.
+
+    Usable is a panel port that a plan of the mode can use.
+    """
     groups: defaultdict[tuple[str, str], list[Fixed]] = defaultdict(list)
     for one in fixed:
         if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":
@@ -159,9 +164,9 @@ _Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if
 def completed(
     inventory: Inventory, fixed: Sequence[Fixed], used: Sequence[str], lanes: Sequence[int], mode: Mode
 ) -> tuple[Fixed, ...]:
-    """Add the lanes that hosts lack to fixed cabling, leaving the rest unchanged.
+    """Add the lanes that hosts lack to fixed cabling.
 
-    Each host in ``used`` needs the number of lanes in ``lanes``.
+    Existing cabling stays unchanged. Each host in ``used`` needs the number of lanes in ``lanes``.
 
     Hosts that lack some get them where most others have theirs, as far as there are free ports, so that all are cabled
     alike; else where most ports are free. What is new follows what is there.
@@ -191,7 +196,7 @@ def completed(
 def _alike(
     inventory: Inventory, mine: Mapping[str, Counter[_Where]], used: Sequence[str], lanes: Sequence[int], mode: Mode
 ) -> Counter[_Where]:
-    """Return the usual lanes of a host per panel group and side."""
+    """Return the usual lanes of hosts by panel group."""
     full = Counter(
         tuple(sorted(mine[name].items()))
         for name, need in zip(used, lanes, strict=True)
@@ -213,7 +218,7 @@ def _where(zone: Zone) -> _Where:
 
 
 class _Ports:
-    """Panel ports that are free, and lanes that are not."""
+    """Free panel ports, and occupied lanes."""
 
     def __init__(self, inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> None:
         self.inventory = inventory
@@ -224,9 +229,9 @@ class _Ports:
         }
 
     def take(self, host: Host, mine: Counter[_Where], alike: Counter[_Where]) -> tuple[str, str]:
-        """Take the nearest free port where a host lacks most lanes, and count it.
+        """Take the nearest free port where lanes are lacking most.
 
-        The lack is that of ``mine`` compared with ``alike``.
+        The lack is that of ``mine`` compared with ``alike``; the new lane is counted in ``mine``.
         """
         zones = [zone for zone, ports in self.free.items() if ports and reaches(host, zone)]
         if not zones:

@@ -1,4 +1,4 @@
-"""Cross-connects of a plan: patches and circuits, their ends, and spare lanes."""
+"""Cross-connects of a plan: patches, circuits and spare lanes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class CrossConnect:
 
     @property
     def ways(self) -> tuple[tuple[End, End], ...]:
-        """Entry and exit ends of light: one pair, or one per direction if duplex."""
+        """Entry and exit ends of light, for each direction."""
         there = self.a, self.b
         return (there,) if self.mode == "simplex" else (there, there[::-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Spare(Declared):
-    """Cabled lane of a node with a free transmitter, receiver or both.
+    """Cabled lane with a free transmitter, receiver or both.
 
     * ``transmit``, ``receive``: whether the transmitter (side A) and the receiver (side B) are free.
     """
@@ -62,7 +62,7 @@ class Spare(Declared):
 
 
 class Fibre(NamedTuple):
-    """A place that one end of a patch is plugged into."""
+    """Place that one end of a patch occupies."""
 
     panel: str
     panel_port: str
@@ -70,11 +70,11 @@ class Fibre(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Panel and port, with the side of a single fibre, such as ``panel1:12B``."""
+        """Panel, port and single side, such as ``panel1:12B``."""
         return f"{self.panel}:{self.panel_port}{self.side if len(self.side) == 1 else ''}"
 
 
 def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
-    """Return the places that the two ends of a patch take."""
+    """Return the places of the two ends of a patch."""
     sides = ("A", "B") if connect.mode == "simplex" else ("AB", "AB")
     return Fibre(*connect.a.place, sides[0]), Fibre(*connect.b.place, sides[1])

@@ -1,4 +1,4 @@
-"""Split of links into parts, one per panel, with few ports at every node.
+"""Split of links into parts, one for each panel.
 
 A d-regular digraph is a union of d permutations (König 1916), and an undirected 2k-regular graph one of k 2-factors
 (Petersen 1891). So a topology can be wired on d panels with one simplex port pair a node each, or on k panels with two
@@ -25,9 +25,9 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
-    """Split the links into parts, within the lanes of each node in each part.
+    """Split links into parts, within the lanes of nodes.
 
-    Self-loops are not included.
+    Self-loops are not included. No node has more links in a part than lanes there.
 
     ``lanes`` has shape ``(nodes, parts)``; a lane serves one link out and one link in. If ``duplex``, a link and its
     reverse are one, and together take one lane at either end. Returns source, target and part of every link (parallel
@@ -72,14 +72,14 @@ def check_split(
 
 
 def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return source and target of all links, parallel ones repeated."""
+    """Return source and target of all links, with parallel ones."""
     return np.repeat(topology.src, topology.capacity), np.repeat(topology.dst, topology.capacity)
 
 
 def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the ends u < v of opposite link pairs, without self-loops.
+    """Return the ends u < v of opposite link pairs.
 
-    Parallel links are repeated.
+    Parallel links are repeated; self-loops are omitted.
     """
     if not topology.is_duplex:
         raise TopologyError("the topology has links without their reverses, so it is not duplex")
@@ -100,7 +100,7 @@ def without_loops(topology: Topology) -> Topology:
 
 
 def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed: int) -> IntArray:
-    """Return the part of each link, with sends and receives counted separately."""
+    """Return the part of each link, sends and receives separate."""
     if np.all(lanes == lanes[0]):
         slots = np.repeat(np.arange(lanes.shape[1]), lanes[0])
         return slots[matchings(nodes, src, dst, len(slots))]
@@ -112,7 +112,7 @@ def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed
 def _split_edges(
     nodes: int, u: IntArray, v: IntArray, lanes: IntArray, seed: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the ends and the part of each undirected edge."""
+    """Return the ends and part of each undirected edge."""
     if np.all(lanes == lanes[0]) and not np.any(lanes % 2):
         slots = np.repeat(np.arange(lanes.shape[1]), lanes[0] // 2)
         factor, src, dst = factors(nodes, u, v, len(slots))
@@ -151,7 +151,7 @@ def matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray
 
 
 def _perfect_matching(nodes: int, left: IntArray, right: IntArray) -> IntArray:
-    """Return the rows of a perfect matching of a regular bipartite multigraph."""
+    """Return a perfect matching of a regular bipartite multigraph."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
@@ -163,16 +163,16 @@ def _perfect_matching(nodes: int, left: IntArray, right: IntArray) -> IntArray:
 
 
 def _halves(left: IntArray, right: IntArray) -> NDArray[np.bool_]:
-    """Return a mask of the second half of links, with equal halves at every node."""
+    """Return a mask of half the links of every node."""
     at_left, at_right = _pairs(left), _pairs(right)
     orbit = _orbits(at_right[at_left])
     return orbit > orbit[at_left]
 
 
 def factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the 2-factor of each edge, and its ends oriented along the cycles.
+    """Return the 2-factor of each edge, and oriented ends.
 
-    The number of a 2-factor is below ``count``.
+    The number of a 2-factor is below ``count``; ends follow its cycles.
     """
     missing = 2 * count - np.bincount(np.concatenate((u, v)), minlength=nodes)
     stubs = np.repeat(np.arange(nodes), missing)
@@ -187,7 +187,7 @@ def factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray,
 
 
 def _pairs(ends: IntArray) -> IntArray:
-    """Return the partner of each entry, pairing equal values (of even count)."""
+    """Return the partner of each entry among equal values."""
     order = np.argsort(ends, kind="stable").reshape(-1, 2)
     partner = np.empty(len(ends), dtype=np.int64)
     partner[order] = order[:, ::-1]
@@ -195,7 +195,7 @@ def _pairs(ends: IntArray) -> IntArray:
 
 
 def _orbits(image: IntArray) -> IntArray:
-    """Return the smallest entry of each entry's orbit under a permutation."""
+    """Return the smallest entry of each entry's orbit."""
     first = np.arange(len(image))
     while not np.array_equal(first, further := np.minimum(first, first[image])):  # at first of 2, then of 4 in a row
         first, image = further, image[image]
@@ -203,7 +203,7 @@ def _orbits(image: IntArray) -> IntArray:
 
 
 def two_sides(topology: Topology) -> NDArray[np.bool_] | None:
-    """Return the side of each node of a bipartite duplex topology, or None."""
+    """Return a bipartition of a duplex topology, or None."""
     side = np.full(topology.nodes, -1)
     while len(left := np.flatnonzero(side < 0)):
         distance = distances(topology, int(left[0]))
@@ -213,7 +213,7 @@ def two_sides(topology: Topology) -> NDArray[np.bool_] | None:
 
 
 def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
-    """Split links into two parts by a flow within the lanes of each part."""
+    """Split links into two parts by a flow."""
     key, count = np.unique(src * nodes + dst, return_counts=True)
     have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
     least = [np.maximum(some - lanes[:, 1], 0) for some in have]
@@ -250,7 +250,7 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
 def choose_lanes(
     count: IntArray, link: IntArray, spots: IntArray, room: IntArray, *, seconds: float, seed: int
 ) -> Whole:
-    """Choose the spots of links exactly, by an integer program over their options.
+    """Choose the spots of links exactly, by integer programming.
 
     The result is the number of times that each option is used.
 
@@ -278,7 +278,7 @@ _STRAY = 0.25  # share of chains that only stir, without which the search could 
 
 
 def search_split(u: IntArray, v: IntArray, lanes: IntArray, seed: int) -> IntArray:
-    """Split undirected edges into parts, within the lanes of each node in each part.
+    """Split undirected edges into parts, within the lanes of nodes.
 
     Edges are put where both ends have a free lane. Where they have none in common, edges along a chain from one end
     change between two parts in turn, which frees another lane there (Kempe's chains, as in edge colouring).
@@ -318,7 +318,10 @@ class _Split:
                 self.at[end].append(edge)
 
     def try_one(self) -> None:
-        """Place the last loose edge, free a lane for it, or change the loose edge."""
+        """Place the last loose edge, or change the state.
+
+        A failed attempt moves edges to free a lane, or changes which edge is loose.
+        """
         edge = self.loose[-1]
         u, v = self.edges[edge] if self.rng.random() < 0.5 else self.edges[edge][::-1]
         if self._place(edge, u, v):
@@ -333,7 +336,7 @@ class _Split:
             self.rng.shuffle(self.loose)
 
     def _place(self, edge: int, u: int, v: int) -> bool:
-        """Place the last loose edge in a part with a free lane at both ends."""
+        """Place the last loose edge where both ends are free."""
         both = [part for part in self.parts if self.free[u][part] > 0 and self.free[v][part] > 0]
         if not both or self.loose[-1] != edge:
             return False
@@ -342,7 +345,7 @@ class _Split:
         return True
 
     def _chain(self, node: int, gain: int, lose: int) -> None:
-        """Move edges along a chain between two parts, starting at a node."""
+        """Move edges along a chain between two parts."""
         last = -1
         for _ in self.edges:
             edges = [edge for edge in self.at[node] if self.part[edge] == lose and edge != last]

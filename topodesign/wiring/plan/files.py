@@ -1,4 +1,4 @@
-"""Plan files: one JSON document with inventory, topology and cross-connects.
+"""Plan files: JSON documents with all of a plan.
 
 Format version 1, an object with
 
@@ -145,7 +145,7 @@ def as_wiring(value: WiringLike) -> WiringPlan:
 
 
 def names_wiring(path: Path) -> bool:
-    """Return whether a file says that it is a wiring plan."""
+    """Return whether a file is a wiring plan."""
     try:
         document = parse_json(read_text(path, (ENDING,)))
     except FileFormatError:
@@ -212,7 +212,7 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 
 def _inventory_text(inventory: Inventory) -> str:
-    """Return the inventory in JSON, with one line per list entry."""
+    """Return the inventory in JSON, one line per entry."""
     fields = {
         name: _lines(value) if isinstance(value, list) and name != "losses" else json.dumps(value)
         for name, value in table_of(Inventory).dump(inventory).items()
@@ -221,5 +221,5 @@ def _inventory_text(inventory: Inventory) -> str:
 
 
 def _lines(rows: Iterable[object]) -> str:
-    """Return a JSON array with one line per row, for easy comparison."""
+    """Return a JSON array with one line per row."""
     return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"

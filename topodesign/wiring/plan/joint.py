@@ -1,4 +1,4 @@
-"""Joint choice of host order, fixed cabling and split over panels.
+"""Joint choice of host order, cabling and split.
 
 Hosts with the same lanes are alike, so that which *kind* of host a node gets is what counts. With whole numbers
 
@@ -55,7 +55,7 @@ def choose_together(
     seed: int = 0,
     first: Sequence[str] | None = None,
 ) -> Choice:
-    """Choose the host of each node, the cabling and the panel group of each link.
+    """Choose hosts, cabling and panel groups jointly.
 
     ``first`` is an order of the hosts that may do, to be tried before others.
     """
@@ -101,9 +101,10 @@ def choose_together(
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
-    """Return a host with enough lanes for each node, the first hosts if possible.
+    """Return a host with enough lanes for each node.
 
-    Otherwise the nodes with most links get the hosts with most lanes.
+    The first hosts are used if they have enough lanes. Otherwise the nodes with most links get the hosts with most
+    lanes.
     """
     first = tuple(have)[: len(needed)]
     if all(have[name] >= count for name, count in zip(first, needed, strict=True)):
@@ -137,7 +138,7 @@ class _Program:
         self.columns = self.rows = 0
 
     def of_inventory(self, inventory: Inventory, mode: Mode) -> None:
-        """Require all links on panel groups, within the existing or possible cabling."""
+        """Require all links within the existing or possible cabling."""
         fields, zones = list(inventory.fields), list(inventory.zones)
         self.links(len(fields))
         if inventory.cabling:
@@ -157,7 +158,10 @@ class _Program:
         self._add(self.count, self.count, [(self.x, np.arange(len(self.pair))[:, None], 1)])
 
     def lanes_of_kinds(self) -> None:
-        """Limit links at a node to the lanes of its host kind, per panel group and side."""
+        """Limit links at a node to its host kind's lanes.
+
+        The limit is for each panel group and side.
+        """
         fields = self.x.shape[1]
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
         lanes = [(self.y[:, :, None], row[:, None, :], -self.kinds[None])]
@@ -165,7 +169,10 @@ class _Program:
             self._add(-NO_BOUND, np.zeros(row.size, dtype=np.int64), [*((self.x, row[end], 1) for end in side), *lanes])
 
     def lanes_in_zones(self, most: list[int], field: list[int]) -> None:
-        """Limit links at a node to its cabled lanes, and these to its host and panels."""
+        """Limit links at a node to its cabled lanes.
+
+        Cabled lanes are limited by the host's lanes and zones, and by the panels.
+        """
         zones, fields = len(most), self.x.shape[1]
         self.lane = self._new(np.broadcast_to(np.array(most), (self.nodes, zones)))
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
@@ -187,7 +194,10 @@ class _Program:
             self._add(-NO_BOUND, np.zeros(place.size, dtype=np.int64), [(self.lane[:, some], place, 1), lanes])
 
     def hosts(self, there: list[int], given: list[tuple[int, ...]] | None) -> None:
-        """Require one host per node, within the number of each kind and given hosts."""
+        """Require one available host at every node.
+
+        If ``given``, each node has a host of the given kind.
+        """
         one = np.ones(self.nodes, dtype=np.int64)
         self._add(one, one, [(self.y, np.arange(self.nodes)[:, None], 1)])
         self._add(-NO_BOUND, np.array(there), [(self.y, np.arange(len(there))[None], 1)])
@@ -202,13 +212,13 @@ class _Program:
         return np.concatenate(self.upper), entries, low, high
 
     def cost(self, of_field: IntArray) -> IntArray:
-        """Return the cost of each column from a link cost per panel group."""
+        """Return column costs from link costs per panel group."""
         cost = np.zeros(self.columns, dtype=np.int64)
         cost[self.x] = of_field
         return cost
 
     def read(self, values: IntArray) -> tuple[IntArray, list[int]]:
-        """Return the panel group of each link and the host kind of each node."""
+        """Return each link's panel group and each node's kind."""
         waiting = {
             key: list(np.repeat(np.arange(len(counts)), counts))
             for key, counts in zip(self.pair.tolist(), values[self.x], strict=True)
@@ -223,7 +233,7 @@ class _Program:
         return numbers
 
     def _add(self, low: IntArray | int, high: IntArray, terms: list[tuple[IntArray, IntArray, IntArray | int]]) -> None:
-        """Add one row per upper bound; terms are columns, their rows and factors."""
+        """Add rows with bounds; terms are columns, rows, factors."""
         for column, row, factor in terms:
             wide = np.broadcast_arrays(row + self.rows, column, np.asarray(factor, dtype=np.int64))
             place, name, value = (np.ravel(part) for part in wide)
@@ -233,7 +243,7 @@ class _Program:
 
 
 def _field_costs(inventory: Inventory, links: int) -> IntArray:
-    """Return the link cost per panel group: millidecibels, with circuits costliest.
+    """Return link costs per panel group (millidecibels), circuits costliest.
 
     Light is lost in the ports at either end, in the trunks before these and in a circuit, in each of a field as in the
     worst of its kind; what is not known counts as nothing.
@@ -255,7 +265,7 @@ def _field_costs(inventory: Inventory, links: int) -> IntArray:
 
 
 def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
-    """Return the lanes of each host, by panel group if cabled, otherwise by zone."""
+    """Return the lanes of hosts per panel group or zone."""
     if not inventory.cabling:
         return {
             host.name: tuple(host.lanes if reaches(host, zone) else 0 for zone in inventory.zones)
@@ -269,7 +279,7 @@ def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
 
 
 def _fill(room: list[int], pairs: int) -> IntArray:
-    """Spread duplex links over panel groups with free cabling, two ports per link."""
+    """Spread duplex links over panel groups with free cabling."""
     most = np.array(room) // 2
     if most.sum() < pairs:
         sums, ports = " + ".join(map(str, most)), ", ".join(map(str, room))
@@ -282,7 +292,7 @@ def _fill(room: list[int], pairs: int) -> IntArray:
 
 
 def _names(have: dict[str, tuple[int, ...]], wanted: list[tuple[int, ...]]) -> tuple[str, ...]:
-    """Return a host of the wanted kind for each node, in inventory order."""
+    """Return a host of the wanted kind for each node."""
     waiting: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in reversed(have):
         waiting[have[name]].append(name)
@@ -296,7 +306,7 @@ def _cabling(
     links: tuple[IntArray, IntArray, IntArray],
     most: IntArray | None,
 ) -> tuple[Fixed, ...]:
-    """Return cabling with the lanes that the links of each host need.
+    """Return cabling with the lanes that links need.
 
     ``links`` are sources, targets and fields; ``most`` has the lanes of each node in each zone, None where every zone
     is a field.
@@ -337,7 +347,7 @@ _CHOSEN_EXACTLY = 256  # cycles of which the best choice is found, the shortest 
 
 
 def spread_cycles(nodes: int, src: IntArray, dst: IntArray, room: Sequence[int], seed: int = 0) -> IntArray | None:
-    """Spread links over panel groups without needing more lanes than on one.
+    """Spread links over panel groups without additional lanes.
 
     A cycle of links needs one lane at each of its nodes, all on one field. Nodes that send more than they receive get
     links from others for the count; then all links are a union of cycles (Euler), which are packed into the fields.
@@ -389,7 +399,7 @@ def _cycles(nodes: int, begin: IntArray, end: IntArray, rng: np.random.Generator
 
 
 def _pack(sizes: list[int], room: Sequence[int]) -> list[int] | None:
-    """Return a bin for each item so that all fit; None if they do not."""
+    """Return a bin for each item, or None."""
     bins = [-1] * len(sizes)
     rest = sorted(range(len(sizes)), key=lambda one: -sizes[one])
     for number in sorted(range(len(room)), key=lambda one: room[one]):
@@ -410,7 +420,7 @@ def _pack(sizes: list[int], room: Sequence[int]) -> list[int] | None:
 
 
 def _fullest(sizes: list[int], room: int) -> list[int]:
-    """Return the positions of sizes with the largest sum within the capacity."""
+    """Return the positions of the largest sum within capacity."""
     mask = (1 << (room + 1)) - 1
     sums = [1]  # bit s: some of the first things sum to s
     for size in sizes:

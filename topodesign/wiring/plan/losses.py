@@ -1,4 +1,4 @@
-"""Loss budget: optical loss of each link from optic to optic, against its limit.
+"""Loss budget: optical loss of each link and limits.
 
 A link passes the fixed cable of either end (its fibre and splices), the panel port where it is plugged in and the trunk
 behind that, if any, then the port where it is patched, and between these the patch cord, or the circuit of a switch.
@@ -37,20 +37,23 @@ TableLike: TypeAlias = "CircuitLosses | str | Path"  # a table, or the path of i
 
 @dataclass(frozen=True)
 class CircuitLosses:
-    """Circuit losses in dB by entry and exit port; missing pairs are impossible."""
+    """Circuit losses in dB, by entry and exit port.
+
+    Circuits of missing pairs are impossible.
+    """
 
     loss: Mapping[tuple[str, str], Fraction]  # by pair of labels
     both: bool = False  # whether a pair stands for both of its directions where only one is there
 
     def between(self, a: str, b: str) -> Fraction | None:
-        """Return the loss from port a to port b; None if the switch cannot connect them."""
+        """Return the loss from port a to b, or None."""
         found = self.loss.get((a, b))
         return self.loss.get((b, a)) if found is None and self.both else found
 
     def of(self, connect: CrossConnect, *, single: bool = False) -> Fraction | None:
-        """Return the loss of a circuit, or None if it is impossible.
+        """Return the loss of a circuit, or None.
 
-        A duplex circuit has the larger loss of its two directions.
+        A duplex circuit has the larger loss of its two directions. None if the circuit is impossible.
 
         With a ``single`` fibre for both ways there is one cross-connect, of a switch with two sides from one to the
         other: whichever way the table lists it.
@@ -68,9 +71,9 @@ _SWITCH = "of the table"  # the name of the panel in messages: the table does no
 
 
 def read_circuit_losses(path: str | Path, labels: Sequence[str]) -> CircuitLosses:
-    """Read the CSV table of losses (dB) of a switch with the given port labels.
+    """Read the losses of a switch (dB) from CSV.
 
-    Values may include the unit.
+    Values may include the unit. ``labels`` are those of the switch's ports.
 
     *Pairs* have the columns ``from``, ``to`` and ``loss``; where only one direction is listed the other loses as much.
     A *matrix* has labels of ports that light comes out of in its first line and a port that it goes into at the head of
@@ -153,7 +156,7 @@ _MOST_REFUSED = 10  # links that a table gives the reasons for
 
 @dataclass(frozen=True, slots=True)
 class PartLoss(Declared):
-    """Loss of a link in one part, or in several parts of one kind."""
+    """Loss of a link in parts of one kind."""
 
     name: str  # fibre, splice, connector, trunk, circuit, or a part that was bought
     loss: Fraction  # in dB
@@ -163,7 +166,7 @@ class PartLoss(Declared):
 
 @dataclass(frozen=True, slots=True)
 class LinkLoss(Declared):
-    """Loss of a cross-connect with the cabling at both ends."""
+    """Loss of a cross-connect and its cabling."""
 
     cable: str  # the patch or circuit
     sender: str  # host
@@ -179,12 +182,12 @@ class LinkLoss(Declared):
 
     @property
     def margin(self) -> Fraction | None:
-        """Remaining budget in dB, negative if exceeded; None if the budget is unknown."""
+        """Remaining budget in dB (negative: exceeded); None if unknown."""
         return None if self.budget is None else self.budget - self.loss
 
     @property
     def problem(self) -> str:
-        """Reason that the link is rejected, with figures; empty if accepted."""
+        """Reason with figures if the link is rejected."""
         where = f"{self.cable} {self.sender} - {self.receiver}: "
         if self.refused:
             return f"{where}{self.refused}"
@@ -228,11 +231,11 @@ class LossBudget(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether no link exceeds its known loss budget or is rejected otherwise."""
+        """Whether no link is rejected or exceeds its known budget."""
         return not self.over and not any(link.refused for link in self.links)
 
     def heading(self) -> str:
-        """Return whether the budget holds, and where it is tightest."""
+        """Return a summary of the budget and the tightest link."""
         if not self.links:
             return "no links"
         if barred := [link.refused for link in self.links if link.refused]:
@@ -275,7 +278,7 @@ _Part = tuple[str, Fraction | None]
 
 
 class Bought(NamedTuple):
-    """Losses of bought cables: lanes by host, port and lane; patch cords by cable."""
+    """Losses of bought cables, by lane and by cord."""
 
     lanes: Mapping[tuple[str, str, int], Sequence[_Part]]
     cords: Mapping[str, Sequence[_Part]]
@@ -286,7 +289,7 @@ class Bought(NamedTuple):
 def losses_of(
     net: Net, *, bought: Bought | None = None, tables: Mapping[str, CircuitLosses] | None = None
 ) -> LossBudget:
-    """Return the loss of every link against its budget, as far as known.
+    """Return the known loss of every link against its budget.
 
     With the parts that are ``bought``, these are what is lost in; ``tables`` are those of circuit switches by name.
     Links through parts that are alike lose alike, so that only one of them is added up.
@@ -340,7 +343,7 @@ def losses_of(
 
 
 class _Sum(NamedTuple):
-    """What links lose that go through parts that are alike."""
+    """Loss of links through equivalent parts."""
 
     rank: tuple[bool, Fraction]  # by which they are listed
     loss: Fraction
@@ -363,7 +366,7 @@ def _sum_of(parts: Sequence[_Part], budgets: Sequence[Fraction | None]) -> _Sum:
 
 
 def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Part]:
-    """Yield what is lost in the fixed cable of a host."""
+    """Yield the losses in a host's fixed cable."""
     splice, splices = inventory.losses.splice, inventory.losses.splices
     yield fibre_loss(inventory, metres)
     if splices:
@@ -371,7 +374,7 @@ def _fixed_cable(inventory: Inventory, metres: Fraction | None) -> Iterator[_Par
 
 
 def _behind_cable(inventory: Inventory, lead: Lead) -> Iterator[_Part]:
-    """Yield the losses from the port where a host is plugged in to its patch port."""
+    """Yield the losses behind a host's fixed cable."""
     for place in lead.places:
         measured = inventory.panel_port[place].loss_db
         yield "connector", inventory.losses.connector if measured is None else measured
@@ -380,7 +383,7 @@ def _behind_cable(inventory: Inventory, lead: Lead) -> Iterator[_Part]:
 
 
 def fibre_loss(inventory: Inventory, metres: Fraction | None) -> _Part:
-    """Return what is lost in so many metres of fibre."""
+    """Return the loss in some metres of fibre."""
     per_kilometre = inventory.losses.fibre
     return "fibre", None if metres is None or per_kilometre is None else metres * per_kilometre / 1000
 

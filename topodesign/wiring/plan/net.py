@@ -1,4 +1,4 @@
-"""Net of a plan: panel ports, wires between them, and optical paths.
+"""Net of a plan: panel ports, wires, optical paths.
 
 A *wire* joins two ports: a fixed cable (or a leg of a breakout cable) a lane of a host and a panel port, a trunk two
 panel ports, a patch cord or a circuit of a switch the two sides that a cross-connect joins. A *lead* is the way from a
@@ -35,7 +35,7 @@ class Termination(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Cable label: rack, unit, device, port, and lane or side."""
+        """Cable label: rack, unit, device, port, lane or side."""
         last = self.side if self.lane is None else str(self.lane)
         return f"{self.where}-{self.port}-{last}"
 
@@ -46,7 +46,7 @@ class Termination(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """Cable, leg of a breakout cable, trunk, patch cord or circuit.
+    """Cable, breakout leg, trunk, patch cord or circuit.
 
     ``a``, ``b``: its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind
     it; of a cross-connect, the panel ports that light goes from and to.
@@ -61,12 +61,12 @@ class Wire(NamedTuple):
 
     @property
     def breakout(self) -> str | None:
-        """Name of the breakout cable that this is a leg of, or None."""
+        """Name of the breakout cable of a leg, or None."""
         return self.name.partition("-")[0] if self.sort is not None and self.sort.endswith("breakout") else None
 
 
 class Lead(NamedTuple):
-    """Connection from a host lane to the panel port where it can be patched."""
+    """Connection from a host lane to its patch port."""
 
     end: End  # the lane and that port
     fixed: Wire
@@ -90,13 +90,16 @@ class Lead(NamedTuple):
         return host, f"{host}:{port}", f"{host}:{port}/{lane}"
 
     def through(self, side: str) -> Iterator[str]:
-        """Yield each wire name and the port after it, with its side."""
+        """Yield the names of wires and following ports."""
         for wire in self.wires:
             yield wire.name
             yield Fibre(wire.b.device, wire.b.port, side).name
 
     def names(self, side: str) -> Iterator[str]:
-        """Yield all names on the lead, panel ports with and without a side."""
+        """Yield all names on the lead.
+
+        Panel ports are named with and without a side.
+        """
         yield from self.lane_names
         for wire in self.wires:
             yield from (wire.name, wire.a.label, wire.b.label)
@@ -106,7 +109,10 @@ class Lead(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Optical path from a lane through a cross-connect to another; duplex both ways."""
+    """Optical path between two lanes through a cross-connect.
+
+    In a duplex plan, the path is for both directions.
+    """
 
     sender: Lead
     cross: Wire
@@ -120,20 +126,20 @@ class Path(NamedTuple):
 
     @property
     def through(self) -> tuple[str, ...]:
-        """The names of wires and panel ports in between, in order."""
+        """Names of wires and panel ports in between, in order."""
         back = list(self.receiver.through(self.sides[1]))[::-1]
         return (*self.sender.through(self.sides[0]), self.cross.name, *back)
 
     @property
     def names(self) -> Iterator[str]:
-        """All names on the path: hosts, ports, lanes, panel ports, wires and labels."""
+        """Names of everything on the path, including cable labels."""
         yield from self.sender.names(self.sides[0])
         yield from self.receiver.names(self.sides[1])
         yield from (self.cross.name, self.cross.a.label, self.cross.b.label)
 
 
 class OpenPath(NamedTuple):
-    """Optical path between a lane and an unpatched panel port."""
+    """Optical path between a lane and an unpatched port."""
 
     sender: Lead
     side: str  # of the panel port
@@ -155,7 +161,7 @@ class OpenPath(NamedTuple):
 
 
 class Net:
-    """The net of fixed cabling and cross-connects in a room."""
+    """Net of fixed cabling and cross-connects at a site."""
 
     def __init__(
         self, inventory: Inventory, mode: Mode, fixed: Sequence[End], connects: Sequence[CrossConnect] = ()
@@ -169,13 +175,13 @@ class Net:
 
     @cached_property
     def places(self) -> dict[PanelEnd, tuple[PanelEnd, ...]]:
-        """Panel ports from the host to each patch port, inclusive."""
+        """Panel ports from the host to each patch port."""
         plugged_at = self.inventory.plugged_at
         return {one.place: tuple(dict.fromkeys((plugged_at(*one.place), one.place))) for one in self.fixed}
 
     @cached_property
     def leads(self) -> dict[PanelEnd, Lead]:
-        """Leads by patch port, in the order of the fixed cabling."""
+        """Leads by patch port, in fixed cabling order."""
         room, first = self.inventory, self._first
         trunks = {(one.panel, one.panel_port): f"T{row}" for row, one in enumerate(room.trunks, start=1)}
         leads: dict[PanelEnd, Lead] = {}
@@ -213,7 +219,7 @@ class Net:
 
     @cached_property
     def wires(self) -> tuple[Wire, ...]:
-        """All wires: fixed cables by port, trunks behind them, then cross-connects."""
+        """All wires: fixed cables, trunks, then cross-connects."""
         order, rank = self._cable, {(one.panel, one.panel_port): row for row, one in enumerate(self.inventory.trunks)}
         leads = sorted(self.leads.values(), key=lambda one: (order[one.end.socket], one.end.lane))
         behind = sorted((one for one in leads if one.trunk is not None), key=lambda one: rank[one.end.place])
@@ -242,22 +248,22 @@ class Net:
 
     @cached_property
     def patched(self) -> dict[Fibre, CrossConnect]:
-        """The cross-connects by the places that they are plugged into."""
+        """Cross-connects by the places that they occupy."""
         return {place: connect for connect in self.connects for place in fibres(connect)}
 
     @cached_property
     def hears(self) -> dict[Lane, tuple[Lane, str]]:
-        """Expected sender and cross-connect name for the receiver of each lane."""
+        """Expected sender and cross-connect of each receiving lane."""
         return {b.source: (a.source, connect.cable) for connect in self.connects for a, b in connect.ways}
 
     @cached_property
     def sends(self) -> dict[Lane, tuple[Lane, str]]:
-        """Expected receiver and cross-connect name for the light of each lane."""
+        """Expected receiver and cross-connect of each sending lane."""
         return {sender: (receiver, name) for receiver, (sender, name) in self.hears.items()}
 
     @cached_property
     def index(self) -> dict[str, tuple[Path | OpenPath, ...]]:
-        """Paths through every named object; hosts and panel ports may have none."""
+        """Paths through every named object; possibly none."""
         room = self.inventory
         found: defaultdict[str, dict[int, Path | OpenPath]] = defaultdict(dict)
         for name in (*room.host, *(f"{panel}:{port}" for panel, port in room.panel_port)):
@@ -270,7 +276,9 @@ class Net:
 
     @cached_property
     def metres(self) -> dict[tuple[str, str], Fraction | None]:
-        """Metres of every fixed cable by host and port; breakouts by their longest leg.
+        """Metres of every fixed cable, by host and port.
+
+        The length of a breakout cable is that of its longest leg.
 
         None where the distance is unknown, and for cabling that exists: nobody said how long it is.
         """
@@ -307,7 +315,7 @@ class Net:
         return count
 
     def length(self, wire: Wire) -> Fraction | None:
-        """Return the metres of a cable; for a leg, those of its breakout cable.
+        """Return the metres of a cable, or of a leg's cable.
 
         None where the inventory does not say where the racks are, of fixed cables that exist, of a trunk and of a
         circuit.
@@ -317,7 +325,10 @@ class Net:
         return None if wire.sort is None else length(self.inventory, wire.a.device, wire.b.device, wire.sort)
 
     def cable_of(self, lane: Lane) -> str:
-        """Return the name of a lane's fixed cable or breakout leg; empty if none."""
+        """Return a lane's fixed cable or leg name.
+
+        Empty if the port has no cable.
+        """
         number = self._cable.get(lane.socket)
         if number is None:
             return ""
@@ -325,12 +336,12 @@ class Net:
 
     @cached_property
     def _cable(self) -> dict[tuple[str, str], int]:
-        """Numbers of fixed cables, from 1, by host and port."""
+        """Numbers of fixed cables from 1, by host and port."""
         return {socket: row for row, socket in enumerate(dict.fromkeys(one.socket for one in self.fixed), start=1)}
 
     @cached_property
     def _first(self) -> dict[tuple[str, str], int]:
-        """Number of lanes of a host before each port, by host and port."""
+        """Number of preceding host lanes, by host and port."""
         first = {}
         for host in self.inventory.hosts:
             before = 0

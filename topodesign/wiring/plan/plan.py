@@ -1,4 +1,4 @@
-"""Wiring plans: the host of each node, and the cross-connects of the links."""
+"""Wiring plans: hosts of nodes, and cross-connects of links."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Bill(Result):
 
     @property
     def metres(self) -> Fraction | None:
-        """Metres of all cables in total; None if some length is unknown."""
+        """Total metres of all cables; None if some are unknown."""
         if any(item.length is None for item in self.items):
             return None
         return sum((item.length * item.count for item in self.items if item.length is not None), Fraction(0))
@@ -159,20 +159,20 @@ class WiringPlan(Result):
         return self.inventory.speeds[0]
 
     def interface(self, end: End | Lane) -> str:
-        """Return the interface name of a lane, such as ``p0/2``."""
+        """Return a lane's interface name, such as ``p0/2``."""
         return interface_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def split_name(self, end: End) -> str:
-        """Return the Linux interface name of a lane, such as ``p0s1``."""
+        """Return a lane's Linux interface name, such as ``p0s1``."""
         return split_name(end.port, end.lane, self.inventory.port[end.socket].lanes)
 
     def lane_name(self, end: End | Lane) -> str:
-        """Return the host and interface of a lane, such as ``h3 p0/2``."""
+        """Return a lane's host and interface, such as ``h3 p0/2``."""
         return f"{end.host} {self.interface(end)}"
 
     @cached_property
     def spare(self) -> tuple[Spare, ...]:
-        """Lanes of nodes with free fibres; some are free because of self-loops."""
+        """Lanes of nodes with free fibres, including self-loops."""
         sending, receiving = self.net.sends, self.net.hears
         loops = {u: capacity for u, v, capacity in self.topology.links() if u == v}
         spare = []
@@ -189,7 +189,7 @@ class WiringPlan(Result):
 
     @cached_property
     def trunks(self) -> tuple[Parallel, ...]:
-        """Parallel links between the same hosts, without self-loops; duplex pairs once."""
+        """Parallel links between two hosts; duplex pairs once."""
         return tuple(
             Parallel(self.hosts[u], self.hosts[v], capacity)
             for u, v, capacity in self.topology.links()
@@ -198,12 +198,12 @@ class WiringPlan(Result):
 
     @cached_property
     def ring(self) -> tuple[str, ...] | None:
-        """Hosts along the ring of all links; None for other topologies."""
+        """Hosts along the ring of all links, or None."""
         found = find_ring(self.topology)
         return None if found is None else tuple(self.hosts[node] for node in found)
 
     def _ring_words(self) -> str:
-        """Return the rank order along the ring, and the two ports if always the same."""
+        """Return the rank order along the ring, with common ports."""
         if self.ring is None:
             return ""
         following = dict(zip(self.ring, (*self.ring[1:], self.ring[0]), strict=True))
@@ -218,11 +218,14 @@ class WiringPlan(Result):
 
     @cached_property
     def net(self) -> Net:
-        """Wires of the plan, and the optical paths along them."""
+        """Wires of the plan, and the optical paths."""
         return Net(self.inventory, self.mode, self.fixed, self.connects)
 
     def bill(self) -> Bill:
-        """Return the cables to buy: patch cords, and fixed cables unless they exist."""
+        """Return the cables to buy: patch cords and fixed cables.
+
+        Fixed cables that exist are omitted.
+        """
         return self._bill
 
     @cached_property
@@ -230,7 +233,7 @@ class WiringPlan(Result):
         return Bill(items_of(self.net.cables()), cabled=bool(self.inventory.cabling))
 
     def loss_budget(self, tables: Mapping[str, TableLike] | None = None) -> LossBudget:
-        """Return the loss of every link against its budget, as far as known.
+        """Return the known loss of every link against its budget.
 
         ``tables``: of circuit switches by name: what they lose from port to port, or the path of that file (CSV).
         """
@@ -239,7 +242,7 @@ class WiringPlan(Result):
 
     @cached_property
     def loss(self) -> LossBudget | None:
-        """What links lose; None where no port has a budget."""
+        """Losses of links; None if no port has a budget."""
         if all(port.budget_db is None for host in self.inventory.hosts for port in host.ports):
             return None
         losses = self.loss_budget()
@@ -280,7 +283,7 @@ class WiringPlan(Result):
 
     @cached_property
     def panels(self) -> tuple[PanelUse, ...]:
-        """Panels and switches, and how many of their ports are used."""
+        """Panels and switches, with their numbers of used ports."""
         ends = {end.place for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
         led = Counter(trunk.near for trunk in self.inventory.trunks)
@@ -299,7 +302,7 @@ class WiringPlan(Result):
 
 
 def items_of(count: Mapping[tuple[CableType, Fraction | None], int]) -> tuple[Item, ...]:
-    """Return bill items from cable counts by type and length."""
+    """Return bill items from counts by type and length."""
     lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
     return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
 

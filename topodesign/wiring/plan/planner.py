@@ -96,7 +96,7 @@ def make_plan(
 
 @dataclass(frozen=True)
 class _Question:
-    """Topology and an inventory to wire it in, with lanes of one speed."""
+    """Topology and an inventory with lanes of one speed."""
 
     topology: Topology
     inventory: Inventory
@@ -107,7 +107,10 @@ class _Question:
     seconds: float
 
     def plan(self) -> WiringPlan:
-        """Return the checked plan, or raise with a hint if simplex mode works."""
+        """Return the checked plan.
+
+        The error mentions simplex mode if that works.
+        """
         try:
             choice = self.choice()
         except InfeasibleError as error:
@@ -125,7 +128,7 @@ class _Question:
         return True
 
     def choice(self) -> Choice:
-        """Choose hosts, cabling and split, in sequence or else jointly."""
+        """Choose hosts, cabling and split, in sequence or jointly."""
         topology, inventory, mode, hosts, seed = self.topology, self.inventory, self.mode, self.hosts, self.seed
         needed = lanes_needed(topology)
         lanes = {host.name: host.lanes for host in inventory.hosts}
@@ -167,7 +170,7 @@ class _Question:
 
 
 def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice) -> WiringPlan:
-    """Return the checked plan for chosen hosts, cabling and panel groups."""
+    """Return the checked plan of a choice."""
     groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
     ring = find_ring(topology) if topology.is_duplex and not topology.self_loops else None
@@ -191,7 +194,7 @@ def plan_of(topology: Topology, inventory: Inventory, mode: Mode, choice: Choice
 def _completed(
     inventory: Inventory, lanes: Mapping[str, int], cabled: Counter[str], needed: IntArray, mode: Mode
 ) -> Inventory | None:
-    """Return an inventory with its cabling completed; None if needless or impossible."""
+    """Return an inventory with its cabling completed, or None."""
     try:
         in_order_of_need(needed, {name: cabled[name] for name in lanes})
     except InfeasibleError:
@@ -205,7 +208,7 @@ def _completed(
 
 
 def lanes_needed(topology: Topology) -> IntArray:
-    """Return the lanes that each node needs for its links, without self-loops."""
+    """Return the lanes that each node needs."""
     links = without_loops(topology)
     return np.maximum(links.out_ports, links.in_ports)
 
@@ -217,7 +220,7 @@ def _duplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> It
 
 
 def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], inventory: Inventory) -> Iterator[_Patch]:
-    """Yield links with their lanes at side 1 and side 2."""
+    """Yield links with lanes at sides 1 and 2."""
     ones, twos = (
         [iter([one for one in some if inventory.panel_port[one.place].side == side]) for some in have]
         for side in ("1", "2")
@@ -227,7 +230,7 @@ def _sided_patches(links: list[tuple[int, int]], have: list[list[Fixed]], invent
 
 
 def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> Iterator[_Patch]:
-    """Yield links with sending and receiving lanes; links with a reverse first."""
+    """Yield links with their lanes, bidirectional ones first."""
     count = Counter(links)
     both = sorted(pair for pair in count if pair[0] < pair[1] for _ in range(min(count[pair], count[pair[::-1]])))
     used = [0] * len(have)
@@ -247,7 +250,7 @@ def _simplex_patches(links: list[tuple[int, int]], have: list[list[Fixed]]) -> I
 
 
 def connects_of(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tuple[CrossConnect, ...]:
-    """Return cross-connects of patches, named in the order of their first panel ports."""
+    """Return cross-connects of patches, named in first-port order."""
     rank = {key: number for number, key in enumerate(inventory.panel_port)}
     ordered = sorted(patches, key=lambda patch: (rank[patch[2].place], rank[patch[3].place]))
     width = len(str(len(ordered)))
@@ -264,7 +267,7 @@ def check_speed(inventory: Inventory, speed: Fraction) -> None:
 
 
 def check_hosts_there(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:
-    """Reject too few hosts, and hosts that repeat or are not in the inventory."""
+    """Reject too few, repeated or unknown hosts."""
     if len(inventory.hosts) < topology.nodes:
         missing = topology.nodes - len(inventory.hosts)
         words = f"the topology has {topology.nodes} nodes, the inventory {len(inventory.hosts)} hosts"
@@ -296,9 +299,9 @@ def _not_duplex(topology: Topology) -> str:
 
 
 def duplex_alternative(topology: Topology) -> str | None:
-    """Return the known duplex topology of equal size with the nearest step count.
+    """Return the nearest known duplex topology of equal size.
 
-    It is a text of the spec and the cost.
+    The nearest is by steps. The text has its spec and cost.
 
     Of equally near ones the one with fewer steps; None if none is known. It comes from the catalog, or where that has
     none from known families and their expansions.
@@ -327,7 +330,9 @@ _ROUNDS = 256  # how often each node is looked at
 def order_in_pods(
     topology: Topology, lanes: IntArray, first: Sequence[int], *, duplex: bool, seed: int
 ) -> IntArray | None:
-    """Return a host for each node so that links find lanes; None if not found.
+    """Return a host for each node, so that links find lanes.
+
+    None if no such order is found.
 
     Links of a node to hosts with which it shares the same fields of panels compete for its lanes at these. What is more
     of them is excess: hosts are exchanged until there is none, where mostly a split of the links exists.

@@ -1,4 +1,4 @@
-"""Compiled exchange of hosts with different cabling, to find lanes for all links."""
+"""Compiled exchange of hosts with different cabling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pods(NamedTuple):
 
 @compiled
 def _excess(pods: Pods, place: Ints, node: int | np.int64, count: Ints) -> int:
-    """Return the number of a node's links without lanes; ``count`` is work space."""
+    """Return the number of a node's links without lanes."""
     mine, last = pods.kind[place[node]], pods.room.shape[1] - 1
     count[:] = 0
     for entry in range(pods.start[node], pods.start[node + 1]):
@@ -42,7 +42,7 @@ def _excess(pods: Pods, place: Ints, node: int | np.int64, count: Ints) -> int:
 
 @compiled
 def _touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int, around: Ints) -> int:
-    """List two nodes and their neighbours once in ``around``; return their number."""
+    """List two nodes and their neighbours once in ``around``."""
     size = 0
     for end in two:
         for entry in range(pods.start[end] - 1, pods.start[end + 1]):
@@ -56,13 +56,13 @@ def _touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int,
 
 @compiled
 def _chance(change: int) -> int:
-    """Return the acceptance chance (of ``ONE``) for a change in excess."""
+    """Return the acceptance chance of a change, of ``ONE``."""
     return ONE if change < 0 else ONE // 4 if change == 0 else ONE // 256 if change == 1 else 0
 
 
 @tiered(lambda pods, place, tries, _: 10 * len(pods.near) + 100 * tries)
 def exchange(pods: Pods, place: Ints, tries: int, random: Masks) -> int:
-    """Exchange the hosts of nodes to reduce excess; return the remaining excess.
+    """Exchange hosts to reduce excess; return the remaining excess.
 
     ``place`` is changed in place.
 

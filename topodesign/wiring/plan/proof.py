@@ -1,4 +1,4 @@
-"""Proof of a wiring plan: its patches and fixed cabling create the topology."""
+"""Proof of a wiring plan: its patches create the topology."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from topodesign.wiring.plan.plan import WiringPlan
 
 
 class Circuit(NamedTuple):
-    """Light path from side A of port ``a`` to side B of port ``b``."""
+    """Light path from side A to side B of two ports."""
 
     a: PanelEnd
     b: PanelEnd
 
 
 def circuits(plan: WiringPlan) -> Iterator[Circuit]:
-    """Return the circuits of a plan in order; a duplex cross-connect has two."""
+    """Return a plan's circuits in order; duplex connects have two."""
     return (Circuit(a.place, b.place) for connect in plan.connects for a, b in connect.ways)
 
 
 def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
-    """Return the links of circuits, given the fixed cabling and hosts of a plan."""
+    """Return the links that circuits create with fixed cabling."""
     links = []
     ends, ports, node = plan.net.end, plan.inventory.panel_port, plan.node
     field = {panel.name: panel.field for panel in plan.inventory.panels}
@@ -81,7 +81,7 @@ def check_plan(plan: WiringPlan) -> None:
 
 
 def _check_spare(plan: WiringPlan) -> None:
-    """Check that planned cabling leaves the required spare ports of each panel free."""
+    """Check the spare ports of panels in planned cabling."""
     taken = Counter(fixed.panel for fixed in plan.fixed)
     near = {(trunk.near, trunk.near_port) for trunk in plan.inventory.trunks}
     for panel in () if plan.inventory.cabling else plan.inventory.panels:
@@ -91,7 +91,7 @@ def _check_spare(plan: WiringPlan) -> None:
 
 
 def check_hosts(plan: WiringPlan) -> None:
-    """Check that a plan has one distinct inventory host per node."""
+    """Check that a plan has one inventory host per node."""
     if len(plan.hosts) != plan.topology.nodes:
         raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
     twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""Rings: node order, and cables from first ports to last ports of the next host."""
+"""Rings: node order, and cables between first and last ports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FEWEST = 3  # nodes of a ring: two are a pair
 
 
 def find_ring(topology: Topology) -> tuple[int, ...] | None:
-    """Return the nodes along the ring that all links make.
+    """Return the nodes along the ring of all links.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def turn_along_ring(
     *,
     duplex: bool,
 ) -> list[tuple[int, int, Fixed, Fixed]]:
-    """Connect the first lanes of each host on a ring to the last lanes of the next.
+    """Connect first lanes on a ring to next hosts' last lanes.
 
     Patches stay as they are if they are not all of the ring, or if the cords would be longer.
 

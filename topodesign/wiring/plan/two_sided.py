@@ -1,4 +1,4 @@
-"""Duplex links over two-sided circuit switches, from a side 1 to a side 2 port.
+"""Duplex links over two-sided circuit switches.
 
 Say that a link leaves its node at side 1 and enters the other at side 2. Then links are turned, and no node has more of
 them out of it (into it) on a switch than lanes at side 1 (side 2) there: a simplex wiring of links that may be turned
@@ -24,7 +24,7 @@ from topodesign.wiring.plan.decompose import choose_lanes, factors, unit_edges
 
 
 def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
-    """Return the lanes of hosts by side and panel group, shape ``(hosts, 2, fields)``."""
+    """Return lanes by side and panel group, ``(hosts, 2, fields)``."""
     number = {name: place for place, name in enumerate(hosts)}
     field = {name: place for place, name in enumerate(inventory.fields)}
     room = np.zeros((len(hosts), 2, len(field)), dtype=np.int64)
@@ -38,7 +38,7 @@ def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str
 def split_sided(
     topology: Topology, room: IntArray, names: Sequence[str], *, seed: int, seconds: float
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Orient the links of a topology and split them over panel groups.
+    """Orient links and split them over panel groups.
 
     Returns source (side 1), target (side 2) and panel group.
 
@@ -54,7 +54,7 @@ def split_sided(
 
 
 def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> None:
-    """Raise InfeasibleError for links without a switch or nodes short of lanes."""
+    """Raise InfeasibleError for missing switches or lanes."""
     needed = np.bincount(np.concatenate((u, v)), minlength=len(room))
     short = np.flatnonzero(needed > room.sum(axis=(1, 2)))
     if len(short):
@@ -78,7 +78,7 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
 def _searched(
     nodes: int, u: IntArray, v: IntArray, room: IntArray, *, seed: int, seconds: float
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Find link orientations and split by integers x[pair, way, field]."""
+    """Find link orientations and split by integer programming."""
     pair, count = np.unique(u * nodes + v, return_counts=True)
     ends = np.stack((pair // nodes, pair % nodes))
     pairs, fields = len(pair), room.shape[2]
@@ -105,7 +105,9 @@ def _searched(
 
 
 def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> tuple[IntArray, IntArray] | None:
-    """Orient links within the lanes at sides 1 (out) and 2 (in), near the wishes.
+    """Orient links within the lanes at both sides.
+
+    No node has more links out than lanes at side 1, or in than at side 2. Wishes are followed if possible.
 
     ``wished``: 1 for links from the first end to the second, -1 for those the other way, 0 where it does not matter.
     ``room``: lanes of each node by side and field. Returns the ends at side 1 and at side 2, None if there is no way.
@@ -136,7 +138,7 @@ def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> t
 
 
 class _Turning(NamedTuple):
-    """Orientation state: links, their ends by node, directions and out-degrees."""
+    """Orientation state of links."""
 
     links: list[list[int]]
     at: list[list[int]]
@@ -147,7 +149,7 @@ class _Turning(NamedTuple):
     high: list[int]
 
     def turn(self, start: int, sign: int) -> bool:
-        """Reverse a path to change a node's out-degree by one; return success.
+        """Reverse a path of links; return success.
 
         With sign 1 the node has one outgoing link less, with sign -1 one more.
 

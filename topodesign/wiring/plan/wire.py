@@ -1,4 +1,4 @@
-"""Wiring of a topology: plan entry points, and the host of each node.
+"""Wiring of a topology, and placement of its hosts.
 
 The cords of a patch field run between the panels that the hosts are cabled to, so that neighbours in the topology had
 better be neighbours in the room: a quadratic assignment problem (Koopmans and Beckmann 1957). Small ones start from
@@ -137,7 +137,7 @@ def wire_boxes(
     speed: Fraction | None = None,
     idle: bool = False,
 ) -> WiringPlan:
-    """Return the plan, checked, whose topology is the graph of boxes.
+    """Return the checked plan of a graph of boxes.
 
     Which NIC has which cable is settled by the spec: port p of NIC i, split into s ports, is lane ``i s + p`` of its
     host, from 0, in the order of the host's ports. So nothing is left to choose but panel ports.
@@ -187,7 +187,7 @@ def wire_boxes(
 def _end(
     host: Host, lane: int, there: Mapping[tuple[str, str, int], tuple[Fixed, str]], boxed: Boxed, mode: Mode
 ) -> tuple[Fixed, str]:
-    """Return the panel port behind a lane of a host, and its panel group."""
+    """Return the panel port and group behind a lane."""
     ways = list(lanes_of(host))
     if lane >= len(ways):
         words = f"NIC {lane // boxed.split} of {boxed.box.name}"
@@ -221,7 +221,7 @@ def place_hosts(
     seed: int = 0,
     seconds: float = SECONDS,
 ) -> WiringPlan:
-    """Plan the wiring of a topology with a host order that needs little fibre.
+    """Plan a wiring with little fibre by choosing the hosts.
 
     It never needs more metres of cable than in the order of the inventory.
     """
@@ -251,7 +251,7 @@ def place_hosts(
 
 @dataclass(frozen=True)
 class _Problem:
-    """Placement problem: put nodes on spots with the minimum total cord length.
+    """Placement of nodes on spots with minimum cord length.
 
     It only proposes orders, whose bills are then compared exactly; so it counts in whole millimetres.
 
@@ -301,13 +301,13 @@ def _problem(plan: WiringPlan) -> _Problem:
 
 
 def _fixed_millimetres(inventory: Inventory, host: Host, panels: list[str]) -> int:
-    """Return the millimetres of a host's fixed cables, each to the farthest panel."""
+    """Return a host's fixed cable millimetres, reaching all its panels."""
     kinds = [FIXED[port.connector] for port in host.ports]
     return sum(max(_millimetres(inventory, host.name, panel, kind) for panel in panels) for kind in kinds)
 
 
 def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, str], list[Fixed]]) -> tuple[str, str]:
-    """Return a host's panel port in a panel group, or one of the nearest if uncabled."""
+    """Return a host's port in a panel group, or nearest."""
     lanes = groups.get((host.name, field))
     if lanes:
         return lanes[0].place
@@ -340,7 +340,7 @@ def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
 
 
 def _exchange(problem: _Problem, spots: IntArray, rng: np.random.Generator) -> None:
-    """Exchange the spots of two nodes while that helps; change ``spots`` in place."""
+    """Exchange the spots of nodes in place while that helps."""
     cords, between = problem.cords, problem.between
     # cost of each node at each spot, the others staying where they are
     cost = cords @ between[spots] + problem.at
@@ -366,6 +366,6 @@ def _exchange(problem: _Problem, spots: IntArray, rng: np.random.Generator) -> N
 
 
 def _row(cords: Any, node: int) -> tuple[IntArray, IntArray]:
-    """Return the neighbours of a node and the number of cords to each."""
+    """Return a node's neighbours and cords to each."""
     begin, end = cords.indptr[node], cords.indptr[node + 1]
     return cords.indices[begin:end], cords.data[begin:end]

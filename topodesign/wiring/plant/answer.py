@@ -1,4 +1,4 @@
-"""Result of ``carry``: supported topologies with circuits, and unsupported ones."""
+"""Result of ``carry``: supported and unsupported topologies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Carriage(Declared):
 
     @property
     def label(self) -> str:
-        """Spec, or a description if the spec is too long."""
+        """Spec, or a description if too long."""
         return self.entry.spec
 
     @property
@@ -80,7 +80,7 @@ class Carriage(Declared):
 
     @property
     def mean(self) -> Cost:
-        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
+        """Mean of reduce-scatter and allgather; allreduce takes double."""
         return self.entry.mean
 
     @property
@@ -90,7 +90,7 @@ class Carriage(Declared):
 
     @property
     def title(self) -> str:
-        """Title in tables: the spec, or its beginning and origin if long."""
+        """Title in tables, shortened if long."""
         long = len(self.label) > _LONGEST_TITLE
         return f"{self.label[:40]}... ({self.entry.found})" if long else self.label
 
@@ -106,7 +106,7 @@ class Carriage(Declared):
 
     @property
     def link_load(self) -> Fraction | None:
-        """Shards on the most loaded link in all-to-all: y * N/d; None if unknown."""
+        """Maximum shards per link in all-to-all (y * N/d), or None."""
         exchange = self.entry.all_to_all
         return None if exchange is None else exchange.upper * self.topology.nodes / self.topology.degree
 
@@ -159,22 +159,22 @@ class Carried(Answer):
 
     @property
     def lower_bounds(self) -> LowerBounds:
-        """Steps and bandwidth factors; every topology of the size has at least one pair."""
+        """Lower bounds of the size: pairs of steps and bandwidth factor."""
         return LowerBounds(self.question.bounds)
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every supported topology was priced and the best is not deferred."""
+        """Whether all supported topologies were priced and the best is not deferred."""
         return self.looked_at is None and not self.best.deferred
 
     @property
     def gap(self) -> float:
-        """Time of the best topology over the lower bound for its size, minus 1."""
+        """Time of the best over the lower bound, minus 1."""
         return float(self.best.times[0] / self.question.least[0] - 1)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Optimality claim: minimum time among supported topologies, or gap to the bound."""
+        """Optimality claim among supported topologies."""
         time, bound = self.best.times[0], self.question.least[0]
         if time == bound:
             return (Claim(Of.TIME, time, Among.CARRIED, Proof.BOUND, time, "it meets the bound of any topology"),)
@@ -184,7 +184,7 @@ class Carried(Answer):
 
     @property
     def verdict(self) -> str:
-        """Summary of the best topology, its proof and its gap to unsupported ones."""
+        """Summary of the best topology, proof and gap."""
         name, over = self.best.title, format_excess(self.best.times[0] / self.question.least[0])
         words = f"Of those carried {name} is {fastest_of(Among.FOUND)}, {over} over the lower bound; {self.claims[0]}."
         better = min(self.refused, key=lambda one: one.times[0], default=None)
@@ -194,9 +194,9 @@ class Carried(Answer):
         return f"{words} {better.title}, which is not carried, would take {instead}."
 
     def write(self, directory: str | Path) -> Carried:
-        """Write plans and links of supported topologies to a new directory.
+        """Write plans and links of supported topologies.
 
-        Return the answer with the names of the files.
+        The directory must be new. Returns the answer with the names of the files.
 
         Of a topology with fixed links the plan has those of the switches alone.
         """

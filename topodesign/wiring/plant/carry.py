@@ -1,4 +1,4 @@
-"""Search for known and made-to-fit topologies that an installation supports."""
+"""Search for topologies that an installation supports."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def carry(
     progress: Progress | None = None,
     **options: Unpack[FindOptions],
 ) -> Carried:
-    """Find the best topologies that an installation supports, with their circuits.
+    """Find the best topologies that an installation supports.
 
     Known topologies of the size are tried: those of the catalog, of the families, and your own. Where some that would
     be better do not fit, others are made for the plant: all there are for few nodes, else symmetric ones whose links
@@ -140,19 +140,19 @@ def carry(
 
 
 def _find_unbeaten(some: Iterable[Carriage]) -> list[Carriage]:
-    """Return the non-dominated topologies by steps and merit, shortest name on ties."""
+    """Return non-dominated topologies, shortest name on ties."""
     return find_unbeaten(some, lambda one: one.entry.merit, lambda one: len(one.label))
 
 
 def _exceeds(one: Entry, other: Entry) -> bool:
-    """Return whether an entry has more steps or a larger factor than another."""
+    """Return whether an entry is worse in steps or factor."""
     return one.merit[0] > other.merit[0] or one.merit[1] > other.merit[1]
 
 
 def _try_known(
     plant: Plant, asked: Question, own: Sequence[Candidate], *, every: bool, progress: Progress | None
 ) -> Iterator[Carriage]:
-    """Yield known topologies with plans or obstacles until both extremes have plans."""
+    """Yield known topologies with plans or obstacles."""
     effort: Effort = "quick" if asked.objective.exchanges else "bounds"
     known = [entry for one in sources.find_known(asked) if (entry := measure(one, asked, effort)) is not None]
     if not known:
@@ -175,7 +175,7 @@ def _try_known(
 
 
 def _admit(one: Entry, plant: Plant) -> Carriage:
-    """Return a topology with its plan, or with the reason for having none."""
+    """Return a topology with its plan, or a reason."""
     reason = why_not(one.topology, plant, lambda: None if one.all_to_all is None else one.all_to_all.upper)
     if reason is not None:
         return Carriage(one, not_carried_because=reason)
@@ -190,7 +190,7 @@ def _admit(one: Entry, plant: Plant) -> Carriage:
 def _make(
     plant: Plant, asked: Question, tried: Sequence[Carriage], *, progress: Progress | None
 ) -> tuple[list[Carriage], bool]:
-    """Return topologies made for the installation, and whether they are the cheapest."""
+    """Return made topologies, and whether they are the cheapest."""
     if plant.inventory.two_sided:  # made topologies are split for switches that join any two ports
         return [], False
     means = [one.mean for one in tried if one.carried]

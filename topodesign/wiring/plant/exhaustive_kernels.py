@@ -1,4 +1,4 @@
-"""Compiled pricing of small topologies: a fixed link table plus one from a list.
+"""Compiled pricing of many small topologies.
 
 Steps are those of a breadth-first search, on bits; the load of a node at a distance is the most over all sets of its
 neighbours of the shards that only these can bring, over the links to them (Efficient Direct-Connect Topologies,
@@ -17,7 +17,7 @@ MOST_STEPS = 10
 
 @compiled
 def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
-    """Return steps and summed maximum loads; -1 steps if disconnected.
+    """Return steps (-1: disconnected) and summed maximum loads.
 
     ``reach`` is room for the nodes within so many steps of each, as bits; ``near`` for the neighbours of one.
     """
@@ -69,7 +69,9 @@ def _loads(links: Ints, reach: Ints, near: Ints) -> tuple[int, int]:
 
 @compiled
 def cheapest(fixed: Ints, tables: Ints, duplex: bool, least: Ints, chosen: Ints) -> None:
-    """Price a base table plus each listed table; record the cheapest per step count.
+    """Price link tables; record the cheapest per step count.
+
+    Each topology is the sum of ``fixed`` and one of ``tables``.
 
     ``least[s]`` is the least load of reduce-scatter and allgather together in s steps, and ``chosen[s]`` becomes the
     number of the table where one is cheaper than that and than all in fewer steps.

@@ -1,4 +1,4 @@
-"""Topologies made for an installation: all small ones, or symmetric large ones.
+"""Topologies made for an installation.
 
 At a field whose hosts have r lanes each, links are a table of whole numbers: in a simplex plan with sums r in rows and
 columns, in a duplex one symmetric with such sums, where the diagonal is what stays dark. A topology that the plant
@@ -81,7 +81,7 @@ def all_cheapest(plant: Plant, progress: Progress | None = None) -> list[Made] |
 
 
 def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
-    """Return all link tables for the given lanes per node; None if too many to try."""
+    """Return all link tables for given lanes, or None."""
     nodes = len(lanes)
     tables = np.zeros((1, nodes, nodes), dtype=np.int64)
     left = np.array([lanes])  # lanes of receivers that are not taken yet, or in duplex mode of nodes
@@ -106,7 +106,7 @@ def _tables(lanes: IntArray, *, duplex: bool) -> IntArray | None:
 
 
 def _orbits(tables: IntArray, plant: Plant) -> NDArray[np.int64]:
-    """Return one table index per orbit under exchanges of nodes with equal lanes."""
+    """Return one table index per orbit of node exchanges."""
     keys = tables.reshape(len(tables), -1)
     rank = np.lexsort(keys.T)
     first = np.arange(len(tables))
@@ -142,7 +142,9 @@ _MOVES = 40  # changes in vain after which another start is drawn
 
 @dataclass
 class _Lift:
-    """Base graph with voltages: one link per lane of each block, by panel group.
+    """Base graph with voltages: one link per block lane.
+
+    The links of a panel group are consecutive.
 
     In duplex mode ``mate`` is the opposite link, a link itself where its voltage is an involution, or the identity for
     a lane that stays dark.
@@ -157,7 +159,7 @@ class _Lift:
     mate: IntArray | None
 
     def _filled(self, degree: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return tails, heads and voltages, with self-loops for missing lanes."""
+        """Return tails, heads and voltages, with self-loops."""
         spare = np.repeat(np.arange(self.blocks), degree - np.bincount(self.tail, minlength=self.blocks))
         still = np.zeros(len(spare), dtype=np.int64)
         sides = (self.tail, spare), (self.head, spare), (self.voltage, still)
@@ -165,7 +167,7 @@ class _Lift:
         return tail, head, voltage
 
     def topology(self, degree: int) -> Topology:
-        """Return the lift, with self-loops for lanes that blocks lack."""
+        """Return the lift, with self-loops for missing lanes."""
         order, (tail, head, voltage) = self.group.order, self._filled(degree)
         everyone = self.group.elements()
         ends = self.group.multiply(everyone, voltage[:, None])
@@ -177,7 +179,7 @@ class _Lift:
         )
 
     def spec(self, degree: int, *, duplex: bool) -> Spec | None:
-        """Return the spec of the lift; None if it is too long."""
+        """Return the spec of the lift, or None."""
         tail, head, voltage = self._filled(degree)
         if self.blocks == 1 and np.all(voltage):
             return cayley_spec(self.group, sorted(voltage.tolist()), duplex=duplex)
@@ -203,9 +205,9 @@ class _Lift:
 def structured(
     plant: Plant, seconds: float, *, seed: int = 0, progress: Progress | None = None
 ) -> list[tuple[Cost, Made]]:
-    """Search for Pareto-optimal topologies within a time limit; return mean costs too.
+    """Search for Pareto-optimal topologies within a time limit.
 
-    ``seconds`` limits the work.
+    ``seconds`` limits the work. Returns mean costs and topologies.
 
     What is tried depends on the seed alone, and more time only tries more.
     """
@@ -248,7 +250,7 @@ def _rank(cost: Cost, steps_first: bool) -> tuple[object, ...]:
 
 
 def _cost(lift: _Lift, plant: Plant) -> Cost | None:
-    """Return the mean cost of reduce-scatter and allgather; None if disconnected."""
+    """Return the mean cost of both phases, or None."""
     try:
         there, back = price_both(lift.topology(plant.degree))
     except DisconnectedError:
@@ -257,7 +259,7 @@ def _cost(lift: _Lift, plant: Plant) -> Cost | None:
 
 
 def _shapes(plant: Plant) -> Iterator[tuple[int, list[Group]]]:
-    """Yield block sizes, largest first, with groups of that order."""
+    """Yield block sizes, largest first, with their groups."""
     most = math.gcd(*(len(some) for some in plant.classes))
     for size in range(most, 0, -1):
         if most % size == 0 and plant.nodes // size <= MOST_BLOCKS:
@@ -293,7 +295,7 @@ def _involutions(group: Group) -> IntArray:
 
 
 def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
-    """Draw another voltage for a link, and that of its mate."""
+    """Draw another voltage for a link and its mate."""
     if lift.mate is None:
         lift.voltage[link] = rng.integers(0, lift.group.order)
     elif lift.mate[link] != link:
@@ -306,7 +308,7 @@ def _turn(lift: _Lift, link: int, rng: np.random.Generator) -> None:
 
 
 def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
-    """Return a lift with a new voltage or with two link ends exchanged."""
+    """Return a lift with a random change."""
     new = replace(
         lift, head=lift.head.copy(), voltage=lift.voltage.copy(), mate=None if lift.mate is None else lift.mate.copy()
     )

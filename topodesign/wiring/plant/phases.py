@@ -1,4 +1,4 @@
-"""Circuits that change during a collective, on the switches of an installation.
+"""Circuits that change during a collective.
 
 Every host is one node in all phases. The lanes that it may use are its ports, so that a plan comes back with its
 circuits between the lanes that the wiring plan of each phase joins, and is replayed and timed once more: what moves is
@@ -46,7 +46,7 @@ _SECONDS = 5.0  # to look for the hosts of a phase
 
 @dataclass(frozen=True, slots=True)
 class NotCarried(Declared):
-    """A faster plan that was not put on the plant."""
+    """Faster plan that the installation does not support."""
 
     name: str  # what it is called
     time: Fraction  # seconds that it would take
@@ -82,18 +82,20 @@ class CarriedPhases(Reconfiguration):
 
     @property
     def moves(self) -> tuple[int, ...]:
-        """New circuits in each phase of the fastest plan; in the first phase, all."""
+        """New circuits in each phase; all in the first."""
         return tuple(len(come) for _, come in _changed(self.wirings))
 
     def table(self) -> Table:
-        """Return the supported plans, with reasons for faster unsupported ones."""
+        """Return the supported plans, with reasons for others."""
         table = super().table()
         lines = [f"{one.name} is not carried: {one.because}." for one in self.not_carried]
         moved = f"circuits that come in each phase: {', '.join(map(str, self.moves))}"
         return replace(table, footnote="\n".join([table.footnote, moved, *lines]))
 
     def write_commands(self, directory: str | Path, file_format: str, *, spelling: Spelling = "ocs") -> tuple[str, ...]:
-        """Write switch commands and wiring plans of each phase to a new directory.
+        """Write switch commands and wiring plans of each phase.
+
+        The directory must be new.
 
         ``phase1-ocs1.scpi`` in it has what goes and then what comes in switch ``ocs1`` before the second phase; those
         of phase 0 begin with no circuits. ``phase0.json`` is a plan as ``wire check`` takes it. Format and spelling are
@@ -123,7 +125,7 @@ def _changed(wirings: tuple[WiringPlan, ...]) -> Iterator[tuple[list[Any], list[
 def carry_phases(
     found: Reconfiguration, inventory: InventoryLike, *, progress: Progress | None = None
 ) -> CarriedPhases:
-    """Map plans with changing circuits to the switches of an installation.
+    """Map plans with changing circuits to existing switches.
 
     Parameters
     ----------
@@ -182,7 +184,7 @@ def carry_phases(
 
 
 def _with_ports(plant: Plant) -> Plant:
-    """Return an installation limited to the usable lanes, at most d per host."""
+    """Return an installation limited to the usable lanes."""
     room, number = plant.inventory, {host: node for node, host in enumerate(plant.hosts)}
     field = {panel.name: list(room.fields).index(panel.field) for panel in room.panels}
     left, rank = plant.lanes.copy(), Counter[tuple[str, int, str]]()
@@ -201,7 +203,7 @@ def _with_ports(plant: Plant) -> Plant:
 
 
 def _wired(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
-    """Return the wiring of every phase, with fixed hosts and few moves per phase."""
+    """Return the wiring of every phase, with few moves."""
     graphs = [circuits.links(number, len(plant.hosts)) for number in range(circuits.changes + 1)]
     for number, graph in enumerate(graphs):
         if (reason := why_not(graph, plant, lambda: None)) is not None:
@@ -238,7 +240,7 @@ def _next(made: list[WiringPlan], graph: Topology, hosts: tuple[str, ...], plant
 
 
 def _on_lanes(one: Contender, wirings: tuple[WiringPlan, ...], plant: Plant, found: Reconfiguration) -> Contender:
-    """Return a plan with circuits between connected lanes, replayed and timed again."""
+    """Return a plan on connected lanes, replayed and timed."""
     port: dict[Fixed, int] = {}
     count = Counter[str]()
     for end in plant.fixed:

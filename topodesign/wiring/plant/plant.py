@@ -1,4 +1,4 @@
-"""Installation: lanes of hosts at panel groups, and plans that use them."""
+"""Installation: lanes of hosts at panel groups."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Plant:
 
     @cached_property
     def classes(self) -> tuple[IntArray, ...]:
-        """Nodes grouped by equal lanes at every panel group, ordered by first node."""
+        """Nodes grouped by equal lanes at every panel group."""
         _, first, kind = np.unique(self.lanes, axis=0, return_index=True, return_inverse=True)
         return tuple(np.flatnonzero(kind.ravel() == one) for one in np.argsort(first, kind="stable"))
 
@@ -66,7 +66,10 @@ class Made:
 
 
 def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
-    """Build a topology from links, with a self-loop for every remaining port of d."""
+    """Build a topology from links, with self-loops for spare ports.
+
+    Each node has d ports.
+    """
     nodes, everyone = plant.nodes, np.arange(plant.nodes)
     ends = (np.concatenate((src, dst)), np.concatenate((dst, src))) if plant.duplex else (src, dst)
     used = np.maximum(*(np.bincount(side, minlength=nodes) for side in ends))
@@ -78,7 +81,7 @@ def made_of(plant: Plant, src: IntArray, dst: IntArray, part: IntArray) -> Made:
 
 
 def plan_made(plant: Plant, made: Made) -> WiringPlan:
-    """Return the checked plan of a topology made for an installation."""
+    """Return the checked plan of a made topology."""
     names = tuple(plant.hosts[node] for node in made.order.tolist())
     return plan_of(
         made.topology, plant.inventory, plant.mode, Choice(names, plant.fixed, made.src, made.dst, made.part)
@@ -86,7 +89,7 @@ def plan_made(plant: Plant, made: Made) -> WiringPlan:
 
 
 def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: Mode) -> Plant:
-    """Return the installation of an inventory, for N nodes of degree d.
+    """Return the installation of an inventory.
 
     Without ``nodes``, all hosts are nodes; without ``degree``, all lanes count.
 
@@ -124,7 +127,7 @@ def plant_of(inventory: Inventory, nodes: int | None, degree: int | None, mode: 
 
 
 def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
-    """Return the hosts with the most lanes, in inventory order."""
+    """Return the hosts with most lanes, in inventory order."""
     if nodes is None:
         return tuple(have)
     chosen = set(sorted(have, key=lambda name: -have[name])[:nodes])
@@ -132,7 +135,7 @@ def _with_most(have: dict[str, int], nodes: int | None) -> tuple[str, ...]:
 
 
 def _thinned(lanes: IntArray, degree: int) -> IntArray:
-    """Return lanes reduced to the degree limit, one at a time from the largest groups."""
+    """Return lanes reduced to a degree limit."""
     lanes = lanes.copy()
     while len(over := np.flatnonzero(lanes.sum(axis=1) > degree)):
         last = lanes.shape[1] - 1 - np.argmax(lanes[over, ::-1], axis=1)
@@ -141,7 +144,7 @@ def _thinned(lanes: IntArray, degree: int) -> IntArray:
 
 
 def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tuple[Fixed, ...]:
-    """Plan cabling with a given number of lanes per host, or as many as panels fit."""
+    """Plan cabling with the wanted lanes, or as many as fit."""
     try:
         alike = plan_cabling(room, hosts, [most] * len(hosts), mode)
     except InfeasibleError:
@@ -165,7 +168,9 @@ def _cabling(room: Inventory, hosts: Sequence[str], most: int, mode: Mode) -> tu
 
 
 def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
-    """Return why no plan makes a topology; None if no count proves it.
+    """Return why a topology has no plan, or None.
+
+    None if no count proves it.
 
     * *Degree*: a node has more links than any host has lanes.
     * *Edge colours*: with one lane a host at each of k fields, a duplex topology needs a proper colouring of its edges
@@ -192,7 +197,7 @@ def why_not(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | 
 
 
 def _colours(topology: Topology, plant: Plant) -> str | None:
-    """Return why panel groups with one lane per host cannot provide the links."""
+    """Return why one lane per panel group is too few."""
     if not plant.duplex or plant.inventory.two_sided:  # where Euler tours turn links, so that matchings are no limit
         return None
     pairs = len(unit_edges(topology)[0])
@@ -206,7 +211,7 @@ def _colours(topology: Topology, plant: Plant) -> str | None:
 
 
 def _pods(topology: Topology, plant: Plant, exchange: Callable[[], Fraction | None]) -> str | None:
-    """Return why too few lanes lead out of a pod."""
+    """Return why too few lanes leave a pod."""
     users = np.unique(plant.lanes.T > 0, axis=0)
     pods = [some for some in users if 0 < some.sum() < plant.nodes]
     if not pods or topology.nodes < plant.nodes:
