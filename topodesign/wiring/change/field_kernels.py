@@ -231,7 +231,7 @@ def _home(fields: Fields, link: int | np.int64, shift: int | np.int64) -> int:
 def _bring(
     fields: Fields, link: int | np.int64, to: int, path: Ints, mark: Ints, seed: Masks, least: int | np.int64
 ) -> int:
-    """Move a link and others in its way.
+    """Move a link and others aside; return their number or -1.
 
     It is not, too, if fewer than ``least`` patches would stay then.
     """

@@ -96,7 +96,7 @@ class Problem:
         return int(np.minimum(self.have[pair[there]].sum(axis=1), count[there]).sum())
 
     def needed(self) -> IntArray:
-        """Return how many lanes each node needs."""
+        """Return the number of lanes that each node needs."""
         needed = np.zeros((self.wanted.nodes, self.room.shape[1]), dtype=np.int64)
         for side, end in enumerate(self.nodes.T):
             np.add.at(needed, (end, side % self.room.shape[1]), 1)
@@ -305,7 +305,7 @@ class Problem:
         return [field for field in given if self._fits(place, field)] or self._split(place, seed)
 
     def _split(self, place: Sequence[int], seed: int) -> list[IntArray]:
-        """Return fields made anew, if any are found."""
+        """Return new panel groups, if any are found."""
         lanes = self.room[np.asarray(place[: self.wanted.nodes]), 0]
         try:
             src, dst, part = split(self.wanted, lanes, duplex=self.duplex, seed=seed)

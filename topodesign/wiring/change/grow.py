@@ -24,7 +24,7 @@ from topodesign.wiring.plan.planner import lanes_needed, make_plan
 
 @dataclass(frozen=True)
 class Moved:
-    """A wiring in another room."""
+    """Wiring in another site."""
 
     plan: WiringPlan  # what stays of it, over all fixed cables that there will be
     lost: tuple[CrossConnect, ...]  # patches that cannot stay, as a fixed cable at one of their ends goes

@@ -110,7 +110,7 @@ class Growth(Answer):
         return min((one.entry for one in self.topologies), key=lambda one: one.times[0])
 
     def heading(self) -> str:
-        """Return what grows."""
+        """Return a summary of the growth."""
         objective = self.question.objective
         asked = "" if objective.collective == "allreduce" else f"; {objective.words}"
         return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, by moves{asked}"

@@ -398,7 +398,7 @@ def place_name(end: End, side: str) -> str:
 
 
 class Job(NamedTuple):
-    """What to do with one patch."""
+    """Work at one patch."""
 
     words: str  # in a line
     panels: tuple[str, ...]  # where something is plugged or unplugged

@@ -31,7 +31,7 @@ _GROUP = 2**14
 
 @dataclass(frozen=True)
 class Relabelling:
-    """Which host each node goes to."""
+    """Assignment of nodes to hosts."""
 
     place: tuple[int, ...]  # host of each node, by number
     kept: int  # links of the existing wiring that stay

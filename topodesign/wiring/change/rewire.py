@@ -139,12 +139,12 @@ class Rewiring(Result):
 
     @cached_property
     def walks(self) -> tuple[Walk, ...]:
-        """The way through the panels of each stage."""
+        """Walk through the panels of each stage."""
         return tuple(walk_of(self.after, stage.removed, stage.made) for stage in self.stages)
 
     @property
     def work(self) -> tuple[Work, ...]:
-        """What can be done at a time."""
+        """Work of each stage."""
         told = self.strengths or ((None, None),) * len(self.stages)
         return tuple(Work(stage, walk, *two) for stage, walk, two in zip(self.stages, self.walks, told, strict=True))
 
@@ -204,7 +204,7 @@ class Rewiring(Result):
         return (self.change.claim,)
 
     def heading(self) -> str:
-        """Return how many patches move and stay."""
+        """Return the numbers of moved and kept patches."""
         change = self.change
         if not change.moves:
             return "nothing has to move"

@@ -69,7 +69,7 @@ def stages(change: Change, most_dark: int | None) -> tuple[Stage, ...]:
 
 
 class _Work:
-    """What is lit, and what is still to do.
+    """Lit links and remaining work.
 
     Patches are given by number, those that exist first. A job is a new patch, or none, with the patches that have to go
     for it; jobs and the keys of fibres (a host and a side) have numbers, too.
@@ -281,14 +281,14 @@ _MOST_STARTS = 12
 
 @dataclass(frozen=True)
 class Walk:
-    """The way through the panels of a stage."""
+    """Walk through the panels of a stage."""
 
     visits: tuple[tuple[str, tuple[str, ...]], ...]  # panels in their order, with what is begun there, line by line
     metres: Fraction | None  # of the way, from the first panel on; None where nobody says where they stand
 
     @property
     def lines(self) -> list[str]:
-        """What to do, in order."""
+        """Instructions, in order."""
         return [line for _, lines in self.visits for line in lines]
 
 
@@ -298,7 +298,7 @@ def walk_of(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[Cr
 
 
 def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
-    """Return the way of who does these jobs."""
+    """Return the walk for given jobs."""
     touched = dict.fromkeys(panel for job in todo for panel in job.panels)
     by_hand = [panel for panel in inventory.panel if panel in touched and panel not in inventory.switches]
     others = [panel for panel in inventory.switches if panel in touched]

@@ -33,7 +33,7 @@ _MOST_EXACT = 512  # nodes up to which the optimum is found where it is not yet 
 
 @dataclass(frozen=True)
 class Strength(Declared):
-    """What the links that are lit can do.
+    """Strength of the lit links.
 
     * ``allgather``, ``allreduce``: best algorithmic bandwidth of any schedule, in bytes of the whole data per second
       (an allreduce being a reduce-scatter and an allgather); None if no collective exists. Of more than 512 nodes it is

@@ -50,7 +50,7 @@ class BillLine(Declared):
 
     @property
     def total(self) -> Fraction:
-        """What all pieces cost, spares too."""
+        """Total price of all pieces, including spares."""
         return self.price * (self.count + self.spares)
 
 
@@ -88,7 +88,7 @@ class WayPrice(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Purchase(TextResult):
-    """What is bought for the cables of a plan.
+    """Purchase for the cables of a plan.
 
     * ``currency``, ``parts``: of the prices; and the name of the list of parts.
     * ``proven``: whether no other choice of ways and parts is cheaper, of those in which ports of a rack that go to the
@@ -128,7 +128,7 @@ class Purchase(TextResult):
 
     @property
     def total(self) -> Fraction:
-        """What all costs, spares too."""
+        """Total price, including spares."""
         return sum((line.total for line in self.lines), Fraction(0))
 
     @property
@@ -142,7 +142,7 @@ class Purchase(TextResult):
         return self.loss.ok and all(tray.ok for tray in self.trays)
 
     def heading(self) -> str:
-        """Return what it costs and when it is there."""
+        """Return the total price and the lead time."""
         pieces = sum(line.count + line.spares for line in self.lines)
         parts = f"{counted(pieces, 'piece')} in {counted(len(self.lines), 'line')}"
         return f"{parts}: {self._money(self.total)}, there in {counted(self.lead, 'day')}"

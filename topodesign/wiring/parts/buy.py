@@ -218,7 +218,7 @@ class _Chosen:
         return self.sure and all(one.proven for one in self.racks)
 
     def laid(self, shop: Shop) -> Laid:
-        """Return all pieces and the way of every lane."""
+        """Return all pieces and the path of every lane."""
         laid = Laid(shop, odd=self.odd)
         for one in self.racks:
             laid.lay(one)

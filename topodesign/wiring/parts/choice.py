@@ -62,7 +62,7 @@ class Bundle:
 
     @cached_property
     def price(self) -> Fraction:
-        """What all of it costs."""
+        """Total price."""
         cords = sum((drop.price * count for drop, count in Counter(self.drops).items()), Fraction(0))
         return self.trunks.price + 2 * self.cassettes.price + cords
 

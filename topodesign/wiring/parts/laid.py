@@ -38,7 +38,7 @@ class Unit(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """A lane's way through a piece."""
+    """Path of a lane through one piece."""
 
     unit: Unit
     enters: Ends
@@ -129,7 +129,7 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class TrayUse(Declared):
-    """What runs in a tray.
+    """Use of a tray by cables.
 
     * ``site``, ``tray``: its site and its two ends.
     * ``filled``, ``fill``: the share of its cross-section that they take, and may take.
@@ -149,12 +149,12 @@ class TrayUse(Declared):
 
     @property
     def ok(self) -> bool:
-        """Whether it is no fuller than it may be."""
+        """Whether the fill is within the limit."""
         return self.filled <= self.fill
 
     @property
     def words(self) -> str:
-        """How full it is."""
+        """Description of the fill."""
         return f"tray {self.tray}: {self.cables} cables fill {float(self.filled):.1%} of {float(self.fill):.0%}"
 
 
@@ -178,7 +178,7 @@ def cables_of(inventory: Inventory, laid: Laid, ends: Mapping[tuple[str, str, in
 
 
 def uses_of(inventory: Inventory, cables: Mapping[Thick, int]) -> tuple[TrayUse, ...]:
-    """Return what runs in each tray, the fullest first."""
+    """Return the use of each tray, fullest first."""
     found = []
     for number, tray in enumerate(inventory.trays):
         mine = {diameter: count for (place, diameter), count in cables.items() if place == number}

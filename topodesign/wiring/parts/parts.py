@@ -132,7 +132,7 @@ class Piece(NamedTuple):
 
     @property
     def price(self) -> Fraction:
-        """What one costs."""
+        """Price of one piece."""
         return self.part.price + self.part.per_metre * (self.length or 0)
 
     @property

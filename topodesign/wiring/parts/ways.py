@@ -53,7 +53,7 @@ class PortRun(NamedTuple):
 
     @property
     def rack(self) -> Rack:
-        """Where its host stands."""
+        """Rack of the host."""
         return rack_of(self.place)
 
     def key(self, lane: int) -> tuple[str, str, int]:
@@ -217,7 +217,7 @@ class Drop(NamedTuple):
 
     @property
     def price(self) -> Fraction:
-        """What they cost."""
+        """Total price of the cords and circulator."""
         return sum((one.price for one in (self.far, self.near, self.circulator) if one is not None), Fraction(0))
 
 

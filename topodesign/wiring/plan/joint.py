@@ -36,7 +36,7 @@ _SEARCHED = 2**17  # links times fields up to which hosts that are cabled in dif
 
 
 class Choice(NamedTuple):
-    """What a plan is made of."""
+    """Parts of a plan: hosts, cabling and links."""
 
     hosts: tuple[str, ...]  # the host of each node
     fixed: tuple[Fixed, ...]  # the fixed cabling
@@ -152,7 +152,7 @@ class _Program:
             self._add(-NO_BOUND, np.array([most[panel]]), [(together, np.zeros(1, dtype=np.int64), 1)])
 
     def links(self, fields: int) -> None:
-        """Have all links on some field."""
+        """Require every link on some panel group."""
         self.x = self._new(np.repeat(self.count[:, None], fields, axis=1))
         self.y = self._new(np.ones((self.nodes, len(self.kinds)), dtype=np.int64))
         self._add(self.count, self.count, [(self.x, np.arange(len(self.pair))[:, None], 1)])

@@ -211,7 +211,7 @@ class LossBudget(Result):
 
     @property
     def over(self) -> tuple[LinkLoss, ...]:
-        """Links that lose more than their optics stand."""
+        """Links that exceed their loss budget."""
         return tuple(link for link in self.links if link.margin is not None and link.margin < 0)
 
     @property

@@ -170,7 +170,7 @@ class Net:
 
     @cached_property
     def end(self) -> dict[PanelEnd, End]:
-        """What the fixed cabling brings to a panel port."""
+        """Fixed cabling by panel port."""
         return {fixed.place: fixed for fixed in self.fixed}
 
     @cached_property

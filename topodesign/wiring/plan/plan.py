@@ -27,7 +27,7 @@ from topodesign.wiring.plan.ring import find_ring
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What to buy."""
+    """Bill item."""
 
     kind: CableType  # its type
     length: Fraction | None  # metres; None where they are not known
@@ -58,7 +58,7 @@ class Bill(Result):
         return sum((item.length * item.count for item in self.items if item.length is not None), Fraction(0))
 
     def heading(self) -> str:
-        """Return what it is."""
+        """Return the title of the bill."""
         return f"bill of materials{'; the fixed cabling exists' if self.cabled else ''}"
 
     def __str__(self) -> str:
@@ -249,7 +249,7 @@ class WiringPlan(Result):
         return losses if losses.budgeted else None
 
     def heading(self) -> str:
-        """Return what it wires."""
+        """Return a summary of the plan."""
         name = "" if self.topology.spec is None else f"{shortened(str(self.topology.spec))}, "
         return f"{name}{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects"
 

@@ -13,7 +13,7 @@ ONE = 2**16  # acceptance is counted in parts of this
 
 
 class Pods(NamedTuple):
-    """What counts of hosts and links."""
+    """Relevant counts of hosts and links."""
 
     start: Ints  # where the links of a node begin in ``near``
     near: Ints  # the other ends of links

@@ -35,7 +35,7 @@ _LONGEST_TITLE = 80
 
 @dataclass(frozen=True, repr=False)
 class Carriage(Declared):
-    """A topology, and whether the plant carries it."""
+    """Topology, and whether the installation supports it."""
 
     entry: Entry  # the topology with its price and times
     plan: WiringPlan | None = None  # its circuits, checked; None if it is not carried
@@ -85,7 +85,7 @@ class Carriage(Declared):
 
     @property
     def deferred(self) -> bool:
-        """Whether the prices are those of a deferred row."""
+        """Whether the costs are those of a deferred catalog entry."""
         return self.entry.basis is Basis.DEFERRED
 
     @property
@@ -113,7 +113,7 @@ class Carriage(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Carried(Answer):
-    """What a plant can carry.
+    """Topologies that an installation supports.
 
     * ``mode``: how its panels are patched.
     * ``hosts``: hosts that the plant has.
@@ -144,7 +144,7 @@ class Carried(Answer):
 
     @property
     def topologies(self) -> tuple[Carriage, ...]:
-        """Those that are carried, then those that are not."""
+        """Supported topologies, then unsupported ones."""
         return *self.entries, *self.refused
 
     @property

@@ -122,7 +122,7 @@ def _orbits(tables: IntArray, plant: Plant) -> NDArray[np.int64]:
 
 
 def _made(plant: Plant, tables: dict[int, IntArray]) -> Made:
-    """Return a topology with its links field by field."""
+    """Return a topology with its links by panel group."""
     src, dst, part = [], [], []
     for field, table in tables.items():
         links = np.triu(table, 1) if plant.duplex else table * (1 - np.eye(plant.nodes, dtype=np.int64))

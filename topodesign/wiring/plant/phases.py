@@ -114,7 +114,7 @@ class CarriedPhases(Reconfiguration):
 
 
 def _changed(wirings: tuple[WiringPlan, ...]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yield what goes and what comes at each phase."""
+    """Yield the removed and new circuits of each phase."""
     before: dict[Any, Any] = {}
     for one in wirings:
         now = {fibres(connect): connect for connect in one.connects}

@@ -44,7 +44,7 @@ class Plant:
 
     @property
     def duplex(self) -> bool:
-        """Whether a link and its reverse come together."""
+        """Whether a link and its reverse are patched together."""
         return self.mode == "duplex"
 
     @cached_property
@@ -56,7 +56,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Made:
-    """A topology that was made for a plant."""
+    """Topology made for an installation."""
 
     topology: Topology  # with a self-loop for every lane that stays dark
     src: IntArray  # where its links begin, of opposite ones one, without self-loops
