@@ -257,7 +257,7 @@ def _bring(
 
 @compiled
 def _pair_with(fields: Fields, link: int, pair: int) -> None:
-    """Have a link between other hosts."""
+    """Assign a link to another pair of hosts."""
     _count(fields, fields.pair[link], fields.field[link], -1)
     fields.pair[link] = pair
     _count(fields, pair, fields.field[link], 1)

@@ -52,7 +52,7 @@ _FROM_CATALOG = 4
 
 @dataclass(frozen=True)
 class Grown(Declared):
-    """A topology for more nodes."""
+    """Topology for more nodes."""
 
     entry: Entry  # the topology with its price and times; nodes that there were come first, where others were inserted
     moves: int  # patches to move to get there
@@ -75,12 +75,12 @@ class Grown(Declared):
 
     @property
     def name(self) -> str:
-        """Its spec, or what was inserted."""
+        """Spec, or a description of the insertion."""
         return self.entry.spec
 
     @property
     def topology(self) -> Topology:
-        """Its links."""
+        """Links of the topology."""
         return self.entry.topology
 
 
@@ -106,7 +106,7 @@ class Growth(Answer):
 
     @property
     def fastest(self) -> Entry:
-        """The fastest for the first question."""
+        """Fastest topology for the first question."""
         return min((one.entry for one in self.topologies), key=lambda one: one.times[0])
 
     def heading(self) -> str:
@@ -116,7 +116,7 @@ class Growth(Answer):
         return f"{self.plan.topology.nodes} nodes to {self.nodes} of degree {self.degree}, by moves{asked}"
 
     def table(self) -> Table:
-        """Return a row a topology."""
+        """Return one row per topology."""
         rows = [
             (
                 str(one.moves),

@@ -38,7 +38,7 @@ class _Item(NamedTuple):
 
 
 class Pairing:
-    """The choice of fibres, link by link.
+    """Choice of fibres, link by link.
 
     ``new``: the spots of the two ends of every link to be made. ``old``: the same of the patches that go, with their
     ends. ``free``: ends whose fibres are free already, by spot.

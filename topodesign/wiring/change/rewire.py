@@ -77,7 +77,7 @@ class Work(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Rewiring(Result):
-    """A change of a wiring, stage by stage.
+    """Staged change of a wiring.
 
     * ``strengths``: what the links that are lit can do during and after each stage; None if it was not asked for.
     * ``laid``, ``drawn``: fixed cables that have to come before, and that go.
@@ -129,7 +129,7 @@ class Rewiring(Result):
 
     @property
     def after(self) -> WiringPlan:
-        """The plan of the new wiring."""
+        """Plan of the new wiring."""
         return self.change.after
 
     @property
@@ -180,7 +180,7 @@ class Rewiring(Result):
 
     @property
     def left(self) -> Bill:
-        """Patch cords that are left over."""
+        """Unused patch cords."""
         return Bill(items_of(_by_size(self.cords_before) - _by_size(self.cords_after)), cabled=False)
 
     @property
@@ -200,7 +200,7 @@ class Rewiring(Result):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Whether fewer moves would do."""
+        """Whether fewer moves suffice."""
         return (self.change.claim,)
 
     def heading(self) -> str:

@@ -34,7 +34,7 @@ from topodesign.wiring.plan.proof import check_plan
 
 @dataclass(frozen=True)
 class Stage:
-    """Patches that are moved together.
+    """Patches that are moved in one stage.
 
     ``removed``, ``made``: what is taken out first, and what is plugged in then. ``dark``: most links of a host, out or
     in, that are dark meanwhile: that are taken out, or were before and have not got others in their place yet.
@@ -106,7 +106,7 @@ class _Work:
         self.whole = _Graph(self.last_hosts, self.patches)
 
     def stage(self, most_dark: int) -> Stage:
-        """Choose what to move next, and move it."""
+        """Choose and move the next patches."""
         chains = [self.open, *self.chains] if self.open else self.chains
         whole = self._few_dark(chains, most_dark)
         if self.graph.connected(self.lit):
@@ -121,7 +121,7 @@ class _Work:
         return self.move(jobs)
 
     def move(self, jobs: list[int]) -> Stage:
-        """Do some jobs together."""
+        """Move the patches of some jobs in one stage."""
         gone = self._gone(jobs)
         self.lit[gone] = False
         self._darken(gone, 1)
@@ -215,7 +215,7 @@ class _Work:
 
 
 class _Graph:
-    """The links that patches make between some hosts."""
+    """Links of patches between some hosts."""
 
     def __init__(self, hosts: Sequence[str], patches: Sequence[CrossConnect]) -> None:
         node = {host: number for number, host in enumerate(hosts)}
@@ -226,7 +226,7 @@ class _Graph:
         self.src, self.dst, self.patch = table.T
 
     def topology(self, lit: NDArray[np.bool_]) -> Topology:
-        """Return the links by the patches that are lit."""
+        """Return the links of lit patches."""
         there = lit[self.patch]
         return Topology.from_arrays(self.nodes, self.src[there], self.dst[there])
 
@@ -252,7 +252,7 @@ def _joined(chains: Iterable[list[int]]) -> list[int]:
 
 
 def _chains(needs: list[list[int]]) -> list[list[int]]:
-    """Group jobs that need the same patches gone."""
+    """Group jobs that need the same patches removed."""
     users: dict[int, list[int]] = defaultdict(list)
     for job, patches in enumerate(needs):
         for number in patches:

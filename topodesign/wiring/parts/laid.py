@@ -61,7 +61,7 @@ class Laid:
         self._count: Counter[str] = Counter()
 
     def lay(self, choice: RackChoice) -> None:
-        """Lay what a rack's hosts are cabled with."""
+        """Lay the pieces of a rack choice."""
         for ports, way in choice.groups:
             for run in ports:
                 pieces = ways.lay_port(self._shop, run, way, odd=self._odd)

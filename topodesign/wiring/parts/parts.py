@@ -155,7 +155,7 @@ class PartsList:
 
     @cached_property
     def by_sort(self) -> Mapping[str, tuple[Part, ...]]:
-        """Parts by what they are."""
+        """Parts by type."""
         found: dict[str, list[Part]] = {sort: [] for sort in get_args(Sort)}
         for part in self.parts:
             found[part.sort].append(part)
@@ -244,7 +244,7 @@ def _common(entry: FileFields) -> dict[str, object]:
 
 
 def _special(entry: FileFields, part: Part) -> Part:
-    """Return a part with the fields of its sort."""
+    """Return a part with the fields of its type."""
     if part.sort == "cord":
         ends = entry.read("ends", one_of(_CORDS))
         usual: Turn = "crossed" if ends == "LC duplex" else "straight"

@@ -62,7 +62,7 @@ class PortRun(NamedTuple):
 
     @property
     def racks(self) -> tuple[tuple[int, Rack], ...]:
-        """Lanes and the racks where they end."""
+        """Lanes and their end racks."""
         return tuple((lane, rack_of(place)) for lane, (_, place) in self.ends.items())
 
 

@@ -13,7 +13,7 @@ End: TypeAlias = Fixed  # one end of a cross-connect: the panel port, and the la
 
 @dataclass(frozen=True, slots=True)
 class CrossConnect:
-    """One patch (or one circuit of a switch).
+    """Patch, or circuit of a switch.
 
     * ``mode``: ``simplex``: light goes from side A of the panel port of ``a`` to side B of that of ``b``, which makes
       the link u -> v. ``duplex``: both fibres, which makes the links u -> v and v -> u.

@@ -58,7 +58,7 @@ def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -
 def check_split(
     topology: Topology, lanes: IntArray, src: IntArray, dst: IntArray, part: IntArray, *, duplex: bool
 ) -> None:
-    """Prove what :func:`split` promises."""
+    """Check that a split has all links within the lanes."""
     links = np.stack((src, dst), axis=1)
     links = np.concatenate((links, links[:, ::-1])) if duplex else links
     links = links[np.lexsort((links[:, 1], links[:, 0]))]

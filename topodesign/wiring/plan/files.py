@@ -136,7 +136,7 @@ def load_wiring(path: str | Path) -> WiringPlan:
 
 
 def as_wiring(value: WiringLike) -> WiringPlan:
-    """Return the plan that a value is or names."""
+    """Return a wiring plan from a plan or path."""
     if isinstance(value, WiringPlan):
         return value
     if isinstance(value, str | Path):

@@ -123,7 +123,7 @@ def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
 
 
 class _Program:
-    """The program of the module's docstring in the making."""
+    """Integer program of the module, under construction."""
 
     def __init__(self, nodes: int, src: IntArray, dst: IntArray, kinds: IntArray, *, duplex: bool) -> None:
         self.nodes, self.kinds = nodes, kinds
@@ -206,7 +206,7 @@ class _Program:
             self.upper[1] = np.array(same, dtype=np.int64).ravel()
 
     def whole(self) -> tuple[IntArray, Entries, IntArray, IntArray]:
-        """Return the program as :func:`~topodesign.solve.whole.find_whole` takes it."""
+        """Return the program in the form of :func:`~topodesign.solve.whole.find_whole`."""
         entries = Entries(*(np.concatenate([part[place] for part in self.entries]) for place in range(3)))
         low, high = (np.concatenate([bound[place] for bound in self.bounds]) for place in range(2))
         return np.concatenate(self.upper), entries, low, high

@@ -199,7 +199,7 @@ class LinkLoss(Declared):
 
 @dataclass(frozen=True, repr=False)
 class LossBudget(Result):
-    """The losses of all links of a plan.
+    """Losses of all links of a plan.
 
     * ``links``: by what is left of the budget, the least first, then those without one, the greatest loss first.
     """
@@ -216,7 +216,7 @@ class LossBudget(Result):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Why links are refused, one by one."""
+        """Reasons of the rejected links."""
         return tuple(link.problem for link in self.links if link.problem)
 
     @property

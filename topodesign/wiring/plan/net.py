@@ -25,7 +25,7 @@ PanelEnd: TypeAlias = tuple[str, str]  # a panel and the label of a port
 
 
 class Termination(NamedTuple):
-    """One end of a wire."""
+    """End of a wire."""
 
     place: Place  # site, rack and unit
     device: str  # the host, or the panel
@@ -75,17 +75,17 @@ class Lead(NamedTuple):
 
     @property
     def wires(self) -> tuple[Wire, ...]:
-        """Its wires, from the host on."""
+        """Wires of the lead, from the host."""
         return (self.fixed,) if self.trunk is None else (self.fixed, self.trunk)
 
     @property
     def places(self) -> tuple[PanelEnd, ...]:
-        """The panel ports on it, from the host on."""
+        """Panel ports of the lead, from the host."""
         return tuple((wire.b.device, wire.b.port) for wire in self.wires)
 
     @property
     def lane_names(self) -> tuple[str, str, str]:
-        """Names of its host, its port and its lane."""
+        """Names of the host, port and lane."""
         host, port, lane = self.end.source
         return host, f"{host}:{port}", f"{host}:{port}/{lane}"
 
@@ -121,7 +121,7 @@ class Path(NamedTuple):
 
     @property
     def wires(self) -> tuple[Wire, ...]:
-        """Its wires in order."""
+        """Wires of the path, in order."""
         return (*self.sender.wires, self.cross, *self.receiver.wires[::-1])
 
     @property
@@ -146,17 +146,17 @@ class OpenPath(NamedTuple):
 
     @property
     def wires(self) -> tuple[Wire, ...]:
-        """Its wires in order."""
+        """Wires of the path, in order."""
         return self.sender.wires
 
     @property
     def through(self) -> tuple[str, ...]:
-        """The names of wires and panel ports, in order."""
+        """Names of wires and panel ports, in order."""
         return tuple(self.sender.through(self.side))
 
     @property
     def names(self) -> Iterator[str]:
-        """All names of what is on it."""
+        """Names of everything on the path."""
         return self.sender.names(self.side)
 
 
@@ -202,7 +202,7 @@ class Net:
 
     @cached_property
     def crosses(self) -> tuple[Wire, ...]:
-        """The wires of the cross-connects, in their order."""
+        """Wires of the cross-connects, in order."""
         room, first, switches = self.inventory, self._first, self.inventory.switches
         sort = PATCH[self.mode]
         sides = ("A", "B") if self.mode == "simplex" else ("A+B", "A+B")
@@ -228,7 +228,7 @@ class Net:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """The paths through cross-connects, in their order."""
+        """Paths through cross-connects, in order."""
         leads, sides = self.leads, ("A", "B") if self.mode == "simplex" else ("AB", "AB")
         return tuple(
             Path(leads[one.a.place], wire, leads[one.b.place], sides)
@@ -237,7 +237,7 @@ class Net:
 
     @cached_property
     def open_paths(self) -> tuple[OpenPath, ...]:
-        """The paths that end at a panel."""
+        """Paths that end at a panel."""
         taken = self.patched
         return tuple(
             OpenPath(lead, side)

@@ -42,7 +42,7 @@ class Item:
 
 @dataclass(frozen=True, repr=False)
 class Bill(Result):
-    """A bill of materials."""
+    """Bill of materials."""
 
     items: tuple[Item, ...]  # what to buy, by type and length
     cabled: bool  # whether the fixed cabling exists, so that none is on the bill
@@ -78,7 +78,7 @@ _MOST_ROWS = 60  # cross-connects that a table shows; the records have them all
 
 @dataclass(frozen=True, slots=True)
 class PanelUse(Declared):
-    """A panel and its ports."""
+    """Panel and its ports."""
 
     panel: str  # its name
     ports: int  # ports
@@ -92,7 +92,7 @@ class PanelUse(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Parallel(Declared):
-    """Links of the same two hosts."""
+    """Parallel links between two hosts."""
 
     sender: str  # host
     receiver: str  # host
@@ -144,18 +144,18 @@ class WiringPlan(Result):
     ROWS = "connects"
 
     def __post_init__(self) -> None:
-        """Take copies, so that nobody changes it from outside."""
+        """Copy the sequences to tuples."""
         for name in ("hosts", "connects", "fixed"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @cached_property
     def node(self) -> dict[str, int]:
-        """Nodes by the name of their host."""
+        """Nodes by host name."""
         return {host: node for node, host in enumerate(self.hosts)}
 
     @cached_property
     def speed(self) -> Fraction:
-        """Bits per second of each lane that is used."""
+        """Speed of each used lane, in bits per second."""
         return self.inventory.speeds[0]
 
     def interface(self, end: End | Lane) -> str:

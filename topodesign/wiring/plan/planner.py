@@ -1,4 +1,4 @@
-"""Planning: from a topology and an inventory to cross-connects.
+"""Planning of cross-connects for a topology and an inventory.
 
 Links get their panels in one of these ways, of which each does what no other does in its time:
 
@@ -120,7 +120,7 @@ class _Question:
         return plan_of(self.topology, self.inventory, self.mode, choice)
 
     def _can_be_simplex(self) -> bool:
-        """Whether a plan in simplex mode is quickly found."""
+        """Return whether a simplex plan is quickly found."""
         try:
             replace(self, mode="simplex", idle=False, seconds=_MOMENT).choice()
         except InfeasibleError:
@@ -260,7 +260,7 @@ def connects_of(inventory: Inventory, mode: Mode, patches: list[_Patch]) -> tupl
 
 
 def check_speed(inventory: Inventory, speed: Fraction) -> None:
-    """Refuse a speed that no lane has."""
+    """Reject a speed that no lane has."""
     if speed not in inventory.speeds:
         there = " and ".join(map(format_bandwidth, inventory.speeds)) or "no lanes"
         raise ParameterError(f"no lane has {format_bandwidth(speed)}; there are {there}")

@@ -52,7 +52,7 @@ def find_ring(topology: Topology) -> tuple[int, ...] | None:
 
 
 def is_mutual(out: Sequence[Sequence[int]]) -> bool:
-    """Return whether every link has one back."""
+    """Return whether every link has a reverse."""
     return all(u in out[v] for u, some in enumerate(out) for v in some)
 
 

@@ -49,7 +49,7 @@ def wire(
     seed: int = 0,
     time_limit: Quantity = SECONDS,
 ) -> WiringPlan:
-    """Plan which patches make a topology.
+    """Plan the patches that create a topology.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class _Problem:
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether another order can need less."""
+        """Whether another order can need less cable."""
         return len(np.unique(self.between)) > 1 or len(np.unique(self.at)) > 1
 
 

@@ -70,7 +70,7 @@ class Carriage(Declared):
 
     @property
     def topology(self) -> Topology:
-        """All its links."""
+        """All links of the topology."""
         return self.entry.topology
 
     @property
@@ -149,12 +149,12 @@ class Carried(Answer):
 
     @property
     def best(self) -> Carriage:
-        """The first for the first question."""
+        """Best topology for the first question."""
         return self.entries[0]
 
     @property
     def fastest(self) -> Entry:
-        """The topology of the first."""
+        """Entry of the best topology."""
         return self.best.entry
 
     @property

@@ -326,7 +326,7 @@ def _changed(lift: _Lift, rng: np.random.Generator) -> _Lift:
 
 
 def _repair(lift: _Lift, one: int, other: int, rng: np.random.Generator) -> None:
-    """Pair two lanes, and what they were paired with."""
+    """Pair two lanes, and their former partners."""
     if lift.mate is None or lift.mate[one] == other:
         return
     left, right = int(lift.mate[one]), int(lift.mate[other])

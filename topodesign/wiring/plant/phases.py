@@ -227,7 +227,7 @@ def _wired(circuits: Circuits, plant: Plant) -> tuple[WiringPlan, ...]:
 
 
 def _next(made: list[WiringPlan], graph: Topology, hosts: tuple[str, ...], plant: Plant) -> WiringPlan:
-    """Return the wiring of a phase after others."""
+    """Return the wiring of the next phase."""
     plan = make_plan(graph, plant.inventory, mode=plant.mode, hosts=hosts)
     if not made:
         return plan

@@ -24,7 +24,7 @@ from topodesign.wiring.plan.planner import lanes_needed, plan_of
 
 @dataclass(frozen=True)
 class Plant:
-    """Hosts with lanes at fields of panels.
+    """Hosts with lanes at panel groups.
 
     * ``fixed``: the fixed cabling: that of the inventory, or one that spreads the lanes over what hosts reach.
     """
