@@ -1,4 +1,4 @@
-"""Baselines: the algorithms that libraries of collectives use, as plans on the links that there are.
+"""Baseline algorithms of collective libraries, as plans on available links.
 
 Each is written down as it was published, between ranks that may send to any other, with the formula of its cost where
 every message has a link of its own: those of MPI libraries in ``mpi``, others over ``rings`` and ``trees``, and those

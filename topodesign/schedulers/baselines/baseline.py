@@ -1,4 +1,4 @@
-"""What all baselines have in common: duals backwards in time, plans with claims, and trees of ranks with their ways."""
+"""Helpers of all baselines: time-reversed duals, claims and routed trees."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def baseline(
     trees: Shape | None = None,
     forward: Sequence[Collective] = FORWARD,
 ) -> Method:
-    """Return a baseline as a method: in rounds on topologies, and over trees, or single paths, on fabrics.
+    """Return a baseline as a scheduling method.
+
+    It runs in rounds on topologies, and over trees or single paths on fabrics.
 
     What makes no rounds goes over trees everywhere, and then among some of the nodes, too.
     """
@@ -60,7 +62,7 @@ def baseline(
 
 
 def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Collective]) -> Plan:
-    """Return the plan of a collective of one movement or of an allreduce, which claims what the formula says."""
+    """Return the plan in rounds, with the formula's cost as claim."""
     topology = request.topology
     if topology.nodes < 2:
         raise InfeasibleError(f"one node alone needs no {name}")
@@ -76,7 +78,7 @@ def _in_rounds(request: Request, name: str, make: Maker, forward: Sequence[Colle
 
 
 def _movement(topology: Topology, collective: Collective, make: Maker, forward: Sequence[Collective]) -> Made:
-    """Return one movement: as it is, or its dual on the transpose, backwards.
+    """Return one movement, directly or as its time-reversed dual.
 
     Where that adds up, a node that passes a partial sum on adds its own to it, so that nothing goes a way twice.
     """
@@ -87,7 +89,7 @@ def _movement(topology: Topology, collective: Collective, make: Maker, forward: 
 
 
 class Tree(NamedTuple):
-    """A spanning tree of the compute nodes, away from its root or towards it."""
+    """Spanning tree of compute nodes, from or to its root."""
 
     root: int
     weight: int  # the equal trees it stands for
@@ -100,7 +102,7 @@ class Tree(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """A tree between ranks: edges from parents to children, the one that leads to a node before those from it."""
+    """Tree of ranks with parent-to-child edges, in top-down order."""
 
     root: int
     weight: int
@@ -112,7 +114,9 @@ Shape = Callable[[Fabric, int | None], Sequence[Ranks]]
 
 
 def spanning_plan(request: Request, name: str, shape: Shape) -> Plan:
-    """Return the plan of a collective over out-trees; in-trees are those of the transpose, backwards.
+    """Return the plan of a collective over spanning trees.
+
+    In-trees are the time-reversed out-trees of the transpose.
 
     The roots of an allreduce own shares of the data in proportion to the weights of their trees.
     """
@@ -127,7 +131,10 @@ def spanning_plan(request: Request, name: str, shape: Shape) -> Plan:
 
 
 def path_plan(request: Request, name: str) -> Plan:
-    """Return the plan of a scatter, gather or all-to-all in which every block goes over one shortest path."""
+    """Return a plan with one shortest path per block.
+
+    The collective is a scatter, gather or all-to-all.
+    """
     fabric, collective = request.fabric, request.collective.at(fabric_root(request))
     topology = fabric.topology
     blocks = collective.blocks(collective.members(topology.nodes, topology.switches), topology.nodes)
@@ -142,7 +149,9 @@ def path_plan(request: Request, name: str) -> Plan:
 
 
 def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[Tree]:
-    """Return trees with the ways of their edges: one way for every pair of ranks, balanced over links.
+    """Return trees with their edges routed, balanced over the links.
+
+    Each pair of ranks has one route.
 
     Where a way passes a compute node, this gets the data too: if it has them not yet it is joined to the tree there,
     and its own edge is omitted.
@@ -172,7 +181,10 @@ def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[
 
 
 def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], outward: Sequence[Tree]) -> Trees:
-    """Return the trees at the largest rate that the links allow; of an allreduce both phases at once if that pays."""
+    """Return the trees at the maximum rate that the links allow.
+
+    The two phases of an allreduce run concurrently if that is no slower.
+    """
     topology = fabric.topology
     shares = np.zeros(topology.nodes, dtype=np.int64)
     for tree in inward or outward:

@@ -1,4 +1,4 @@
-"""Rings: Hamiltonian cycles that share no link, and the shortest closed tour where there is none.
+"""Link-disjoint Hamiltonian cycles, or a short closed tour.
 
 Where all nodes have d ports, the links are d permutations of the nodes (König), each a set of cycles. Two permutations
 may exchange what they do on an *alternating cycle* (u goes to x in one, w goes to x in the other, and so on round), and
@@ -29,7 +29,9 @@ _EXACT = 200_000  # steps that the search for one cycle may take, where others f
 
 @functools.lru_cache(maxsize=16)
 def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
-    """Return directed Hamiltonian cycles that share no link, as many as the search finds, sorted.
+    """Return link-disjoint directed Hamiltonian cycles, sorted.
+
+    The set is the largest that the search finds.
 
     A link of capacity c may be in c cycles. There are never more than the fewest ports of a node; often as many. None
     is found where there is none, and on small topologies only there.
@@ -69,7 +71,10 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
 
 
 def shortest_tour(distance: IntArray) -> Cycle:
-    """Return a closed tour of all nodes, short by the sum of distances; the best of a local search."""
+    """Return a short closed tour of all nodes by local search.
+
+    The length of a tour is the sum of its distances.
+    """
     nodes = len(distance)
     far = distance.tolist()
     best: tuple[int, list[int]] | None = None
@@ -89,7 +94,7 @@ def shortest_tour(distance: IntArray) -> Cycle:
 
 
 def _ports(topology: Topology) -> list[dict[int, int]]:
-    """Return for every node its neighbours and how many links there are to each."""
+    """Return the neighbours of every node with their link counts."""
     free: list[dict[int, int]] = [{} for _ in range(topology.nodes)]
     for u, v, ports in topology.links():
         if u != v:
@@ -129,7 +134,7 @@ def _cycle(one: Sequence[int]) -> Cycle:
 
 
 def _one_way(topology: Topology, chance: random.Random) -> list[dict[int, int]]:
-    """Return duplex links each in one direction, so that as many lead out of every node as into it (Euler)."""
+    """Orient duplex links with equal in- and out-degree (Euler)."""
     left = _ports(topology)
     found: list[dict[int, int]] = [{} for _ in left]
     for start in range(topology.nodes):
@@ -144,7 +149,7 @@ def _one_way(topology: Topology, chance: random.Random) -> list[dict[int, int]]:
 
 
 def _matchings(free: list[dict[int, int]], chance: random.Random) -> list[list[int]]:
-    """Return permutations along links that they use up, as long as there are any."""
+    """Return link permutations, removing their links, until none remains."""
     maps: list[list[int]] = []
     while (found := _matching(free, chance)) is not None:
         for u, v in enumerate(found):
@@ -154,7 +159,7 @@ def _matchings(free: list[dict[int, int]], chance: random.Random) -> list[list[i
 
 
 def _matching(free: list[dict[int, int]], chance: random.Random) -> list[int] | None:
-    """Return a permutation along free links, or None if there is none (augmenting paths)."""
+    """Return a permutation along free links, or None (augmenting paths)."""
     nodes = len(free)
     into: list[int] = [-1] * nodes
     out: list[int] = [-1] * nodes
@@ -187,7 +192,7 @@ def _matching(free: list[dict[int, int]], chance: random.Random) -> list[int] | 
 
 
 def _merge_all(maps: list[list[int]], chance: random.Random, *, turns: bool) -> int:
-    """Merge the cycles of permutations by exchanges between two of them, as long as that goes on; return the work.
+    """Merge cycles of permutations by pairwise exchanges; return the work.
 
     With ``turns`` the direction of a cycle does not matter, and some are turned round.
     """
@@ -244,7 +249,7 @@ def _exchange(one: list[int], other: list[int], nodes: Sequence[int]) -> None:
 
 
 def _merge_one(first: list[int], free: list[dict[int, int]], chance: random.Random) -> Cycle | None:
-    """Return a Hamiltonian cycle that comes of a permutation by exchanges with free links, or None."""
+    """Turn a permutation into a Hamiltonian cycle, or return None."""
     nodes, one = len(first), list(first)
     inverse = np.argsort(one).tolist()
     choices = [sorted(row) for row in free]
@@ -279,7 +284,7 @@ def _merge_one(first: list[int], free: list[dict[int, int]], chance: random.Rand
 
 
 def _backtrack(free: list[dict[int, int]]) -> Cycle | None:
-    """Return a Hamiltonian cycle by trying all ways, those with the fewest ways on first, or None."""
+    """Return a Hamiltonian cycle by backtracking, or None."""
     nodes, steps = len(free), 0
     way, used = [0], bytearray(nodes)
     used[0] = 1
@@ -305,7 +310,7 @@ def _backtrack(free: list[dict[int, int]]) -> Cycle | None:
 
 
 def _improve(tour: list[int], far: list[list[int]]) -> None:
-    """Move pieces of up to three nodes to where they are less out of the way, and turn pieces round."""
+    """Shorten a tour by moving and reversing segments."""
     nodes = len(tour)
     work, better = 0, nodes > 3
     while better and work < _WORK:

@@ -1,4 +1,4 @@
-"""From messages between any two nodes to rounds on the links that there are."""
+"""Conversion of messages between any nodes to rounds on links."""
 
 from __future__ import annotations
 
@@ -22,19 +22,25 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 class Made(NamedTuple):
-    """Rounds, and what they cost by the formula of the algorithm; None where that does not hold."""
+    """Rounds and their formula cost, None if it does not apply."""
 
     rounds: Rounds
     formula: Cost | None
 
 
 def formula(topology: Topology, steps: int, volume: Fraction) -> Cost:
-    """Return the cost of so many steps, whose fullest links carry so much of the whole data M one after another."""
+    """Return the formula cost of steps and volume.
+
+    ``volume`` is the sum over the steps of the load of the most loaded link, as a fraction of the whole data M.
+    """
     return Cost(steps, topology.degree * volume)
 
 
 def deliveries(collective: Collective, nodes: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return source, destination and block of all that a copying collective has to bring from one node to another."""
+    """Return source, destination and block of all required deliveries.
+
+    The collective must be a copying one.
+    """
     if collective.root is not None:
         away = np.delete(np.arange(nodes), collective.root)
         root = np.full(nodes - 1, collective.root, dtype=np.int64)
@@ -50,7 +56,7 @@ def deliveries(collective: Collective, nodes: int) -> tuple[IntArray, IntArray, 
 def in_rounds(
     topology: Topology, collective: Collective, parts: Iterable[Part], count: int, volume: Fraction, *, units: int = 1
 ) -> Made:
-    """Return messages in so many rounds, each of which begins when the one before is over.
+    """Return messages in rounds, each starting after the previous one.
 
     Parts are columns (round, src, dst, block, lo, hi), rounds from 1 on, as
     :func:`topodesign.plans.rounds_ops.assemble` takes them. What a message carries its source has when the round
@@ -90,7 +96,9 @@ def in_rounds(
 
 
 def queued(topology: Topology, collective: Collective, messages: Sequence[tuple[Path, int]]) -> Rounds:
-    """Return messages, each with its way and its block, that stand in line at every link.
+    """Return messages as rounds, with a queue at every link.
+
+    Each message has a route and a block.
 
     A link of capacity c carries c blocks in a step. All are ready at the start; at a link they are served as they come,
     and of those that come in the same step the first of this list first.
@@ -127,7 +135,7 @@ Path = tuple[int, ...]  # the nodes on a way, its two ends included
 
 
 class Router:
-    """The shortest paths of a strongly connected topology, switches included, whose nodes have names or numbers."""
+    """Shortest paths of a strongly connected topology, including switches."""
 
     def __init__(self, topology: Topology, names: Sequence[str] | None = None) -> None:
         if topology.nodes > MOST_NODES:
@@ -147,7 +155,7 @@ class Router:
         self._share = [common // capacity for capacity in topology.capacity.tolist()]
 
     def paths(self, pairs: Sequence[tuple[int, int]], widths: Sequence[int], *, by_step: bool = True) -> list[Path]:
-        """Return a way for every message, which has a source, a destination and its units.
+        """Return a route for every message of given ends and units.
 
         One message after the other, the longest ways first, takes the shortest path whose fullest link is the least
         full; of several the one with the least load in all, then the first. Full are links by the messages that take

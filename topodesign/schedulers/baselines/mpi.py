@@ -1,4 +1,4 @@
-"""The algorithms of MPI libraries: messages between ranks, round by round, as they were published.
+"""Published algorithms of MPI libraries, as messages between ranks.
 
 Direct sends everything at once, spread-out the same one after another over each link; pairwise exchange, Bruck's and
 recursive halving and doubling take their rounds; linear and binomial trees are for collectives with a root, scatter and
@@ -37,7 +37,9 @@ from topodesign.topology.topology import Topology
 
 
 def direct(topology: Topology, collective: Collective) -> Made:
-    """Return all messages at once, each over its own way: alpha + beta M/N, with beta the time of a byte on a link.
+    """Return all messages at once, each over its own route.
+
+    The cost is alpha + beta M/N, with beta the time of a byte on a link.
 
     A broadcast sends all of M over every link. Elsewhere than on a complete graph it takes as many steps as the
     diameter, and what several messages carry over one link adds up.
@@ -47,13 +49,15 @@ def direct(topology: Topology, collective: Collective) -> Made:
 
 
 def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
-    """Return a tree from the root, or of every node, to all others."""
+    """Return a star of the root, or of every node."""
     roots = fabric.compute if root is None else (root,)
     return [Ranks(one, 1, [(one, other) for other in fabric.compute if other != one]) for one in roots]
 
 
 def spread_out(topology: Topology, collective: Collective) -> Made:
-    """Return messages that stand in line at every link; on a complete graph one step, alpha + beta M/N.
+    """Return messages that queue at every link.
+
+    On a complete graph this takes one step and costs alpha + beta M/N.
 
     Node i sends to i + 1, i + 2 and so on, so that not all send to the same node at once.
     """
@@ -68,7 +72,9 @@ def spread_out(topology: Topology, collective: Collective) -> Made:
 
 
 def pairwise(topology: Topology, collective: Collective) -> Made:
-    """Return N - 1 rounds of one message from every node: (N-1) alpha + (N-1)/N beta M.
+    """Return N - 1 rounds with one message per node.
+
+    The cost is (N-1) alpha + (N-1)/N beta M.
 
     In round r node i exchanges with i xor r, or sends to i + r where N is no power of two.
     """
@@ -79,14 +85,19 @@ def pairwise(topology: Topology, collective: Collective) -> Made:
 
 
 def linear(topology: Topology, collective: Collective) -> Made:
-    """Return N - 1 rounds of one message: (N-1)(alpha + beta M) to broadcast, (N-1)(alpha + beta M/N) to scatter."""
+    """Return N - 1 rounds of one message each.
+
+    The cost is (N-1)(alpha + beta M) for a broadcast and (N-1)(alpha + beta M/N) for a scatter.
+    """
     nodes = topology.nodes
     messages = (np.arange(1, nodes), *deliveries(collective, nodes), 0, 1)
     return in_rounds(topology, collective, [messages], nodes - 1, Fraction(nodes - 1, collective.shards(nodes)))
 
 
 def binomial_tree(nodes: int, root: int) -> list[tuple[int, int, int, range]]:
-    """Return the edges of the binomial tree: round, source, destination, and the ranks of all that are below.
+    """Return the edges of the binomial tree.
+
+    Each edge has its round, source, destination and the ranks of the subtree below it.
 
     Rank r is the node root xor r where N is a power of two, so that the edges are those of a hypercube, else
     root + r modulo N. In round k of K = ceil(log2 N) ranks that are multiples of 2^(K-k+1) send to those 2^(K-k) on.
@@ -107,7 +118,10 @@ def _node_of(rank: int, nodes: int, root: int) -> int:
 
 
 def binomial(topology: Topology, collective: Collective) -> Made:
-    """Return K = ceil(log2 N) rounds: K (alpha + beta M) for a broadcast, K alpha + (N-1)/N beta M for a scatter."""
+    """Return a binomial-tree collective in K = ceil(log2 N) rounds.
+
+    The cost is K (alpha + beta M) for a broadcast and K alpha + (N-1)/N beta M for a scatter.
+    """
     nodes, root = topology.nodes, collective.root or 0
     steps, volume = (nodes - 1).bit_length(), Fraction(nodes - 1, nodes)
     edges = binomial_tree(nodes, root)
@@ -118,7 +132,7 @@ def binomial(topology: Topology, collective: Collective) -> Made:
 
 
 def bruck(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather or an all-to-all in K = ceil(log2 N) rounds.
+    """Return an allgather or all-to-all in K=ceil(log2 N) rounds.
 
     In round k + 1 of an allgather node i sends to i - 2^k all blocks that it has, as many as are lacking there:
     K alpha + (N-1)/N beta M. In an all-to-all a block goes to i + 2^k where the difference of its ends has bit k: so of
@@ -144,7 +158,9 @@ def bruck(topology: Topology, collective: Collective) -> Made:
 
 
 def recursive_doubling(topology: Topology, collective: Collective) -> Made:
-    """Return the allgather of N = 2^K nodes by recursive doubling: K alpha + (N-1)/N beta M.
+    """Return the allgather of N = 2^K nodes by recursive doubling.
+
+    The cost is K alpha + (N-1)/N beta M.
 
     In round k + 1 node i exchanges with i xor 2^k the 2^k blocks that each has. Backwards in time that is the
     reduce-scatter by recursive halving, and one after the other the allreduce of Rabenseifner.
@@ -159,7 +175,9 @@ def recursive_doubling(topology: Topology, collective: Collective) -> Made:
 
 
 def scatter_allgather(topology: Topology, collective: Collective) -> Made:
-    """Return a broadcast in ceil(log2 N) + N - 1 rounds: (ceil(log2 N) + N - 1) alpha + 2 (N-1)/N beta M.
+    """Return a broadcast by scatter and allgather in sequence.
+
+    It takes ceil(log2 N) + N - 1 rounds and costs (ceil(log2 N) + N - 1) alpha + 2 (N-1)/N beta M.
 
     Backwards in time it is a reduce by reduce-scatter and gather.
     """

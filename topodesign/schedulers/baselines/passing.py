@@ -1,4 +1,4 @@
-"""Schemes for tori whose messages pass through nodes, as sends over routes.
+"""Torus schemes with messages through nodes, as routed sends.
 
 Which node sends to which is in ``torus_schemes``. On tori, hypercubes and rings messages go along the sides, the nearer
 way round, and half of each block both ways where both are as near. Elsewhere nodes are a ring in the order of their
@@ -32,7 +32,7 @@ MOST_ROUTED = 1024  # the same where ways have to be found
 
 
 class Leg(NamedTuple):
-    """Messages over one way each: of each block the whole, the first or the second half."""
+    """Messages with one route each: whole blocks or halves."""
 
     src: IntArray  # their senders; ``way`` has a row of nodes for each, from the sender on, -1 behind the last
     way: IntArray
@@ -40,14 +40,17 @@ class Leg(NamedTuple):
 
 
 class Roads:
-    """The ways between nodes: along the sides of a torus, both where one is as near, else by a table of targets."""
+    """Routes between nodes along torus sides or by a target table."""
 
     def __init__(self, topology: Topology, grid: Grid | None) -> None:
         self.topology, self.grid = topology, grid
 
     @cached_property
     def following(self) -> IntArray:
-        """For each target a row with the next node of every node: of several in turn, by the sum of both numbers."""
+        """Next node of every node, in one row per target.
+
+        If several are equally near, the sum of the two node numbers selects one.
+        """
         nodes = self.topology.nodes
         if nodes > MOST_ROUTED:
             raise TooLargeError(f"ways are found among at most {MOST_ROUTED} nodes, not {nodes}")
@@ -101,7 +104,7 @@ class Roads:
 
 
 class Moved(NamedTuple):
-    """What one leg carries in a step of a part: for each of its messages a row with a flag for every block."""
+    """Blocks that a leg carries in a step, as flags per message."""
 
     part: int
     step: int
@@ -110,7 +113,7 @@ class Moved(NamedTuple):
 
 
 def _spread(roads: Roads, parts: Parts, only: int | None) -> Iterator[Moved]:
-    """Yield what moves, step by step for one part after another; ``only`` follows the block of one node alone.
+    """Yield moved blocks by part and step, optionally of one node.
 
     A message carries what its sender has when the step begins and its receiver lacks, each block once: where a scheme
     delivers twice, as published ones do when the number of nodes does not fit, the second delivery is omitted.
@@ -167,7 +170,7 @@ def _over_ways(
     ways: list[IntArray],
     route: IntArray,
 ) -> Flow:
-    """Return sends, each in a step and over the way with a number.
+    """Return sends, each with a step and a route number.
 
     ``head`` are collective, topology and units, ``what`` are block, first unit and unit after the last.
     """
@@ -204,7 +207,7 @@ def _planned(topology: Topology, moved: Flow, name: str) -> Plan:
 
 
 def _in_order(request: Request) -> list[Plan]:
-    """Return an all-to-all in one step: every message along one side after another, half of it each way if both do."""
+    """Return a one-step dimension-order all-to-all, split at ties."""
     topology = request.topology
     _check(topology, "dimension-order")
     grid = grid_of(topology)
@@ -229,7 +232,7 @@ def _in_order(request: Request) -> list[Plan]:
 
 
 def _ordered(grid: Grid, source: IntArray, target: IntArray, parity: int) -> Iterator[IntArray]:
-    """Yield the way of each pair along the sides in order, halfway round in the direction that the parity says."""
+    """Yield dimension-order routes; the parity decides halfway directions."""
     way, now = [source], source
     for side, length in enumerate(grid.sides):
         ahead = (grid.coordinates[side][target] - grid.coordinates[side][source]) % length

@@ -1,4 +1,4 @@
-"""Rings: over as many as links allow, cut open as chains, along the sides of a grid, or among boxes and in them."""
+"""Ring algorithms: disjoint rings, chains, grid sides and boxes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from topodesign.topology.topology import IntArray, Topology
 
 
 def ring(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather over R rings that share no link, each of which carries 1/R of every block.
+    """Return an allgather over R link-disjoint rings.
+
+    Each ring carries 1/R of every block.
 
     (N-1) alpha + (N-1)/N beta M/R, with beta the time of a byte on a link: optimal where there are as many rings as
     ports. Where there is no Hamiltonian cycle the ring is a short closed tour, both ways round if the links are duplex,
@@ -51,7 +53,9 @@ def ring(topology: Topology, collective: Collective) -> Made:
 
 
 def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[Path]]) -> Rounds:
-    """Return an allgather round closed walks, each of which carries an equal part of every block.
+    """Return an allgather around closed walks.
+
+    Each walk carries an equal part of every block.
 
     A walk is the ways from every node to the next one, the last one to the first. Data leave a node on the way in the
     step after they came, so that of a walk of H links it takes H steps less the shortest of its ways.
@@ -71,7 +75,7 @@ def around(topology: Topology, collective: Collective, walks: Sequence[Sequence[
 
 
 def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
-    """Return for every node a path along each of the rings of a fabric."""
+    """Return a path for every node along each fabric ring."""
     del root
     return [
         Ranks(node, 1, list(itertools.pairwise((*one[at:], *one[:at]))))
@@ -81,7 +85,7 @@ def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
 
 
 def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
-    """Return a path from the root along every ring of the fabric, or the transpose of it.
+    """Return a path from the root along every fabric ring.
 
     C chunks take (N - 2 + C)(alpha + beta M/(R C)) over R rings that share no link. Without a root, as in an allreduce,
     the first node is it.
@@ -95,7 +99,9 @@ def chains(fabric: Fabric, root: int | None) -> list[Ranks]:
 
 
 def hierarchical(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather over two levels of rings: as BlueConnect with two sides.
+    """Return an allgather over two levels of rings.
+
+    This is BlueConnect with two sides.
 
     Sergeev and Del Balso, Horovod: fast and easy distributed deep learning in TensorFlow (2018).
     """
@@ -106,7 +112,9 @@ def hierarchical(topology: Topology, collective: Collective) -> Made:
 
 
 def blueconnect(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather over rings along all sides of a grid; on a fabric the boxes are a side.
+    """Return an allgather over rings along all sides of a grid.
+
+    On a fabric the boxes are one side.
 
     Cho, Finkler, Serrano, Kung and Hunter, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
     Network Hierarchy (2019).
@@ -116,7 +124,7 @@ def blueconnect(topology: Topology, collective: Collective) -> Made:
 
 
 def _level_rings(topology: Topology, count: int | None, refusal: str) -> Made:
-    """Return an allgather along one side of a grid after another, the last one first.
+    """Return an allgather along the grid sides, last side first.
 
     Of a side p with R rings that share no link, (p-1) steps, and (p-1)/R times the blocks of all sides after it: in all
     sum (p_i - 1) alpha + sum (p_i - 1) p_(i+1) p_(i+2) ... / (R_i N) beta M. Backwards the reduce-scatter has the most
@@ -139,7 +147,9 @@ Order = tuple[int, ...]  # of the sides of a grid, or of the dimensions of a pro
 
 
 def gathered(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Rounds]) -> Rounds:
-    """Return the allgather of a grid whose chunks go along its sides in these orders, the last one first.
+    """Return the allgather of a grid in given side orders.
+
+    Each chunk goes along the sides in one of the orders, the last side first.
 
     ``plans`` are the allgathers of its rows, in as many units each, into which every chunk is cut.
     """
@@ -169,7 +179,10 @@ def gathered(sides: Sequence[int], orders: Sequence[Order], plans: Sequence[Roun
 
 
 def over_boxes(fabric: Fabric, root: int | None) -> list[Ranks]:
-    """Return for every node a path through the nodes of its place in all boxes, and in each box one from there on."""
+    """Return a path for every node across and within boxes.
+
+    A path visits the nodes of the same position in all boxes, then continues inside each box from there.
+    """
     del root
     boxes = boxes_of(fabric)
     if boxes is None:
@@ -192,7 +205,7 @@ _MOST_EDGES = 2**20  # edges of all trees of a plan, to which the number of ring
 
 
 def factorings(number: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to write a number as a product of factors above one, in every order."""
+    """Yield all ordered factorisations of a number into factors above one."""
     if number == 1:
         yield ()
     for factor in range(2, number + 1):
@@ -202,7 +215,7 @@ def factorings(number: int) -> Iterator[tuple[int, ...]]:
 
 
 def sides_of(topology: Topology, count: int | None = None) -> tuple[int, ...] | None:
-    """Return the sides of a topology as a grid, or None if it is none.
+    """Return the sides of a topology as a grid, or None.
 
     Node x0 + p0 (x1 + p1 (x2 + ...)) has the coordinates x. Of all sides p, at least two or as many as ``count``, along
     each of which every row has the same links, and these join all of the row, those with the least sum are taken; of
@@ -220,7 +233,10 @@ def sides_of(topology: Topology, count: int | None = None) -> tuple[int, ...] | 
 
 
 def rows(topology: Topology, sides: tuple[int, ...], level: int) -> Topology:
-    """Return the links that all rows along one side have, between its coordinates."""
+    """Return the common links of all rows along one side.
+
+    The nodes are the coordinates along that side.
+    """
     place = int(np.prod(sides[:level], dtype=np.int64))
     side = sides[level]
     src, dst = (ends // place % side for ends in (topology.src, topology.dst))
@@ -234,7 +250,7 @@ def rows(topology: Topology, sides: tuple[int, ...], level: int) -> Topology:
 
 
 def ring_orders(fabric: Fabric) -> list[Cycle]:
-    """Return the rings that carry most together, each with as much as the others.
+    """Return the rings of maximum total rate, with equal shares.
 
     Without switches these are Hamiltonian cycles that share no link, or a short tour where there is none. Else rings go
     through the boxes in turn, along a short tour of each; begun at every node of it, in the same direction in all boxes
@@ -259,7 +275,7 @@ def ring_orders(fabric: Fabric) -> list[Cycle]:
 
 
 def _through(tours: list[list[int]], start: int, *, to_and_fro: bool) -> Cycle:
-    """Return the ring through all boxes that begins each at some place of its tour."""
+    """Return the ring through all boxes with a common start position."""
     ring: list[int] = []
     for number, tour in enumerate(tours):
         turned = [*tour[start:], *tour[:start]]
@@ -268,13 +284,16 @@ def _through(tours: list[list[int]], start: int, *, to_and_fro: bool) -> Cycle:
 
 
 def box_tours(fabric: Fabric, boxes: list[list[int]]) -> list[list[int]]:
-    """Return the nodes of every box in the order of a short tour over wide links."""
+    """Return the nodes of every box in short-tour order.
+
+    The tours prefer wide links.
+    """
     cost = _costs(fabric, Router(fabric.topology, fabric.names))
     return [[box[at] for at in shortest_tour(cost[np.ix_(box, box)])] for box in boxes]
 
 
 def _costs(fabric: Fabric, router: Router) -> IntArray:
-    """Return what a way between two nodes costs: the inverse of the widest link or switch between them, else a lot."""
+    """Return pairwise route costs, inverse to the widest connection."""
     topology = fabric.topology
     common = math.lcm(*topology.capacity.tolist())
     far = common * topology.nodes

@@ -1,4 +1,4 @@
-"""Published schemes for tori: which node sends to which in each step of the allgather that a scheme is.
+"""Published torus schemes: the sends of each allgather step.
 
 Backwards in time an allgather is the reduce-scatter, and both together are the allreduce. On a torus of D sides data
 are in parts that begin with different sides, and in both directions where a scheme has one; elsewhere nodes are a ring
@@ -27,14 +27,17 @@ from topodesign.topology.topology import IntArray, Topology
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A two-way ring along every side, and no other links; node x0 + a (x1 + b (x2 + ...)) has the coordinates x."""
+    """Torus: a two-way ring along every side, no other links.
+
+    Node x0 + a (x1 + b (x2 + ...)) has the coordinates x.
+    """
 
     topology: Topology
     sides: tuple[int, ...]
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """By how much the number of a node grows along each side."""
+        """Stride of the node number along each side."""
         return tuple(int(np.prod(self.sides[:at], dtype=np.int64)) for at in range(len(self.sides)))
 
     @cached_property
@@ -50,14 +53,20 @@ class Grid:
         return moved
 
     def turns(self, side: int, ahead: IntArray, parity: IntArray) -> IntArray:
-        """Return in which direction so many places ahead are nearer, 1 or -1; halfway it is 1 for an even parity."""
+        """Return the nearer direction to nodes ahead, 1 or -1.
+
+        Halfway round it is 1 for an even parity.
+        """
         length = self.sides[side]
         back = (2 * ahead > length) | ((2 * ahead == length) & (parity % 2 == 1))
         return np.where(back, -1, 1)
 
 
 def grid_of(topology: Topology) -> Grid | None:
-    """Return a topology as a torus, or None if it is none: a torus or hypercube by its spec, or a ring in order."""
+    """Return a topology as a torus, or None.
+
+    A torus or hypercube is recognised by its spec, and a ring by its node order.
+    """
     if topology.switches or topology.nodes < 3 or not np.all(topology.capacity == 1):
         return None
     spec = topology.spec
@@ -74,7 +83,7 @@ def grid_of(topology: Topology) -> Grid | None:
 
 
 class Send(NamedTuple):
-    """A message from every node: its target, and the side of the torus and the places along it; None without sides."""
+    """Message of every node: target, torus side and distance along it."""
 
     target: IntArray
     side: int | None = None
@@ -86,7 +95,9 @@ Parts = tuple[tuple[tuple[Send, ...], ...], ...]
 
 
 def reach(step: int) -> int:
-    """Return the signed distance of Swing and Bine trees: 1, -1, 3, -5, 11, ..., the sum of powers of -2.
+    """Return the signed distance of Swing and Bine at a step.
+
+    The values 1, -1, 3, -5, 11, ... are sums of powers of -2.
 
     Examples
     --------
@@ -104,7 +115,7 @@ def _logarithm(number: int, base: int) -> int:
 
 
 def _turns(grid: Grid, base: int, first: int) -> list[tuple[int, int]]:
-    """Return side and number of each step, sides in turn from the first on, as many of each as it needs."""
+    """Return side and number of each step, with alternating sides."""
     count = [_logarithm(side, base) for side in grid.sides]
     order = [(first + at) % len(count) for at in range(len(count))]
     return [(side, step) for step in range(max(count)) for side in order if step < count[side]]
@@ -137,7 +148,10 @@ def _check_even(grid: Grid, name: str) -> None:
 
 
 def swing(grid: Grid) -> Parts:
-    """Swing: even nodes r with r + reach, odd ones with r - reach; 2D parts, plain and mirrored for every first side.
+    """Return the Swing scheme in 2D parts.
+
+    Even nodes r pair with r + reach, odd ones with r - reach. The parts are plain and mirrored for each of the D first
+    sides.
 
     On sides of equal powers of two it is exactly as :data:`FORMULAS` says. Other even sides are covered in ceil(log2)
     steps, some blocks delivered twice; here the second delivery is omitted.
@@ -147,13 +161,19 @@ def swing(grid: Grid) -> Parts:
 
 
 def bine(grid: Grid) -> Parts:
-    """Bine butterfly: the pairs of Swing on one port at a time, all data in one part."""
+    """Return the Bine butterfly, with all data in one part.
+
+    It uses the pairs of Swing on one port at a time.
+    """
     _check_even(grid, "bine")
     return (_swinging(grid, 0, 1),)
 
 
 def doubling(grid: Grid) -> Parts:
-    """Recursive halving and doubling: r with r xor 2^k along the sides in turn; D parts that begin with each."""
+    """Return recursive halving and doubling in D parts.
+
+    Node r pairs with r xor 2^k along the sides in turn, and each part begins with another side.
+    """
     odd = [side for side in grid.sides if side & (side - 1)]
     if odd:
         raise InfeasibleError(f"recursive doubling needs sides that are powers of two, not {odd[0]}")
@@ -165,7 +185,9 @@ def doubling(grid: Grid) -> Parts:
 
 
 def ternary(grid: Grid) -> Parts:
-    """Peers at 3^k in both directions at once; D parts that begin with each side.
+    """Return the ternary scheme in D parts, one per first side.
+
+    Peers are at distance 3^k in both directions at once.
 
     If a side is not a power of three, the last peers overlap, and blocks that would come twice are sent once.
     """
@@ -178,7 +200,10 @@ def ternary(grid: Grid) -> Parts:
 
 
 def bruck(grid: Grid) -> Parts:
-    """Bruck's with radix three: r sends to r - 3^k and r - 2 * 3^k, all data in one part."""
+    """Return Bruck's scheme with radix three in one part.
+
+    Node r sends to r - 3^k and r - 2 * 3^k.
+    """
 
     def peers(now: IntArray, step: int) -> tuple[IntArray, ...]:
         by = np.full_like(now, -(3**step))
@@ -188,7 +213,9 @@ def bruck(grid: Grid) -> Parts:
 
 
 def bucket(grid: Grid) -> Parts:
-    """Torus bucket: rings along one side after another, to neighbours alone; 2D parts, both ways from every first side.
+    """Return the torus bucket algorithm in 2D parts.
+
+    Rings run along one side after another, to neighbours alone, in both directions from each of the D first sides.
 
     Return sum(a - 1) steps for sides a; on equal sides every link is as full as the least there is.
     """

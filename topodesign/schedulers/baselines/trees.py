@@ -1,4 +1,4 @@
-"""Trees: two binary ones, one of every node grown at the same time, and as many of one root as its links allow."""
+"""Tree algorithms: double binary trees, MultiTree and Blink."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from topodesign.topology.topology import Topology
 
 
 def parent(rank: int, ranks: int) -> int:
-    """Return the parent of a rank above 0 in the tree of height ceil(log2 N) with rank 0 at the top.
+    """Return the parent of a rank in a binary tree.
+
+    The rank is above 0. The tree has height ceil(log2 N) and rank 0 at the top.
 
     Below rank 0, which has one child, ranks are numbered in the order of a walk left to right: those with lowest bit b
     are 2^b apart from their children, so that odd ranks are leaves.
@@ -35,7 +37,9 @@ def parent(rank: int, ranks: int) -> int:
 
 
 def two_trees(fabric: Fabric, root: int | None) -> list[Ranks]:
-    """Return the two trees of a root, or as NCCL has them for an allreduce with a root each.
+    """Return the two binary trees of a collective.
+
+    With a root both trees share it; without one each has its own, as in the allreduce of NCCL.
 
     In the second tree of a root ranks 1 to N - 1 are turned round if they are even in number, else shifted by one; with
     a root each all ranks are turned round if N is even, else shifted. So a leaf is no leaf in the other, but for one
@@ -55,7 +59,7 @@ def two_trees(fabric: Fabric, root: int | None) -> list[Ranks]:
 
 
 def _orders(nodes: list[int], first: int | None) -> tuple[list[int], list[int]]:
-    """Return the nodes in the order of their ranks in each of the two trees."""
+    """Return the nodes by rank in each of the two trees."""
     count = len(nodes)
     plain = [*nodes[first or 0 :], *nodes[: first or 0]]
     if first is None:
@@ -65,7 +69,7 @@ def _orders(nodes: list[int], first: int | None) -> tuple[list[int], list[int]]:
 
 
 def _among_boxes(tours: list[list[int]], root: int | None) -> list[Ranks]:
-    """Return the trees among boxes, which are joined by their nodes of one place, with a chain in each box."""
+    """Return trees among boxes with a chain in each box."""
     own = None if root is None else next(at for at, tour in enumerate(tours) if root in tour)
     found = []
     for place in range(len(tours[0])):
@@ -95,7 +99,7 @@ def _tree(order: list[int]) -> Ranks:
 
 
 def multitree(topology: Topology, collective: Collective) -> Made:
-    """Return an allgather over trees that are grown from their roots, step by step.
+    """Return an allgather over trees grown step by step.
 
     In every step the trees take turns, one node each, until none can grow: a node joins from the first node of the tree
     that has a link to it which is free in that step. It is a heuristic; its cost has no formula.
@@ -141,7 +145,7 @@ def multitree(topology: Topology, collective: Collective) -> Made:
 def _next(
     ready: list[int], out: list[list[tuple[int, int]]], inside: bytearray, free: dict[tuple[int, int], int]
 ) -> tuple[int, int] | None:
-    """Return the first free link from the tree to a node outside; nodes that have none left are no longer ready."""
+    """Return the first free link out of a growing tree."""
     while ready:
         u = ready[0]
         for v, _ in out[u]:
@@ -152,7 +156,7 @@ def _next(
 
 
 def _blink(request: Request) -> list[Plan]:
-    """Return the plan over as many trees of one root as its links allow: exact, where Blink packs approximately.
+    """Return the plan over optimally packed trees of one root.
 
     Wang, Venkataraman, Phanishayee, Thelin, Devanur and Stoica, Blink: Fast and Generic Collectives for Distributed ML
     (2020).
@@ -169,7 +173,7 @@ def _blink(request: Request) -> list[Plan]:
 
 
 def _joined(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
-    """Return the allreduce of in-trees and out-trees of one rate in all: at the same time, if that is no slower."""
+    """Return the allreduce of in- and out-trees, concurrent if no slower."""
     totals = [int(half.weight.sum()) for half in (inward, outward)]
     common = math.lcm(*totals)
     rate = min(half.rate * total for half, total in zip((inward, outward), totals, strict=True)) / common
