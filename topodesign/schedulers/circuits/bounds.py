@@ -1,4 +1,4 @@
-"""What no collective over circuits that change beats: steps and y for every number of topologies, and the time.
+"""Lower bounds of collectives over reconfigurable circuits.
 
 Words of hops. With P topologies one after the other, what a node sends over h hops takes a word of h ports whose
 phases never go back. There are at most C(P+h-1, h) * d^h of these, so no more nodes are h hops away, and an all-to-all
@@ -34,7 +34,7 @@ those with fewest hops by a flow (tests do it again). Words of hops say less the
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where a collective runs: in groups of so many nodes with so many ports each, all at once."""
+    """Concurrent groups of equal size that run a collective."""
 
     nodes: int  # of a group
     degree: int  # ports of each
@@ -49,16 +49,19 @@ class Room:
 
     @property
     def odd(self) -> bool:
-        """Whether a port of some node is left over in every phase: of duplex ports their number is odd."""
+        """Whether an odd number of duplex ports leaves one unused."""
         return self.duplex and self.every * self.degree % 2 == 1
 
     @property
     def share(self) -> Fraction:
-        """Ports of members over ports that can be in use at a time."""
+        """Member ports divided by concurrently usable ports."""
         return Fraction(self.nodes * self.groups * self.degree, self.every * self.degree - self.odd)
 
     def received(self, topologies: int) -> Fraction:
-        """Return the y in which every node can get all it has to: over as many topologies some node lacks a port."""
+        """Return the minimum y for every node to receive its data.
+
+        If ports are odd, some node lacks a port for at least 1/m of the time, with m = min(topologies, nodes).
+        """
         lacks = min(topologies, self.every) * self.degree if self.odd and not self.idle else 0
         return Fraction(self.nodes - 1, self.nodes) * (Fraction(lacks, lacks - 1) if lacks > 1 else 1)
 
@@ -73,7 +76,7 @@ class Least:
 
 
 def words(topologies: int, hops: int, degree: int, *, duplex: bool) -> int:
-    """Return how many words of so many hops there are at most that do not go back at once."""
+    """Return the maximum number of hop words without immediate return."""
     if not duplex:
         return comb(topologies + hops - 1, hops) * int(degree**hops)
     return sum(
@@ -84,7 +87,10 @@ def words(topologies: int, hops: int, degree: int, *, duplex: bool) -> int:
 
 @cache
 def least_hops(nodes: int, degree: int, topologies: int, *, duplex: bool) -> tuple[int, int] | None:
-    """Return the least sum of hops to all others, and the hops to the farthest; None if they cannot all be reached."""
+    """Return the minimum sum of hops and the largest distance.
+
+    The result is None if not all nodes can be reached.
+    """
     left, hops, total = nodes - 1, 0, 0
     while left:
         hops += 1
@@ -97,7 +103,7 @@ def least_hops(nodes: int, degree: int, topologies: int, *, duplex: bool) -> tup
 
 @cache
 def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool = False) -> int | None:
-    """Return the fewest steps after which so many topologies can have reached all; None if never.
+    """Return the minimum steps to reach all nodes, or None.
 
     Where ports of all nodes are ``odd`` some node has one less in the first topology. With one topology no digraph of
     more than one step and port has room for nobody else (Bridges and Toueg, 1980).
@@ -111,7 +117,7 @@ def least_steps(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: 
 
 @cache
 def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: bool) -> list[int]:
-    """Return how many nodes are reached at most after 0, 1, ... steps, as far as it takes to reach all."""
+    """Return the maximum nodes reached after 0, 1, ... steps."""
     if not topologies:
         return [1, *[1] * nodes]
     growth, more = [1], degree - (odd and topologies == 1)
@@ -129,7 +135,7 @@ def _reached(nodes: int, degree: int, topologies: int, *, duplex: bool, odd: boo
 
 @cache
 def least(room: Room, topologies: int, collective: Collective) -> Least | None:
-    """Return what a collective takes at least with so many topologies; None if it cannot be done."""
+    """Return the lower bound of a collective for ``topologies``, or None."""
     nodes, degree = room.nodes, room.degree
     hops = least_hops(nodes, degree, topologies, duplex=room.duplex)
     steps = least_steps(nodes, degree, topologies, duplex=room.duplex, odd=room.odd and not room.idle)
@@ -144,7 +150,7 @@ def least(room: Room, topologies: int, collective: Collective) -> Least | None:
 
 
 def _carried(room: Room, topologies: int, collective: Collective, hops: int) -> Fraction:
-    """Return the y in which all ports can carry what groups of one size send over so many hops of a node's blocks."""
+    """Return the minimum y for the ports to carry all data."""
     nodes = room.nodes
     total = Fraction(hops if collective.pairwise else nodes - 1)
     if collective.pairwise and room.odd and room.groups == 1 and not room.idle:
@@ -153,7 +159,10 @@ def _carried(room: Room, topologies: int, collective: Collective, hops: int) -> 
 
 
 def least_of(rooms: Sequence[Room], topologies: int, collective: Collective) -> Least | None:
-    """Return what groups of several sizes take at least, all at once: the most of each, and ports for all they send."""
+    """Return the lower bound for concurrent groups of several sizes.
+
+    It is the maximum over the groups and over the ports for all their data; None if the collective cannot be done.
+    """
     found, carried = [], Fraction(0)
     for room in rooms:
         one = least(room, topologies, collective)
@@ -174,12 +183,14 @@ class Work:
     delay: Fraction  # seconds of a change
 
     def time(self, steps: int, factor: Fraction, changes: int) -> Fraction:
-        """Return the seconds of a plan whose ports are all dark at changes."""
+        """Return the time in seconds, all ports dark during changes."""
         return steps * self.alpha + factor * self.second + changes * self.delay
 
 
 def all_least(rooms: Sequence[Room], collective: Collective, work: Work) -> list[Fraction | None]:
-    """Return the least time with 1, 2, ... topologies, until more cannot help; None where it cannot be done.
+    """Return the minimum time for 1, 2, ... topologies.
+
+    The list ends where more topologies cannot help. An entry is None if the collective cannot be done.
 
     An allreduce is a reduce-scatter and an allgather, which take the same backwards in time, and share the topology in
     the middle: with P in each half 2P - 1, whose least is that of halves with P.
@@ -195,7 +206,10 @@ def all_least(rooms: Sequence[Room], collective: Collective, work: Work) -> list
 
 
 def bound(rooms: Sequence[Room], collective: Collective, work: Work, *, moving: bool) -> tuple[Fraction, int | None]:
-    """Return the time that no plan beats, and with how many topologies it might be met; a room for each size of groups.
+    """Return the lower bound of the time and its topologies.
+
+    The second value is the number of topologies that might reach the bound, or None if unknown. ``rooms`` has one
+    entry per group size.
 
     Where only ports that move are dark, changes may take place while others send: one topology takes what it
     takes, and any other plan at least a change and a step, and what steps and data take with as many as one likes.

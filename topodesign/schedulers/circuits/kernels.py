@@ -1,4 +1,4 @@
-"""Inner loops of sequences of circuits: how far elements are, walks among sequences, and even loads.
+"""Inner loops for sequences of circuits: distances, walks and loads.
 
 A sequence has phases, each with d elements of a group, and steps, each of a phase. In a step a block at element x may
 go to x*g for one g of its phase, or stay. All nodes do the same, so element x stands for the node that is x away from
@@ -35,7 +35,10 @@ def steps_of(counts: Ints) -> Ints:
 
 @compiled
 def reach(table: Ints, phases: Ints, at: Ints, far: Ints, spare: Ints) -> None:
-    """Write the fewest hops to every element over the steps, whose phases are ``at``; FAR to what is not reached."""
+    """Write the minimum hops to every element over the steps.
+
+    ``at`` has the phase of each step. Unreached elements get ``FAR``.
+    """
     far[:] = FAR
     far[0] = 0
     for phase in at:
@@ -50,7 +53,10 @@ def reach(table: Ints, phases: Ints, at: Ints, far: Ints, spare: Ints) -> None:
 
 @compiled
 def score(table: Ints, phases: Ints, counts: Ints, far: Ints, spare: Ints, weights: Ints) -> int:
-    """Return what a sequence costs: ``weights`` are of a step, of a hop, and of an element that is not reached."""
+    """Return the cost of a sequence.
+
+    ``weights`` are those of a step, of a hop and of an unreached element.
+    """
     reach(table, phases, steps_of(counts), far, spare)
     total = weights[0] * counts.sum()
     for hops in far:
@@ -60,7 +66,7 @@ def score(table: Ints, phases: Ints, counts: Ints, far: Ints, spare: Ints, weigh
 
 @compiled
 def _replace(ports: Ints, inverse: Ints, turns: Ints, duplex: bool, state: Masks) -> None:
-    """Give a port of a phase another element; of duplex circuits its inverse to another port, if it is not its own."""
+    """Replace a port's element; for duplex circuits also its inverse."""
     slot = draw(state, len(ports))
     if not duplex:
         ports[slot] = 1 + draw(state, len(inverse) - 1)
@@ -83,7 +89,9 @@ def walk(
     table: Ints, inverse: Ints, turns: Ints, duplex: bool, phases: Ints, counts: Ints, weights: Ints, tries: int,
     heat: int, state: Masks,
 ) -> int:  # fmt: skip
-    """Change a sequence at random, keep what is not much worse, ever less so, and leave the best; return its score.
+    """Improve a sequence by a cooling random walk; return its score.
+
+    Changes that are not much worse are kept, with a tolerance that falls to zero.
 
     ``counts`` are the steps of each phase; a step is added, taken away or given to another phase, too.
     """
@@ -127,7 +135,7 @@ def walk(
 def _way(
     table: Ints, phases: Ints, at: Ints, loads: Ints, goal: int, strict: bool, state: Masks, way: Ints, room: Ints
 ) -> None:  # fmt: skip
-    """Write the cheapest way to an element: hops count, and more so those over a port that is full for its step."""
+    """Write the cheapest route to an element, avoiding loaded ports."""
     steps, order, ports = len(at), table.shape[1], phases.shape[1]
     cost, over = room[: steps + 1], room[steps + 1 :]
     cost[0, :] = LARGEST
@@ -163,7 +171,7 @@ def _way(
 
 @compiled
 def spread(table: Ints, phases: Ints, at: Ints, units: int, sweeps: int, state: Masks, ways: Ints, loads: Ints) -> int:
-    """Choose a way for every unit to every element so that the fullest ports of all steps are little full.
+    """Choose routes for all units with small maximum port loads.
 
     ``ways[x * units + u, k]`` becomes 1 + the port over which the unit goes in step k, or 0 where it stays;
     ``loads[k, port]`` the units that go there. Units are taken out and put back one after the other, on the way that

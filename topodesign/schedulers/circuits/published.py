@@ -1,4 +1,4 @@
-"""What others propose for circuits that change, and topologies that never do: plans to compare with.
+"""Published plans over reconfigurable circuits, and static plans.
 
 Schemes are sequences of circuits, with the best ways that are found over them, so at least as fast as their authors'.
 """
@@ -83,7 +83,11 @@ class Option:
 
 
 def in_turn(one: Option, degree: int) -> Option | None:
-    """Return the plan of half the ports on two planes of so many: phases take turns, so one moves while one sends."""
+    """Return the plan on two planes whose phases alternate.
+
+    Each plane has half of the ``degree`` ports, so that one changes while the other sends. The result is None if the
+    circuits never change.
+    """
     circuits = one.moved.switching
     if not circuits.changes:
         return None
@@ -97,7 +101,10 @@ def option(name: str, source: str, plan: Plan) -> Option:
 
 
 def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
-    """Return a plan of fewer ports on nodes of so many, every circuit so many ports further."""
+    """Return a plan on nodes with more ports.
+
+    Every circuit moves up by ``shift`` ports.
+    """
     circuits = plan.flow.switching
     ports = circuits.src_port + shift, circuits.dst_port + shift
     moved = replace(plan.flow, circuits=circuits._replace(ports=degree, src_port=ports[0], dst_port=ports[1]))
@@ -105,7 +112,10 @@ def on_ports(plan: Plan, degree: int, shift: IntArray | int = 0) -> Plan:
 
 
 def made(sequence: Sequence, collective: Collective, method: str, units: int) -> Plan | None:
-    """Return the plan of a collective over a sequence that reaches all; None if it does not."""
+    """Return the plan of a collective over a sequence, or None.
+
+    The result is None if the sequence does not reach all elements.
+    """
     if (sequence.hops() >= sequence.group.order).any():
         return None
     ways: Ways | None
@@ -118,7 +128,7 @@ def made(sequence: Sequence, collective: Collective, method: str, units: int) ->
 
 
 def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
-    """Yield what is published for so many nodes and ports, and the best static topologies that are known."""
+    """Yield published plans and the best known static topologies."""
     dark, units = spare(nodes, degree, duplex=duplex), 1 if degree == 1 else 2
     for name, source, sequence in _schemes(nodes, degree - dark, duplex=duplex):
         plan = made(sequence, collective, name, units)
@@ -134,7 +144,10 @@ def published(nodes: int, degree: int, collective: Collective, *, duplex: bool) 
 
 
 def spare(nodes: int, degree: int, *, duplex: bool) -> int:
-    """Return how many ports sequences leave dark: one, where they are odd and no element is its own inverse."""
+    """Return the number of ports that sequences leave unused.
+
+    It is one if ports are odd and no element is its own inverse.
+    """
     return int(duplex and degree > 1 and nodes * degree % 2 == 1)
 
 
@@ -144,12 +157,14 @@ def is_alone(nodes: int, degree: int, *, duplex: bool) -> bool:
 
 
 def copying(collective: Collective) -> Collective:
-    """Return what plans of a collective are made of: an all-to-all or an allgather."""
+    """Return the underlying all-to-all or allgather of a collective."""
     return ALL_TO_ALL if collective.pairwise else ALLGATHER
 
 
 def beside(plan: Plan, collective: Collective) -> Plan:
-    """Return the plan of a node more over pairs: it gives node 0 its blocks first, and gets from it all others last.
+    """Return the plan of pairs extended by one node.
+
+    The new node gives node 0 its blocks first, and receives all others from it last.
 
     ``plan`` is an all-to-all or allgather; what is done in it with the blocks of node 0 is done with the new ones, too.
     """
@@ -209,7 +224,7 @@ def _steps(group: Group, ports: IntArray, *, duplex: bool) -> Sequence:
 
 
 def _products(nodes: int) -> Iterator[tuple[int, ...]]:
-    """Yield ascending products of at least two factors above 1, those of few factors first."""
+    """Yield ascending factorisations into two or more factors, shortest first."""
     found: list[tuple[int, ...]] = [(nodes,)]
     for one in found:
         last = one[-1]
@@ -219,7 +234,7 @@ def _products(nodes: int) -> Iterator[tuple[int, ...]]:
 
 
 def _rings(ring: Group, radices: tuple[int, ...], degree: int, *, duplex: bool) -> Sequence:
-    """Return a ring through the elements of each digit: one way with one port, both ways with pairs of them."""
+    """Return rings through each digit, two-way for paired ports."""
     both = degree % 2 == 0
     stride, ports, counts = 1, [], []
     for radix in radices:
@@ -230,7 +245,7 @@ def _rings(ring: Group, radices: tuple[int, ...], degree: int, *, duplex: bool) 
 
 
 def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Plan:
-    """Return the plan in which every block goes over a circuit of its own, d at a time: rotations, or matchings.
+    """Return the plan with a direct circuit for every block.
 
     Matchings are those of a tournament, of which every node is out of one if their number is odd.
     """
@@ -269,7 +284,10 @@ def _direct(nodes: int, degree: int, collective: Collective, *, duplex: bool) ->
 
 
 def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> Iterator[Option]:
-    """Yield the best plans that are known of a topology that stays: on rows of the catalog, and on rings."""
+    """Yield the best known plans of static topologies.
+
+    The topologies are catalog entries and rings.
+    """
     texts = []
     if nodes > 2 and (degree % 2 == 0 or not duplex):
         texts.append(f"{'biring' if duplex else 'uniring'}({degree},{nodes})")

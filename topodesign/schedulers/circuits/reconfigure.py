@@ -1,4 +1,4 @@
-"""``reconfigure``: fast plans of a collective over circuits that change, beside bounds and what is known."""
+"""Fast plans over reconfigurable circuits, compared with bounds."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Reconfiguration(Result):
 
     @property
     def rooms(self) -> tuple[Room, ...]:
-        """Where it runs: for each size of groups all of that size, the others passing on at most."""
+        """Concurrent groups by size, with the other nodes as relays."""
         return _rooms(self.nodes, self.degree, self.groups or (), duplex=self.cabling == "duplex")
 
     @property
@@ -170,7 +170,10 @@ class Reconfiguration(Result):
         return tuple(found)
 
     def write_circuits(self, directory: str | Path) -> Path:
-        """Write the links of every phase of the fastest plan, ``phase_0.csv`` and so on, into a new directory."""
+        """Write the links of every phase into a new directory.
+
+        The files are ``phase_0.csv`` and so on, for the fastest plan.
+        """
         circuits, where = self.plan.flow.switching, as_path(directory)
         graphs = {one.number: circuits.links(one.number, self.nodes) for one in self.phases}
         links = {f"phase_{number}.csv": write_links(graph, "csv") for number, graph in graphs.items()}
@@ -221,7 +224,7 @@ def reconfigure(
     progress: Callable[[float], None] | None = None,
     **options: Unpack[GroupOptions],
 ) -> Reconfiguration:
-    """Find a fast plan of a collective whose circuits may change on the way.
+    """Find a fast plan of a collective over reconfigurable circuits.
 
     Parameters
     ----------
@@ -332,7 +335,7 @@ def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duple
 
 
 def claimed(time: Fraction, least: Fraction) -> Claim:
-    """Return how near a time is to what no plan beats, which counting proves."""
+    """Return the claim of a time against a counting bound."""
     if time > least:
         return Claim(Of.TIME, time, Among.CIRCUITS, Proof.NONE, least)
     by = "counting hops and what steps reach, for every number of topologies"

@@ -1,4 +1,4 @@
-"""A search among sequences of circuits in which all nodes do the same: one orbit first, over several groups.
+"""Search for symmetric sequences of circuits over several groups.
 
 For every number of topologies whose bound is below the best plan so far, those of least bound first: walks over the
 elements of all ports and the steps of all phases, short ones over every group and long ones over the groups that did
@@ -37,7 +37,10 @@ _HOP = 2**20  # the weight of a hop; others are in proportion
 
 @cache
 def groups(nodes: int) -> tuple[Group, ...]:
-    """Return groups of an order: cyclic, of equal factors, dihedral, and those with few commuting pairs."""
+    """Return the groups of an order that the search uses.
+
+    These are cyclic, of equal factors, dihedral, and those with few commuting pairs.
+    """
     found = [cyclic(nodes)]
     for root in range(2, nodes):
         power, count = root, 1
@@ -51,7 +54,7 @@ def groups(nodes: int) -> tuple[Group, ...]:
 
 
 class _Tables(NamedTuple):
-    """A group as walks take it: ``table[g, x] = x * g``, inverses, and elements other than 1 that are their own."""
+    """Group as tables: ``table[g, x] = x * g``, inverses and involutions."""
 
     group: Group
     table: IntArray
@@ -74,7 +77,7 @@ def search(
     *,
     progress: Callable[[float], None] | None = None,
 ) -> list[Plan]:
-    """Return plans that are better than what there is, the best last."""
+    """Return plans faster than the incumbent, the best last."""
     found: list[Plan] = []
     if is_alone(room.nodes, room.degree, duplex=room.duplex):
         fewer = search(replace(room, nodes=room.nodes - 1), copying(collective), work, _ANY)
@@ -104,7 +107,7 @@ def _seconds(plan: Plan, work: Work) -> Fraction:
 
 
 def _walked(room: Room, collective: Collective, number: int, work: Work) -> list[Sequence]:
-    """Return the best sequences of so many topologies that walks find, in one group each."""
+    """Return the best sequences found by walks, one per group."""
     hop = work.second / room.nodes if collective.pairwise else Fraction(0)
     step = work.alpha
     if not hop and not step:
@@ -114,7 +117,7 @@ def _walked(room: Room, collective: Collective, number: int, work: Work) -> list
 
 
 def _near(weight: Fraction) -> int:
-    """Return a weight with three binary digits, so that questions that hardly differ have one walk."""
+    """Round a weight down to three binary digits."""
     whole = int(weight)
     drop = max(0, whole.bit_length() - 3)
     return whole >> drop << drop
@@ -122,7 +125,7 @@ def _near(weight: Fraction) -> int:
 
 @cache
 def _walks(room: Room, number: int, step: int, hop: int) -> list[Sequence]:
-    """Return the same for these weights of a step and of a hop."""
+    """Return the best sequences for given step and hop weights."""
     least = least_steps(room.nodes, room.degree, number, duplex=room.duplex)
     if least is None:
         return []
@@ -155,7 +158,7 @@ def _walks(room: Room, number: int, step: int, hop: int) -> list[Sequence]:
 
 
 def _first(rng: np.random.Generator, one: _Tables, shape: tuple[int, int], *, duplex: bool) -> IntArray:
-    """Return any ports of all phases: of duplex circuits pairs, and one that is its own inverse if they are odd."""
+    """Return random ports of all phases, paired for duplex circuits."""
     number, degree = shape
     ports = rng.integers(1, len(one.inverse), shape)
     if duplex:

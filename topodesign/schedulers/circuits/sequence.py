@@ -1,4 +1,4 @@
-"""A sequence of circuits in which all nodes do the same, and the plans that it has.
+"""Symmetric sequences of circuits and their plans.
 
 The nodes are the elements of a group. In phase i port j of node x has a circuit to x*g for one element g of its own.
 Whatever is done with the blocks of node 1 is then done with those of every node s, with s*x for x: a plan is known
@@ -50,7 +50,7 @@ class Sequence:
         return found
 
     def hops(self) -> IntArray:
-        """Return the fewest hops to every element, ``kernels.FAR`` to what is not reached."""
+        """Return the minimum hops to every element, or ``kernels.FAR``."""
         far, spare = np.empty(self.group.order, np.int64), np.empty(self.group.order, np.int64)
         kernels.reach(self.table, self.ports, self.at, far, spare)
         return far
@@ -60,7 +60,10 @@ class Sequence:
         return replace(self, ports=self.group.inverses()[self.ports])
 
     def circuits(self) -> PhaseRows:
-        """Return the circuits; the two ends of a duplex one are the ports of an element and of its inverse."""
+        """Return the circuits of every phase.
+
+        The ends of a duplex circuit are the ports of an element and of its inverse.
+        """
         nodes, inverse = np.arange(self.group.order), self.group.inverses()
         found = []
         for own in self.ports.tolist():
@@ -83,14 +86,17 @@ class Sequence:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """What is done with one node's blocks: rows of step, place, element of the port, goal, lo and hi."""
+    """Routes of one node's blocks, as rows of sends.
+
+    The columns are step, place, element of the port, goal, lo and hi.
+    """
 
     sequence: Sequence
     units: int
     rows: IntArray
 
     def loads(self) -> dict[tuple[int, int], Fraction]:
-        """Return the units that each circuit of a port carries, by step and element."""
+        """Return the units on each circuit by step and element."""
         found: dict[tuple[int, int], int] = {}
         for step, _, g, _, lo, hi in self.rows.tolist():
             found[step, g] = found.get((step, g), 0) + hi - lo
@@ -117,7 +123,10 @@ class Ways:
         return len(self.sequence.counts) - 1
 
     def rounds(self) -> Rounds:
-        """Return the rounds: an all-to-all, or where rows have no goals an allgather."""
+        """Return the rounds of an all-to-all or allgather.
+
+        It is an allgather if the rows have no goals.
+        """
         table, nodes = self.sequence.table, np.arange(self.sequence.group.order)
         step, place, g, goal, lo, hi = (column[:, None] for column in self.rows.T)
         there = table[g, place]
@@ -139,7 +148,10 @@ def used(sequence: Sequence, units: int, rows: IntArray) -> Ways:
 
 
 def exchange(sequence: Sequence, units: int, sweeps: int, seed: int = 1) -> Ways:
-    """Return ways of an all-to-all in so many units per block, with even loads; all elements must be reached."""
+    """Return routes of an all-to-all with balanced loads.
+
+    Each block has ``units`` units, and all elements must be reachable.
+    """
     order, steps = sequence.group.order, len(sequence.at)
     ways = np.zeros((order * units, steps), dtype=np.int64)
     loads = np.zeros((steps, sequence.ports.shape[1]), dtype=np.int64)
@@ -157,7 +169,9 @@ def exchange(sequence: Sequence, units: int, sweeps: int, seed: int = 1) -> Ways
 
 
 def spreading(sequence: Sequence) -> Ways | None:
-    """Return ways of an allgather, every element reached as early as can be; None if some are not reached.
+    """Return routes of an allgather with earliest arrivals, or None.
+
+    The result is None if some elements are not reached.
 
     Of those from which an element can come in its step, and the ports that lead from there, as many units come over
     each as make loads even: a unit goes over the fullest port no longer if a chain of others can make room.
@@ -179,7 +193,7 @@ def spreading(sequence: Sequence) -> Ways | None:
 
 
 def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[int, int], int]:
-    """Give everything one of its slots, so that the fullest slot has as little as can be."""
+    """Assign every item to a slot with minimal maximum load."""
     given: dict[tuple[int, int], int] = {}
     load = [0] * slots
     for one, some in choice.items():
@@ -209,7 +223,10 @@ def _even(choice: dict[tuple[int, int], list[int]], slots: int) -> dict[tuple[in
 def plan_of(
     rounds: Rounds, circuits: PhaseRows, counts: IntArray, ports: int, *, duplex: bool, method: str, note: str
 ) -> Plan:
-    """Return the plan of rounds over circuits, with no delay yet, and what it costs as its claim."""
+    """Return the plan of rounds over circuits, with zero delay.
+
+    Its claim is its computed cost.
+    """
     first = np.concatenate(([1], 1 + np.cumsum(counts)[:-1]))
     changing = Circuits.of(circuits, first, ports=ports, duplex=duplex)
     moved = over_circuits(rounds, changing)
@@ -217,12 +234,15 @@ def plan_of(
 
 
 def over_circuits(rounds: Rounds, circuits: Circuits) -> Flow:
-    """Return rounds over circuits that change, on all links that there are at some time."""
+    """Return rounds over circuits as a flow on their union."""
     return flow_of_rounds(circuits.union(rounds.nodes), rounds, circuits=circuits)
 
 
 def sequence_plan(ways: Ways, collective: Collective, method: str) -> Plan | None:
-    """Return the plan of a collective that ways of an all-to-all or an allgather make; None if they make none."""
+    """Return the plan of a collective from routes, or None.
+
+    The routes are those of an all-to-all or an allgather.
+    """
     sequence = ways.sequence
     turned = spreading(sequence.inverse()) if collective.reduces else None
     if collective.reduces and (turned is None or not np.array_equal(turned.sequence.counts, sequence.counts)):
@@ -247,7 +267,9 @@ def forth_and_back(
     method: str,
     note: str = "",
 ) -> Plan:
-    """Return the plan of a collective: of one that copies ``forth``, of one that adds ``back`` backwards in time.
+    """Return the plan of a collective from copying rounds.
+
+    A copying collective uses ``forth``, and an adding one ``back``, time-reversed.
 
     ``back`` is an allgather over the same circuits turned round. An allreduce is both; the topology in the middle is
     the last of one and the first of the other.
@@ -266,7 +288,7 @@ def forth_and_back(
 
 
 def right(plan: Plan, name: str = "the plan") -> Plan:
-    """Return a plan that block replay finds right, at what it claims."""
+    """Return a plan after block replay confirms its claim."""
     from topodesign.plans.verify.plans import check_movement  # noqa: PLC0415  the kinds load what moves in them
 
     found = check_movement(plan.place, plan.movement)
@@ -276,7 +298,10 @@ def right(plan: Plan, name: str = "the plan") -> Plan:
 
 
 def circuits_of(topology: Topology, *, duplex: bool) -> IntArray:
-    """Return circuits for the links of a topology, ports numbered in the order of links."""
+    """Return circuits for the links of a topology.
+
+    Ports are numbered in link order.
+    """
     links = [(u, v) for u, v, width in topology.links() for _ in range(width) if u != v]
     out, into = [0] * topology.nodes, [0] * topology.nodes
     rows = []

@@ -1,4 +1,4 @@
-"""Groups that run at once, whose circuits change together: what each does by itself, put side by side phase by phase.
+"""Concurrent groups over circuits that change together.
 
 What copies begins together, and what adds ends together. A group that has fewer topologies than others keeps its last
 (of what adds: has its first before its time) and spreads over all those phases what it sends in it, where that takes
@@ -35,7 +35,10 @@ _MOST_PARTS = 24  # of a unit, that is spread over phases
 
 
 def options_of(room: Room, collective: Collective, *, planes: bool) -> Iterator[Option]:
-    """Yield what is known that groups of one size may do; with ``planes`` in turn, too."""
+    """Yield the known plans for groups of one size.
+
+    With ``planes`` it includes plans on two alternating planes.
+    """
     yield from _known(room, collective)
     if planes and room.degree % 2 == 0:
         some = (in_turn(one, room.degree) for one in _known(replace(room, degree=room.degree // 2), collective))
@@ -48,7 +51,9 @@ def _known(room: Room, collective: Collective) -> list[Option]:
 
 
 def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Option, ...]]:
-    """Return what groups of each size may do at once: the fastest of all, what all do alike, and what never changes.
+    """Return combinations of plans for concurrent groups.
+
+    These are the fastest overall, the fastest without changes, and those with one plan name for all sizes.
 
     All ways to choose are tried; of many sizes those among what is fastest alone.
     """
@@ -78,7 +83,7 @@ def _time(chosen: Sequence[Option], work: Work) -> Fraction:
 
 
 def _spread_over_phases(chosen: tuple[Option, ...], work: Work) -> tuple[Option, ...]:
-    """Return the same, where groups that are done early send a part in each step or phase of the others, if faster."""
+    """Spread early groups over the phases of others if faster."""
     for half in range(2):
         for at, one in enumerate(chosen):
             others = [other.halves[half] for other in (*chosen[:at], *chosen[at + 1 :])]
@@ -103,7 +108,7 @@ def _spread_over_phases(chosen: tuple[Option, ...], work: Work) -> tuple[Option,
 
 
 def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Option:
-    """Return the plan whose outermost topology of a half stays, and whose last steps there are done several times.
+    """Return the plan with a half's outermost steps repeated.
 
     ``shares``: of every unit, what is sent each time: for the phases of one topology, outwards, those of its turns.
     """
@@ -147,7 +152,10 @@ def _spread(one: Option, half: int, shares: Sequence[Sequence[Fraction]]) -> Opt
 def all_in_groups(
     options: Sequence[Sequence[Option]], collective: Collective, nodes: int, work: Work
 ) -> Iterator[Option]:
-    """Yield plans of groups, given what those of each size may do, the smallest first."""
+    """Yield plans of groups, given options for each size.
+
+    Sizes are in ascending order.
+    """
     teams = [len(one.group or ()) for one in collective.single]
     for chosen in together(options, work) if len(options) > 1 else [(one,) for one in options[0]]:
         of_size = dict(zip(sorted(set(teams)), chosen, strict=True))
@@ -158,7 +166,7 @@ def all_in_groups(
 
 
 def common(halves: Sequence[Half]) -> tuple[list[int], list[Fraction]]:
-    """Return the steps of each topology that groups have together, and the y of each step."""
+    """Return the joint steps per topology and y per step."""
     counts, levels = [], []
     for phases in zip_longest(*halves, fillvalue=()):
         columns = list(zip_longest(*phases, fillvalue=Fraction(0)))
@@ -168,7 +176,10 @@ def common(halves: Sequence[Half]) -> tuple[list[int], list[Fraction]]:
 
 
 def in_groups(chosen: Sequence[Option], collective: Collective, nodes: int) -> Plan:
-    """Return the plan in which groups do at once what each has chosen, and change together."""
+    """Return the plan of concurrent groups with chosen options.
+
+    Their circuits change together.
+    """
     counts = [common([one.halves[half] for one in chosen])[0] for half in range(2)]
     before = [list(accumulate(some, initial=0)) for some in counts]
     adding, topologies = sum(counts[0]), [max(1, len(some)) for some in counts]
