@@ -32,7 +32,7 @@ def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]
 
 
 def most_of_panels(inventory: Inventory, mode: Mode) -> dict[str, int]:
-    """Return the number of usable ports of each panel."""
+    """Return the number of ports per panel that a mode can use."""
     open_, able = Counter[str](), Counter[str]()
     for key in (key for ports in inventory.zones.values() for key in ports):
         open_[key[0]] += 1

@@ -208,7 +208,7 @@ def _completed(
 
 
 def lanes_needed(topology: Topology) -> IntArray:
-    """Return the lanes that each node needs."""
+    """Return the lanes that each node needs, self-loops aside."""
     links = without_loops(topology)
     return np.maximum(links.out_ports, links.in_ports)
 

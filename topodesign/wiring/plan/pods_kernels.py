@@ -42,7 +42,7 @@ def _excess(pods: Pods, place: Ints, node: int | np.int64, count: Ints) -> int:
 
 @compiled
 def _touched(pods: Pods, two: tuple[np.int64, np.int64], mark: Ints, stamp: int, around: Ints) -> int:
-    """List two nodes and their neighbours once in ``around``."""
+    """List two nodes and their neighbours in ``around``; return the count."""
     size = 0
     for end in two:
         for entry in range(pods.start[end] - 1, pods.start[end + 1]):
