@@ -1,4 +1,4 @@
-"""Time-expanded networks: what links take for chunks, and the algorithms that decide who sends what when.
+"""Time-expanded networks: link times and greedy scheduling algorithms.
 
 ``network`` has links, and ways through switches, in ticks. ``greedy`` copies chunks, makes whole collectives and takes
 the best of many tries; ``forward`` is for chunks that go to one node, ``symmetric`` for copies by a group, ``trees``

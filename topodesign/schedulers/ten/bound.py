@@ -1,4 +1,4 @@
-"""What no schedule of chunks over a network can be faster than: proved, in whole ticks."""
+"""Lower bounds of chunk schedules over a network, in ticks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def bound_of(network: Network, chunks: Chunks) -> int:
 
 
 def fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bool) -> int:
-    """Return when as many chunks as must pass the links at a node can have passed, at the node where it is last."""
+    """Return the minimum ticks for node links to pass their chunks.
+
+    It is the maximum over the nodes. With ``into`` it counts the links into a node, and otherwise those out of it.
+    """
     web, topology = network.web, network.topology
     real = np.flatnonzero((topology.src != topology.dst) & (early[topology.src] < LARGEST))
     place = web.port_start[real + 1] - 1 if into else web.port_start[real]
@@ -66,7 +69,7 @@ def fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bo
 
 
 def bound_of_sums(network: Network, chunks: int) -> int:
-    """Return a number of ticks that no allreduce of so many chunks among all nodes is shorter than.
+    """Return a lower bound, in ticks, of an all-node allreduce.
 
     However sums are made: into k sets are the nodes divided, and of every chunk at least 2 (k - 1) sends go from set to
     set. For let one set be the first that all contributions have reached. Each other set has sent one on a way that has
@@ -100,7 +103,7 @@ def bound_of_sums(network: Network, chunks: int) -> int:
 
 
 def _longest_way(network: Network, chunks: Chunks, node: IntArray, chunk: IntArray) -> int:
-    """Return when the chunk with the longest way can be there; and when all that go to one node can, all links busy."""
+    """Return the tick bound from longest routes and total load."""
     nodes, links = network.topology.nodes, len(network.takes)
     sources = np.unique(chunks.at[chunk])
     every = sources[: max(1, _MOST_WAYS // max(1, links))]
@@ -121,7 +124,7 @@ def _longest_way(network: Network, chunks: Chunks, node: IntArray, chunk: IntArr
 
 
 def _cuts(network: Network, chunks: Chunks) -> int:
-    """Return what the links out of the tightest set of nodes need, where all nodes start alike and need everything."""
+    """Return the tick bound from the tightest node set."""
     topology = network.topology
     own = np.bincount(chunks.at, minlength=topology.nodes)
     shared = len(network.web.port) != len(network.takes)

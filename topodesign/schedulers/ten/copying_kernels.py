@@ -1,4 +1,4 @@
-"""Compiled inner loops of TACOS-Greedy for chunks that are copied to several nodes.
+"""Compiled inner loops of TACOS-Greedy for copied chunks.
 
 The time-expanded network is never built. Sends are decided in order of when they arrive: of all that links could carry
 next, the one that is there first. So a slow link takes a chunk only if no faster way has brought it before (shorter
@@ -72,7 +72,7 @@ def _low(word: int) -> int:
 
 @compiled
 def _elsewhere(web: Web, flow: Flow, link: int | np.int64, at: int, bit: int) -> int:
-    """Return how many have a chunk, or will, that could bring it to the head of a link over a quicker one."""
+    """Count quicker links that could deliver a chunk to the head."""
     node, count = web.dst[link], 0
     for i in range(web.into_start[node], web.into_start[node + 1]):
         other = web.into[i]
@@ -85,7 +85,7 @@ def _elsewhere(web: Web, flow: Flow, link: int | np.int64, at: int, bit: int) ->
 
 @compiled
 def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Masks) -> int:
-    """Return the chunk that a link should carry to its head, -1 if it has none.
+    """Return the chunk that a link should carry, or -1.
 
     Of at most so many that it could, from a random one on, it is one that the fewest could bring over quicker links; of
     these that which most nodes wait for, and by chance where that is equal.
@@ -125,7 +125,7 @@ def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Mas
 
 @compiled
 def _arrives(flow: Flow, row: int, node: int | np.int64) -> None:
-    """Put an arrival behind those before it at a node, which does not wait for its chunk any more."""
+    """Append an arrival at a node and clear its request."""
     flow.after[row] = -1
     if flow.last[node] < 0:
         flow.first[node] = row
@@ -142,7 +142,7 @@ def _arrives(flow: Flow, row: int, node: int | np.int64) -> None:
 
 @compiled
 def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, state: Masks) -> None:
-    """Let the idle links out of a node know of an arrival there."""
+    """Queue the idle links out of a node for an arrival."""
     at, bit = flow.chunk[row] // WORD, 1 << flow.chunk[row] % WORD
     for i in range(web.out_start[node], web.out_start[node + 1]):
         link = web.out[i]
@@ -152,7 +152,7 @@ def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, st
 
 @compiled
 def _exchange(web: Web, flow: Flow, taste: Taste, link: int | np.int64, time: int, state: Masks) -> int:
-    """Return the arrival whose chunk a link can take over, since the link that has it can carry another; or -1.
+    """Return an arrival whose chunk a link takes over, or -1.
 
     Both come to the same node at the same time, so that nobody has looked at either yet. What the other link carries
     now is written down; the chunk taken over is waited for again.
@@ -184,7 +184,7 @@ def _copying_work(web: Web, flow: Flow, *_: object) -> int:
 
 @tiered(_copying_work)
 def copying(web: Web, flow: Flow, queue: Queue, taste: Taste, held: int, state: Masks) -> int:
-    """Send chunks until nobody waits, or nothing more can be sent, and return how many arrivals there are.
+    """Send chunks while possible and return the number of arrivals.
 
     ``flow`` has the ``held`` arrivals of what is there at the start, in order of their times, whose ``link`` says at
     which nodes; and room for one of every chunk that a node waits for.

@@ -1,4 +1,4 @@
-"""Links and queues as the kernels of time-expanded networks know them, and how long ways take."""
+"""Links, event queues and earliest arrivals for the time-expanded kernels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Queue(NamedTuple):
 
 
 def queue_for(things: int, most: int) -> Queue:
-    """Return an empty queue for so many things, of which at most so many entries wait at a time."""
+    """Return an empty queue with room for ``most`` waiting entries.
+
+    ``things`` is the number of distinct things.
+    """
     time, tie, what, waits = (np.zeros(count, dtype=np.int64) for count in (most, most, most, things))
     return Queue(time, tie, what, waits, np.array([0]))
 

@@ -1,4 +1,4 @@
-"""TACOS-Greedy for chunks that go to one node each: all-to-all, scatter and gather."""
+"""TACOS-Greedy for single-goal chunks: all-to-all, scatter and gather."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _PASSES = 2
 
 
 def distances_to(network: Network, goals: IntArray) -> IntArray:
-    """Return what a chunk takes from every node to each goal, a row for every goal; ``LARGEST`` if there is no way."""
+    """Return the ticks from every node to each goal.
+
+    Each goal has a row, with ``LARGEST`` if there is no route.
+    """
     left = np.full((len(goals), network.topology.nodes), LARGEST, dtype=np.int64)
     left[np.arange(len(goals)), goals] = 0
     nodes = network.topology.nodes
@@ -26,7 +29,7 @@ def distances_to(network: Network, goals: IntArray) -> IntArray:
 
 
 def ways_of(network: Network, chunks: Chunks, seed: int, *, shortest: bool = False, noise: bool = False) -> Trips:
-    """Choose the ways of all chunks, so that no link has much more to carry than others."""
+    """Choose the routes of all chunks with balanced link loads."""
     nodes, links = network.topology.nodes, len(network.takes)
     goals, row = np.unique(chunks.goal, return_inverse=True)
     left = distances_to(network, goals)
@@ -92,7 +95,10 @@ def forward_chunks(
 
 
 def sent_along(web: Web, trips: Trips, urgency: IntArray, ports: int, seed: int) -> Sends:
-    """Return the sends of chunks along their ways, in the order in which they start; the most urgent go first."""
+    """Return the sends of chunks along their routes, by start.
+
+    On every link the most urgent chunk goes first.
+    """
     links, chunks, rows = len(web.dst), len(trips.goal), int(trips.length.sum())
     on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
     counts = np.bincount(trips.way[on_way], minlength=links)

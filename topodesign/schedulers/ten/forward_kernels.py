@@ -1,4 +1,4 @@
-"""Compiled inner loops for chunks that go to one node each, and for sends that share links: their ways, who goes first.
+"""Compiled inner loops for single-goal chunks and sends on shared links.
 
 Ways are chosen one chunk after the other, each where links have the least to carry so far, and chosen again in view of
 all others. Then every link takes of the chunks that wait for it the one that has the longest way to go: event by event,
@@ -19,7 +19,7 @@ Numbers = NDArray[np.int32]
 
 
 class Trips(NamedTuple):
-    """Chunks, each with where it is, where it goes and its way."""
+    """Chunks, each with its position, goal and route."""
 
     source: Ints
     goal: Ints
@@ -30,7 +30,7 @@ class Trips(NamedTuple):
 
 
 class Piles(NamedTuple):
-    """The chunks that wait for each link: a binary heap for each, the most urgent first."""
+    """Priority queues of waiting chunks, one binary heap per link."""
 
     begin: Ints  # where the heap of each link begins
     size: Ints  # how many chunks are in it
@@ -40,7 +40,9 @@ class Piles(NamedTuple):
 
 @tiered(lambda _web, _trips, left, order, *_: len(order) * 60 * int(left.shape[1]))
 def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: int, queue: Queue) -> None:
-    """Choose the ways of chunks, in an order in which one that comes again chooses again.
+    """Choose the routes of chunks in order.
+
+    A chunk that occurs again in ``order`` gets a new route.
 
     ``left`` has a row for every goal: how long it is to go from each node. A chunk adds ``weight``, below 2^8, to what
     a link has to carry; a step may lead away from the goal by ``slack``.
@@ -107,7 +109,7 @@ def put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
 
 @compiled
 def take_out(piles: Piles, link: int) -> int:
-    """Take the most urgent chunk of a link out and return it."""
+    """Remove the most urgent chunk of a link and return it."""
     begin, size = piles.begin[link], piles.size[link] - 1
     piles.size[link] = size
     first, chunk, urgency = piles.chunk[begin], piles.chunk[begin + size], piles.urgency[begin + size]
@@ -137,7 +139,7 @@ def forward(
     sends: tuple[Ints, Ints, Ints],
     state: Masks,
 ) -> None:
-    """Send every chunk along its way; on a link the most urgent of those that wait goes first.
+    """Send every chunk along its route, most urgent first per link.
 
     Urgency is at first what a chunk takes to its goal and more; it loses what every send takes. ``free`` is when every
     port is; the queue is for links and, after them, chunks. Filled in are ``sends``: link, chunk and arrival.
@@ -189,7 +191,9 @@ class Jobs(NamedTuple):
 
 @tiered(lambda jobs, *_: 40 * len(jobs.link))
 def share(jobs: Jobs, urgency: Ints, overlap: bool, free: Ints, queue: Queue, piles: Piles, times: Ints) -> int:
-    """Start every send as soon as its data and its link are there, the most urgent of those that wait first.
+    """Start every send when its data and link are ready.
+
+    If several sends wait for a link, the most urgent starts first.
 
     Returned is how many sends there were: fewer than all, if some wait for one another. ``jobs.waits`` is counted down;
     the queue is for links and, after them, sends. Filled in are ``times``: when each send starts and ends.

@@ -1,4 +1,4 @@
-"""TACOS-Greedy for a whole collective: its movements one behind the other, and of many tries the best."""
+"""TACOS-Greedy for a whole collective, with the best of several tries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST = 64  # tries at most, if nobody says
 
 
 class Part(NamedTuple):
-    """One movement of a collective, as copies: its own, or backwards in time where it adds up."""
+    """One movement of a collective, as copies, time-reversed if it reduces."""
 
     collective: Collective  # of one movement that copies
     network: Network  # its links: turned round where it is backwards
@@ -60,7 +60,7 @@ class Part(NamedTuple):
     merges: bool = False  # whether chunks may be sent as one
 
     def chunks(self) -> Chunks:
-        """Return what is to move, all of it there from the start."""
+        """Return the chunks of the part, all present at the start."""
         return chunks_of(self.network, self.collective, self.units)
 
     def bound(self, chunks: Chunks) -> int:
@@ -68,7 +68,7 @@ class Part(NamedTuple):
         return bound_of(self.network.merging if self.merges else self.network, chunks)
 
     def timed(self, sends: Sends, size: Fraction) -> Flow:
-        """Return sends of its chunks as those of the collective, forwards in time."""
+        """Return sends as a timed schedule of the collective."""
         timed = timed_from(self.network, self.collective, self.units, size, sends)
         return reverse(timed) if self.backwards else timed
 
@@ -84,7 +84,10 @@ class Made(NamedTuple):
 
 
 def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
-    """Return the sends of a collective, of so many units of a block, over links that may be those of switches."""
+    """Return the best sends found for a collective.
+
+    Each block has ``units`` units. The links may be those of switches.
+    """
     symmetry = None if request.symmetric is False else symmetry_of(wires, collective)
     if request.symmetric and symmetry is None:
         raise ParameterError(
@@ -107,7 +110,7 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
 
 
 def _sent(request: Request, wires: Network, collective: Collective, units: int) -> Made:
-    """Return the sends of a collective: chunks next to one another as one, and sums along trees, where that is faster.
+    """Return the fastest sends, with chunks merged or along trees.
 
     Several chunks that are sent as one from the start, as fewer parts of a block, are other sends than those merged
     later; both are looked at.
@@ -130,13 +133,13 @@ def _sent(request: Request, wires: Network, collective: Collective, units: int) 
 
 
 def _sizes(units: int) -> list[int]:
-    """Return how many chunks may be sent as one from the start: halves again and again, and all of a block."""
+    """Return candidate merge sizes: powers of two and the whole block."""
     halves = [2**at for at in range(units.bit_length()) if units % 2**at == 0]
     return halves if halves[-1] == units else [*halves, units]
 
 
 def _merges(request: Request, wires: Network, units: int) -> bool:
-    """Return whether chunks may be sent as one: not in steps of time, and not through switches, one at a time."""
+    """Return whether chunks may be sent as one."""
     return units > 1 and request.tick is None and not wires.topology.switches
 
 
@@ -211,7 +214,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
 
 
 def _followed(request: Request, made: Made, part: Part, collective: Collective) -> Made:
-    """Return the second half of an allreduce behind the first: blocks go when their sum is there and links are free."""
+    """Return an allreduce with its second half after the first."""
     first, network = made.timed, part.network
     link = network.wires.link_index(first.src, first.dst)
     free = np.zeros(len(network.wires.src), dtype=np.int64)
@@ -240,7 +243,9 @@ def best_of(
     time_limit: Fraction | None = None,
     progress: Progress | None = None,
 ) -> tuple[_Result, int, int]:
-    """Return the first of the best results, by the least rank, its number, and how many were looked at.
+    """Return the first best result, its number and the tries made.
+
+    The best result has the minimum rank.
 
     ``enough`` is a rank that nothing is better than: those after the first that has it are not looked at. Kernels leave
     Python's lock alone, so that threads run side by side. The first result is made whatever the time limit.
@@ -330,7 +335,9 @@ def copy_chunks(
 
 
 def relays_of(network: Network, chunks: Chunks, seed: int, *, noise: bool = False) -> tuple[IntArray, IntArray]:
-    """Return pairs of a node and a chunk that it does not need but should pass on.
+    """Return pairs of a relay node and a chunk to forward.
+
+    The node does not need the chunk itself.
 
     Every chunk is given a way to each node that needs it, so that no link has much more to carry than others; those on
     the ways that do not need it are its relays.

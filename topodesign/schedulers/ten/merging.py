@@ -1,4 +1,4 @@
-"""Better times for sends whose ways are settled: merged, repaired, or on links that several streams share.
+"""Improved times of routed sends: merging, repair and shared links.
 
 Merging: many small chunks fill long ways as a pipeline does, and pay for it with a latency each. Where nobody
 downstream is kept waiting, or where that is worth it, chunks of a block that leave a node next to one another are one
@@ -26,7 +26,9 @@ _ROUNDS = 12
 
 
 def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
-    """Return a plan that is no slower, with fewer sends or as many; links may be used from ``opens`` on.
+    """Merge the sends of a plan without slowing it.
+
+    Links may be used from ``opens`` on.
 
     With switches nothing is merged, since what passes them is several sends.
     """
@@ -49,7 +51,7 @@ def merged(topology: Topology, timed: Flow, opens: IntArray) -> Flow:
 
 
 def _paired(topology: Topology, timed: Flow, *, patient: bool) -> Flow:
-    """Return the same with two sends in one wherever they may be; if ``patient``, only where nobody is kept waiting.
+    """Merge adjacent pairs of sends; if ``patient``, without delaying others.
 
     The times of what is merged are no right ones yet; the order of all sends is.
     """
@@ -132,7 +134,9 @@ def repaired(
 
 
 class SharedLinks:
-    """Streams of sends on one topology: right plans of the same ticks, each as if it were alone.
+    """Streams of sends that share the links of one topology.
+
+    All streams are valid plans in the same ticks, each timed as if alone.
 
     ``least`` are the ticks from when on each stream may use each link, shape ``(streams, links)``; ``streams`` are the
     sends of each over links.
@@ -155,7 +159,10 @@ class SharedLinks:
         """What is left to do in each stream alone when each send starts."""
 
     def timed(self, urgency: IntArray) -> tuple[Flow, ...]:
-        """Return the streams with the times that they have together; of sends that wait the most urgent goes first."""
+        """Return the streams with their times on the shared links.
+
+        If sends wait for a link, the most urgent goes first.
+        """
         jobs = self._jobs
         rows = len(jobs.link)
         zeros = [np.zeros(count, dtype=np.int64) for count in (self._links, rows, rows)]
@@ -175,7 +182,7 @@ class SharedLinks:
 
 
 def _jobs_of(topology: Topology, one: Flow, joined: Flow, early: IntArray, base: int) -> Jobs:
-    """Return the sends of a stream over links, numbered from a base; ``joined`` is the same from node to node."""
+    """Return the sends of a stream over links, as numbered jobs."""
     link, clock, last = topology.link_index(one.src, one.dst), one.timing, np.arange(len(joined))
     before, onward = np.full((2, len(one)), -1, dtype=np.int64)
     first = last

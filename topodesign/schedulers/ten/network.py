@@ -1,4 +1,4 @@
-"""Networks in ticks: what every link takes for a chunk, and from when on."""
+"""Networks in ticks: link times and opening times per chunk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIDE_BY_SIDE = 16  # ways to a switch that are kept
 
 
 class Routes(NamedTuple):
-    """Links from node to node, made of links of a topology with switches.
+    """Node-to-node links composed of links of a switched topology.
 
     A chunk that starts over a route at time 0 is on its links from ``offset`` on: it passes switches as it arrives.
     """
@@ -55,7 +55,7 @@ class Network:
 
     @property
     def wires(self) -> Topology:
-        """The topology that the links are of, or the links of which they are made."""
+        """Topology of the underlying links."""
         return self.topology if self.routes is None else self.routes.topology
 
     @cached_property
@@ -76,14 +76,17 @@ class Network:
         return replace(self, **sealed_ones)
 
     def open_after(self, free: IntArray) -> Network:
-        """Return the same with links that open when the wires that they need are free."""
+        """Return the network with links opening when their wires are free."""
         web = self.web
         opens = self.opens.copy()
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
         return self.having(opens=opens)
 
     def carrying(self, chunks: int) -> Network:
-        """Return the same without switches and steps for parts of so many chunks, which are sent as one."""
+        """Return the network for parts of ``chunks`` chunks each.
+
+        Each part is sent as one. There are no switches and no steps.
+        """
         if chunks == 1:
             return self
         per_unit = self.per_unit * chunks
@@ -92,7 +95,10 @@ class Network:
 
     @property
     def merging(self) -> Network:
-        """The same for any number of chunks in one send: what keeps a link from the next chunk is no latency."""
+        """Network with links busy for transmission alone, without latency.
+
+        It applies if one send may contain any number of chunks.
+        """
         routes = self.routes
         busy = self.per_unit
         if routes is not None:
@@ -127,7 +133,7 @@ class Network:
 
 
 class Chunks(NamedTuple):
-    """What is to move: chunks, where they are at first, and who needs them."""
+    """Chunks to move, with their sources and goals."""
 
     number: int  # of chunks: the units of all blocks, one after the other
     at: IntArray  # the node where each chunk is first
@@ -138,7 +144,7 @@ class Chunks(NamedTuple):
 
 
 class Sends(NamedTuple):
-    """Who sends what: the link of every send, its chunk and when that has arrived."""
+    """Sends of chunks: link, chunk and arrival of each."""
 
     link: IntArray
     chunk: IntArray
@@ -166,7 +172,9 @@ def network_of(
     ready: tuple[Fraction, ...] = (),
     overlap: bool = False,
 ) -> Network:
-    """Return the network of a topology whose nodes are ready at some times, before which none sends or receives.
+    """Return the network of a topology with node ready times.
+
+    A node neither sends nor receives before its ready time.
 
     With a ``step`` what links take is rounded up to whole steps of the time-expanded network (TACOS, section IV-C).
     """
@@ -193,12 +201,15 @@ def network_of(
 
 
 def grain_of(request: Request) -> Fraction | None:
-    """Return to what times of links are rounded up that are too fine to be counted: a small part of a step."""
+    """Return the rounding grain of too fine link times.
+
+    It is a small part of a step, or None without steps.
+    """
     return None if request.tick is None else request.tick / _GRAINS
 
 
 def rounding(request: Request, more: Fraction) -> list[str]:
-    """Return what there is to say of times that are rounded up."""
+    """Return notes on times that are rounded up."""
     if request.tick is None:
         return []
     notes = [f"times of links are rounded up to steps of {format_time(request.tick)}"]
@@ -209,13 +220,16 @@ def rounding(request: Request, more: Fraction) -> list[str]:
 
 
 def slower(network: Network, factor: NDArray[np.float64]) -> Network:
-    """Return the same with links that take so many times as long, at least, up to whole ticks; for rough plans."""
+    """Return the network with links slowed by at least a factor.
+
+    Times are rounded up to whole ticks. The result is for rough plans.
+    """
     more = np.ceil(network.takes * (factor - 1.0)).astype(np.int64)
     return network.having(takes=network.takes + more, busy=network.busy + more)
 
 
 def through_switches(network: Network) -> Network:
-    """Return a network of nodes alone, of a fabric with switches: links, and routes through switches in one go.
+    """Return a nodes-only network with routes through switches.
 
     A switch passes on what arrives as it arrives, to one port, and every port of it has one chunk at a time.
     """
@@ -247,7 +261,7 @@ def through_switches(network: Network) -> Network:
 
 
 def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[int, int]], list[list[int]]]:
-    """Return all pairs of nodes with a link or a way through switches alone, and the links of one way each.
+    """Return node pairs connected directly or by switches, with routes.
 
     It is a link, if there is one, and else a way with the fewest links; of those one whose slowest link is as quick as
     can be, and of those again one or another, so that switches side by side have about as many.
@@ -288,7 +302,10 @@ def _pairs_and_ways(topology: Topology, per_unit: IntArray) -> tuple[list[tuple[
 
 
 def within_teams(network: Network, team: IntArray) -> Network:
-    """Return a network with those links only whose ends are in one group, ``team`` being that of every node."""
+    """Return a network with only the links inside groups.
+
+    ``team`` is the group of every node.
+    """
     topology = network.topology
     kept = np.flatnonzero(
         (team[topology.src] == team[topology.dst]) & (team[topology.src] >= 0) & (topology.src != topology.dst)
@@ -306,7 +323,7 @@ def within_teams(network: Network, team: IntArray) -> Network:
 
 
 def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
-    """Return routes backwards, in the order that links have then; each wire is where the other order has it."""
+    """Return reversed routes, renumbered for the reversed links and wires."""
     count = np.diff(routes.start)[links]
     start = np.concatenate(([0], np.cumsum(count)))
     of, step = ranges(0, count)
@@ -319,7 +336,10 @@ def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -
 
 
 def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
-    """Return the chunks of a collective of one movement, which copies: equal parts of its blocks."""
+    """Return the chunks of a copying collective of one movement.
+
+    They are equal parts of its blocks.
+    """
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
@@ -330,7 +350,7 @@ def chunks_of(network: Network, collective: Collective, units: int) -> Chunks:
 
 
 def timed_from(network: Network, collective: Collective, units: int, size: Fraction, sends: Sends) -> Flow:
-    """Return the sends of the chunks of a collective of one movement as timed sends."""
+    """Return the sends of a one-movement collective as timed sends."""
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
@@ -347,28 +367,38 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
 def of_one_unit(
     network: Network, collective: Collective, data: tuple[int, Fraction], columns: tuple[NDArray[Any], ...]
 ) -> Flow:
-    """Return sends of one unit: their starts, ends, sources, destinations, blocks and units, of so many and bytes."""
+    """Return sends of one unit as a flow in ticks.
+
+    The columns are starts, ends, sources, destinations, blocks and units. ``data`` is the number of units and the
+    bytes.
+    """
     times = LinkTimes(network.tick, network.latency, network.per_unit)
     columns = (*columns, columns[-1] + 1)
     return flow_in_ticks(network.wires, collective, data, times, columns, overlap=network.overlap)
 
 
 def in_chunks(timed: Flow, chunks: int, per_unit: IntArray) -> Flow:
-    """Return sends of parts as those of their chunks, so many each, of which one takes so long on every link."""
+    """Return sends of parts as sends of their chunks.
+
+    Each part has ``chunks`` chunks, and a chunk takes ``per_unit`` ticks on every link.
+    """
     columns = {name: getattr(timed, name) * chunks for name in ("lo", "hi")}
     clock = timed.timing._replace(per_unit=per_unit)
     return timed.having(units=timed.units * chunks, clock=clock, **columns)
 
 
 def check_ticks(network: Network, sends: int) -> None:
-    """Refuse what could take more ticks than 64 bits count: as many sends one after the other."""
+    """Raise TooLargeError if the ticks could exceed 64 bits.
+
+    The limit is checked for ``sends`` sends in sequence.
+    """
     longest = int(network.takes.max(initial=0)) + int(network.opens.max(initial=0))
     if longest * max(1, sends) >= MAX_TICKS:
         raise TooLargeError("the times of the links have too short a common tick to count; use rounder numbers")
 
 
 def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
-    """Return all pairs of a node and a chunk that it needs and does not have."""
+    """Return all missing pairs of node and needed chunk."""
     every = np.flatnonzero(chunks.goal == EVERYONE)
     one = np.flatnonzero((chunks.goal != EVERYONE) & (chunks.goal != chunks.at))
     node = np.repeat(chunks.members, len(every))

@@ -1,4 +1,4 @@
-"""Compiled inner loops of local repair: wishes are granted one after the other, and what comes late is asked earlier.
+"""Compiled inner loops of local repair.
 
 A *wish* is a node and a chunk that it needs. Granted in some order, each goes the way by which it is there first, in
 gaps that those before it have left on the links; so an order of wishes, and a link that each avoids, make a schedule.
@@ -47,7 +47,7 @@ class Books(NamedTuple):
 
 @compiled
 def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> int:
-    """Return when all that a link needs is free for as long as it needs it, from a time on."""
+    """Return the first time at which a link is free long enough."""
     time = max(time, web.opens[link])
     moved = True
     while moved:
@@ -79,7 +79,7 @@ def _book(web: Web, books: Books, link: int | np.int64, time: int | np.int64) ->
 
 @compiled
 def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: int | np.int64) -> bool:
-    """Bring a chunk to a node that needs it, as early as can be; return whether there is a way."""
+    """Deliver a chunk as early as possible; return whether it succeeds."""
     chunk, goal = wishes.chunk[wish], wishes.node[wish]
     nodes = books.arrival.shape[1]
     for node in range(nodes):
@@ -115,7 +115,7 @@ def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: 
 
 @compiled
 def _grant_all(web: Web, wishes: Wishes, books: Books) -> int:
-    """Grant all wishes in their order, and return how good that is: small is good, ``LARGEST`` if not all are."""
+    """Grant all wishes in order and return the schedule's score."""
     books.rows[0] = 0
     for port in range(len(books.taken)):
         books.taken[port] = 0
@@ -144,7 +144,7 @@ def _repair_work(web: Web, wishes: Wishes, books: Books, enough: int, most: int,
 
 @tiered(_repair_work)
 def repair(web: Web, wishes: Wishes, books: Books, enough: int, most: int, state: Masks) -> int:
-    """Change the order of wishes, and what they avoid, so that all are granted earlier; return when all is there.
+    """Reorder wishes for earlier delivery and return the completion time.
 
     The books then hold the best schedule found, of at most ``most``; ``LARGEST`` if some wish cannot be granted.
     """

@@ -1,4 +1,4 @@
-"""Symmetric synthesis: the chunks of one node of every orbit are synthesized, and the group copies them to all others.
+"""Symmetric synthesis: chunks of orbit representatives, copied by the group.
 
 Let a group of automorphisms act on the nodes so that only the identity leaves one where it is. What is laid down for
 the chunks of one node of each orbit has one image for every element of the group, and together these are a plan of all
@@ -32,7 +32,7 @@ COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)  # those in whi
 
 
 def symmetry_of(network: Network, collective: Collective) -> Symmetry | None:
-    """Return the group by which a collective can be copied; None if no such group is known."""
+    """Return the group that can copy a collective, or None."""
     symmetry = network.topology.symmetry
     if symmetry is None or network.routes is not None or collective not in COLLECTIVES or network.opens.any():
         return None
@@ -52,7 +52,10 @@ def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
 def symmetric(
     network: Network, collective: Collective, symmetry: Symmetry, *, units: int, size: Fraction, seed: int
 ) -> Flow:
-    """Return the plan that a group copies from what is laid down for a few nodes; see :func:`symmetry_of`."""
+    """Return the plan that a group copies from representative nodes.
+
+    The group is that of :func:`symmetry_of`.
+    """
     if len(collective.parts) > 1:
         halves = [symmetric(network, part, symmetry, units=units, size=size, seed=seed) for part in collective.parts]
         return concatenate(halves[0], halves[1])
@@ -70,7 +73,10 @@ def symmetric(
 
 
 def bound_symmetric(network: Network, collective: Collective, units: int, symmetry: Symmetry) -> int:
-    """Return what no plan is faster than, symmetric or not, from the ways of the chunks of a few nodes."""
+    """Return the lower bound of all plans, from representative nodes.
+
+    It also holds for plans that are not symmetric.
+    """
     nodes, total = network.topology.nodes, 0
     roots = np.unique(symmetry.represented_by)
     count, early = np.full(nodes, (nodes - 1) * units, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
@@ -93,7 +99,7 @@ def bound_symmetric(network: Network, collective: Collective, units: int, symmet
 
 
 def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
-    """Return sends of chunks from sources to all nodes, and the source and the goal of each; -1 for all nodes."""
+    """Return sends from sources to all nodes, with sources and goals."""
     nodes, copies = network.topology.nodes, len(sources)
     web = network.web
     check_ticks(network, copies * nodes)
@@ -108,7 +114,7 @@ def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple
 
 
 def _exchange(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
-    """Return sends of chunks from sources to each other node, and the source and the goal of each."""
+    """Return sends from sources to each other node, with their ends."""
     nodes = network.topology.nodes
     source, goal = np.repeat(sources, nodes), np.tile(np.arange(nodes), len(sources))
     source, goal = source[source != goal], goal[source != goal]
@@ -139,7 +145,7 @@ def _copied(
     symmetry: Symmetry,
     made: tuple[Sends, IntArray, IntArray],
 ) -> Flow:
-    """Return sends of the chunks of a few nodes with all their images."""
+    """Return the sends of representative nodes with all their images."""
     (link, chunk, end), source, goal = made
     topology, nodes = network.topology, network.topology.nodes
     copies = nodes // len(np.unique(symmetry.represented_by))
@@ -168,7 +174,7 @@ def _copied(
 
 
 def _units(source: IntArray, goal: IntArray) -> IntArray:
-    """Return which unit of its block every chunk is: those of one block are counted in their order."""
+    """Return the unit number of every chunk within its block."""
     order = np.lexsort((goal, source))
     new = np.append(True, (np.diff(source[order]) != 0) | (np.diff(goal[order]) != 0))
     rows, units = np.arange(len(source)), np.empty(len(source), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Compiled inner loop of symmetric synthesis: chunks of a few nodes spread, over ports that orbits of links share."""
+"""Compiled inner loop of symmetric synthesis on ports of link orbits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push
 def spread_copies(
     web: Web, copies: int, arrival: Ints, over: Ints, queue: Queue, pools: tuple[Ints, Ints, Ints], state: Masks
 ) -> int:
-    """Bring every chunk to all nodes over links with one port each, and return how many got one.
+    """Deliver every chunk to all nodes; return the number of deliveries.
+
+    Each link needs one port.
 
     Whenever a port is free, it takes of the chunks that it could bring to a node one that the fewest links could bring
     there so far: so chunks spread far at first, and no port has nothing to do in the end.

@@ -1,4 +1,4 @@
-"""An allreduce along trees: what is added up early is copied while the rest is still added up.
+"""Allreduces along trees, with sums copied while others are reduced.
 
 If an allgather follows a reduce-scatter, the links into a node are idle in the first half, and those out of it in the
 second; where nodes have unequal links, as at the edge of a mesh, that costs up to half of the time. Here
@@ -30,7 +30,10 @@ _SPREAD = (0, 0.2, 0.35, 0.5, 0.65, 0.8)
 
 
 def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, tries: int, enough: int) -> list[Flow]:
-    """Return the best allreduce of all nodes found along trees, of so many parts a block, or none where none is."""
+    """Return the best allreduce found along trees, or an empty list.
+
+    Each block has ``parts`` parts, and all nodes take part.
+    """
     nodes, links = network.topology.nodes, len(network.takes)
     count = 2 * parts * nodes * (nodes - 1)
     check_ticks(network, 32 * count)
@@ -61,7 +64,7 @@ def along_trees(network: Network, parts: int, size: Fraction, *, seed: int, trie
 
 
 def _jobs(network: Network, roots: IntArray, up: IntArray, down: IntArray) -> tuple[IntArray, Jobs]:
-    """Return the tree of every send, first those up and then those down, and what each waits for."""
+    """Return the tree and dependencies of every send, upward sends first."""
     topology = network.topology
     tree, node = np.nonzero(up >= 0)  # all but the roots, and the same for both
     here = np.full(up.shape, -1, dtype=np.int64)
@@ -84,7 +87,7 @@ def _jobs(network: Network, roots: IntArray, up: IntArray, down: IntArray) -> tu
 
 
 def _in_time(network: Network, tree: IntArray, jobs: Jobs, order: IntArray, busiest: int) -> IntArray:
-    """Return the starts and ends of sends, in the best of some orders: trees with long ways begin first."""
+    """Return start and end times, best of several tree orders."""
     rows, links = len(jobs.link), len(network.takes)
     left = np.zeros(rows, dtype=np.int64)
     remains(jobs, np.zeros(rows, dtype=np.int64), left)

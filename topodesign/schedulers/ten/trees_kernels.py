@@ -1,4 +1,4 @@
-"""Compiled inner loops of allreduces along trees: trees that share links evenly, and what waits behind each send."""
+"""Compiled inner loops of allreduces along trees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FAR = 32  # how much more the length of a way counts than what its last link ha
 
 @tiered(lambda web, _roots, order, *_: 12 * len(order) * len(web.dst))
 def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, queue: Queue, state: Masks) -> int:
-    """Grow trees from roots, one after the other in an order, and return how many nodes none has reached.
+    """Grow trees from roots in order; return the unreached node count.
 
     A tree takes, of all links from what it has to what it lacks, the one with the shortest way from the root, and of
     these the one with the least to carry. ``by`` has the links by which nodes are reached, a row for every tree, -1
@@ -59,7 +59,10 @@ def grow(web: Web, roots: Ints, order: Ints, load: Ints, by: Ints, into: bool, q
 
 @tiered(lambda jobs, *_: 4 * len(jobs.link))
 def remains(jobs: Jobs, order: Ints, left: Ints) -> None:
-    """Fill in what every send, and the longest chain of those that wait for it, takes; ``order`` has room for all."""
+    """Fill in the critical path length of every send.
+
+    It is the time of the send and of the longest chain of sends that wait for it. ``order`` has room for all sends.
+    """
     waits, found, at = jobs.waits.copy(), 0, 0
     for row in range(len(waits)):
         if waits[row] == 0:
