@@ -1,4 +1,4 @@
-"""Concurrent flows: data of many sources to their goals at once, as fast as the fullest link allows.
+"""Concurrent flows with minimum load on the most loaded link.
 
 One question, three ways to answer it, each in one file: ``columns`` exactly, by mixing shortest-path trees; ``program``
 exactly, by a linear program over classes of links, with limits that links share, costs, and nodes that may not pass

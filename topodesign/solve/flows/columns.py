@@ -1,4 +1,4 @@
-"""Concurrent flows exactly by column generation: a mixture of shortest-path trees, and link prices that prove it best.
+"""Exact concurrent flows by column generation over shortest-path trees.
 
     minimise U  where every source mixes its trees, and no orbit of links carries more than U times its capacity.
 
@@ -42,7 +42,7 @@ def tree_flow(
     seconds: float | None = None,
     progress: Progress | None = None,
 ) -> ConcurrentFlow:
-    """Return an optimal flow by column generation, or the best within a time.
+    """Return an optimal flow by column generation.
 
     * ``quotient``: sources and links; hundreds of orbits of links at most.
     * ``shortest``: over paths of fewest links only.
@@ -57,7 +57,7 @@ def tree_flow(
 
 
 class _Master:
-    """The mixture of the trees that there are, and what they prove."""
+    """Master program: the current mixture of trees and its proof."""
 
     def __init__(self, quotient: Quotient, shortest: bool, balanced: bool) -> None:
         self.quotient, self.shortest, self.balanced = quotient, shortest, balanced
@@ -100,7 +100,7 @@ class _Master:
                 return flow
 
     def _improve(self) -> bool:
-        """Add trees that are cheaper at prices between the best and the program's; return whether there are any."""
+        """Add cheaper trees at interpolated prices; return whether any are new."""
         prices = np.maximum(0, -self.program.prices(self.scale)[len(self.quotient.sources) :])
         for near in _NEAR:
             p, q = near.numerator, near.denominator
@@ -109,12 +109,12 @@ class _Master:
         return False
 
     def _normal(self, prices: list[int]) -> IntArray:
-        """Return prices of about the sum that those of the program have."""
+        """Scale prices to about the sum of the program's prices."""
         paid = sum(price * room for price, room in zip(prices, self.room.tolist(), strict=True))
         return np.array([price * self.scale // paid for price in prices], dtype=np.int64)
 
     def _add_trees(self, prices: Amounts) -> bool:
-        """Add the cheapest trees at some prices; return whether some are new."""
+        """Add the cheapest trees for prices; return whether any are new."""
         lengths = arc_lengths(self.quotient, prices, shortest=self.shortest)
         loads, far = trees(self.quotient, lengths)
         if self.shortest:
@@ -137,7 +137,7 @@ class _Master:
         return bool(new)
 
     def _settle(self) -> tuple[ConcurrentFlow, bool]:
-        """Return the mixture as a flow, and whether new trees may make it better."""
+        """Return the flow of the mixture, and whether it may improve."""
         many = len(self.quotient.sources)
         proof = self.program.certificate()
         shares = self._shares(proof.columns[1:], proof.proven)
@@ -152,7 +152,7 @@ class _Master:
         return flow, better and not flow.exact
 
     def _shares(self, columns: Sequence[Fraction], proven: bool) -> list[Fraction]:
-        """Return how much each tree counts, so that those of a source add up to one."""
+        """Return tree shares that sum to one for each source."""
         if proven:
             return list(columns)
         sums = [Fraction(0)] * len(self.quotient.sources)

@@ -1,4 +1,4 @@
-"""A flow that is reached and prices of links that bound its time, in whole numbers."""
+"""Concurrent flow with link prices that bound its time, in integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class ConcurrentFlow:
-    """Every source's data to all their goals at once, as a flow, with proofs of the time.
+    """Concurrent flow of all sources, with proven bounds of its time.
 
     Times are largest loads of a link over its capacity; those of an all-to-all are also bandwidth factors. Both bounds
     are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
@@ -47,7 +47,10 @@ class ConcurrentFlow:
 
     @property
     def factor(self) -> Fraction:
-        """Bandwidth factor y of this flow: it takes y * M/B, M the data of a node and B the bandwidth of its links."""
+        """Bandwidth factor y of this flow, which takes y * M/B.
+
+        M is the data of a node and B the bandwidth of its links.
+        """
         return self.upper
 
     @cached_property
@@ -58,12 +61,12 @@ class ConcurrentFlow:
 
     @cached_property
     def bound(self) -> Fraction:
-        """The time that no flow undercuts, as the prices of the links prove."""
+        """Lower bound of the time, proven by the link prices."""
         return price_bound(self.quotient, self.prices, shortest=self.shortest)
 
     @property
     def upper(self) -> Fraction:
-        """The bandwidth factor that this flow reaches: that of its fullest link."""
+        """Bandwidth factor of this flow, set by its most loaded link."""
         return as_factor(self.topology, self.time)
 
     @property
@@ -73,12 +76,12 @@ class ConcurrentFlow:
 
     @property
     def exact(self) -> bool:
-        """Whether the two bounds meet, so that this flow is proved to be optimal."""
+        """Whether the two bounds meet, which proves this flow optimal."""
         return self.bound == self.time
 
     @cached_property
     def scale(self) -> int:
-        """Parts of a shard in which :meth:`source_amounts` counts: a multiple of ``denominator``."""
+        """Parts of a shard in :meth:`source_amounts`, a multiple of ``denominator``."""
         return self.denominator * self._symmetric[1]
 
     @cached_property
@@ -86,7 +89,7 @@ class ConcurrentFlow:
         return self.quotient.symmetric(self.amounts)
 
     def source_amounts(self, source: int) -> Amounts:
-        """Return what a node sends over each of the topology's links, in parts 1/``scale`` of a shard.
+        """Return a node's amounts over each link, in 1/``scale`` shards.
 
         All destinations are added up. With symmetry it is the image of what the node's representative sends, so that
         all sources together load every link of an orbit equally.
@@ -107,7 +110,10 @@ class ConcurrentFlow:
         return sealed(every)
 
     def check(self) -> None:
-        """Look at every node of every source, and at every link of the whole, in whole numbers."""
+        """Check flow conservation and link loads in integers.
+
+        It covers every node for every source.
+        """
         topology, quotient = self.topology, self.quotient
         total = np.zeros(len(topology.src), dtype=object)
         for source in range(topology.nodes) if quotient.demand is None else quotient.sources.tolist():
@@ -131,7 +137,10 @@ class ConcurrentFlow:
 
 
 def as_factor(topology: Topology, load: Fraction) -> Fraction:
-    """Return the bandwidth factor of a load in shards per unit of capacity: y = load * d/N."""
+    """Return the bandwidth factor y = load * d/N of a load.
+
+    The load is in shards per unit of capacity.
+    """
     return load * topology.degree / topology.nodes
 
 
@@ -157,13 +166,16 @@ def paid(room: IntArray, prices: Amounts) -> int:
 
 
 def arc_lengths(quotient: Quotient, prices: Amounts, *, shortest: bool = False) -> Amounts:
-    """Return the price of every arc; for shortest paths alone, with so much more that fewest links come first."""
+    """Return the length of every arc from the prices.
+
+    For shortest paths alone, the number of links outweighs all prices.
+    """
     lengths = np.asarray(prices)[quotient.kind]
     return lengths.astype(object) + quotient.topology.nodes * int(lengths.max()) if shortest else lengths
 
 
 def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
-    """Return what shortest-path trees from all sources load, and how far their data go, times the sources' weights.
+    """Return loads and weighted distances of shortest-path trees from all sources.
 
     * ``quotient``: the topology with its orbits.
     * ``lengths``: integers of any size, one for every arc, none negative.
@@ -186,7 +198,10 @@ def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
 
 
 def tree(quotient: Quotient, source: int, lengths: Amounts) -> tuple[Amounts, IntArray, IntArray]:
-    """Return a shortest-path tree: distances, the arc that leads to every node, and the nodes, nearest first."""
+    """Return a shortest-path tree: distances, arcs and node order.
+
+    There is one arc into every node, and nodes are listed nearest first.
+    """
     nodes = quotient.topology.nodes
     whole = int(lengths.max()) * nodes * nodes < _SAFE
     length = lengths.astype(np.int64 if whole else object)
@@ -197,7 +212,10 @@ def tree(quotient: Quotient, source: int, lengths: Amounts) -> tuple[Amounts, In
 
 
 def carried(quotient: Quotient, row: int, via: IntArray, order: IntArray) -> IntArray:
-    """Return how much a tree of a source, told by its place among the sources, brings on every arc."""
+    """Return the amounts of a source's tree on every arc.
+
+    ``row`` is the position of the source among the sources.
+    """
     src, arc_to = quotient.src.tolist(), via.tolist()
     behind: list[int] = _row(quotient.wanted, row).tolist()
     amounts = np.zeros(len(quotient.arcs), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Inner loops of concurrent flows: shortest paths with whole lengths, and flows that are balanced along them.
+"""Inner loops of concurrent flows: shortest paths and balanced flows.
 
 Floats are multiplied, added and divided only, one after another, so that they are the same on every machine and in both
 tiers; what is believed in the end is whole.
@@ -18,7 +18,9 @@ LONGEST = 2**30  # length of the dearest arc where prices are floats
 
 @tiered(lambda source, indptr, dst, *_: 4 * len(dst))
 def shortest_tree(source: int, indptr: Ints, dst: Ints, length: Ints, distance: Ints, via: Ints, order: Ints) -> int:
-    """Dijkstra's search from one node; of several shortest paths the first that is met is kept.
+    """Find shortest paths from one node by Dijkstra's algorithm.
+
+    Of several shortest paths it keeps the first one found.
 
     * ``source``: where to start.
     * ``indptr``, ``dst``, ``length``: CSR arcs of N nodes with their lengths, none negative. In plain Python they may
@@ -97,7 +99,7 @@ def tree_loads(
     loads: Ints,
     far: Ints,
 ) -> None:
-    """Send what each source has for every node over a shortest-path tree.
+    """Send the demands of each source over a shortest-path tree.
 
     * ``sources``, ``weight``: where trees start, and what their loads are multiplied by.
     * ``indptr``, ``src``, ``dst``, ``kind``, ``length``: CSR arcs; lengths as :func:`shortest_tree`.
@@ -148,7 +150,7 @@ def balance(
     flow: Floats,
     load: Floats,
 ) -> None:
-    """Let each source in turn shift a part of its flow to shortest paths, at prices of the loads as they are.
+    """Shift part of each source's flow to currently cheapest paths.
 
     The prices are the gradient of ``sum of room * (load/room)**p``, p = 2**doublings, and the part is what makes that
     sum least on the way (Newton's method).
@@ -295,7 +297,9 @@ def equal_split(
     units: int,
     loads: Ints,
 ) -> None:
-    """Send a shard from every node to each target, parted at every node over all links on shortest paths alike.
+    """Send a shard from every node to each target, split equally.
+
+    Every node splits it over all links on shortest paths.
 
     * ``targets``, ``weight``: where shards go, and what the loads are multiplied by.
     * ``indptr``, ``src``, ``dst``, ``kind``, ``capacity``: CSR arcs, all nodes reached; a link of capacity c counts as

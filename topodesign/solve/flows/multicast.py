@@ -1,4 +1,4 @@
-"""Groups that gather, broadcast or reduce at once over shared links: the least time of all together, exact.
+"""Concurrent multicast groups over shared links in minimum time, exact.
 
 Each group has a part of every link's capacity. Spanning trees of a group that reach a rate exist if and only if the
 part lets a flow of this rate from every root to every member (Edmonds; with nodes that only pass on, if as much of the
@@ -41,7 +41,7 @@ class SharedLinks:
 
 
 def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool = False) -> SharedLinks:
-    """Return how groups share the links of a topology so that all are done as early as can be.
+    """Return the shares of links for groups with minimum completion time.
 
     * ``topology``: links with capacities. Nodes that are no members of a group pass its data on, one copy for one copy.
     * ``groups``: what they do at the same time; those with one member do nothing.
@@ -90,7 +90,7 @@ _Way = tuple[IntArray, IntArray]  # where links start and end, in the direction 
 
 
 def _add_flow(program: Program, way: _Way, flow: IntArray, part: IntArray, wanted: IntArray) -> None:
-    """Add the rows of a flow within a part of the links, of which every node keeps so much."""
+    """Add rows for a flow within a share of the links."""
     src, dst = way
     kept = Entries(np.concatenate((dst, src)), np.tile(flow, 2), np.repeat((1, -1), len(flow)))
     kept = _without_loops(kept)
@@ -107,7 +107,7 @@ def _closed(topology: Topology, members: Sequence[int]) -> NDArray[np.bool_]:
 
 
 def _add_balance(program: Program, way: _Way, nodes: int, members: Sequence[int], part: IntArray) -> None:
-    """Add the rows that have as much of a part lead into every vertex that is no member as out of it."""
+    """Add rows that balance a share at every non-member vertex."""
     others = np.ones(nodes, dtype=np.bool_)
     others[list(members)] = False
     row = np.cumsum(others) - 1
@@ -121,7 +121,7 @@ def _add_balance(program: Program, way: _Way, nodes: int, members: Sequence[int]
 
 
 def _add_limits(program: Program, topology: Topology, parts: Sequence[IntArray]) -> None:
-    """Add the rows that keep all parts of a link within its capacity times the first column."""
+    """Add rows that limit all shares by the link capacity."""
     links = len(topology.src)
     together = Entries(
         np.tile(np.arange(links), len(parts) + 1),
@@ -132,7 +132,7 @@ def _add_limits(program: Program, topology: Topology, parts: Sequence[IntArray])
 
 
 def _without_loops(entries: Entries) -> Entries:
-    """Return entries without pairs of the same place that cancel, as a self-loop has them."""
+    """Remove pairs of entries that cancel, as for self-loops."""
     row, column, value = (np.asarray(part) for part in entries)
     order = np.lexsort((column, row))
     row, column, value = row[order], column[order], value[order]

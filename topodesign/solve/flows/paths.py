@@ -14,7 +14,7 @@ Paths = list[tuple[tuple[int, ...], Fraction]]
 
 
 def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
-    """Return the paths that a source's shards take to every other node.
+    """Return the paths of a source's shards to every other node.
 
     Cycles of the flow carry nothing to any node and are omitted, so the paths load no link more than the flow does. A
     source with m links in use has at most m paths more than destinations.
@@ -33,7 +33,9 @@ def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
 def taken_apart(
     topology: Topology, source: int, amounts: Sequence[int], wanted: Mapping[int, int]
 ) -> dict[int, list[tuple[tuple[int, ...], int]]]:
-    """Return paths that bring from a source what is wanted to each node, with how much they bring.
+    """Decompose a flow from a source into paths to each node.
+
+    Each path has its amount.
 
     * ``topology``: links, switches included.
     * ``source``: a node.
@@ -58,7 +60,7 @@ def taken_apart(
 
 
 def _way_back(into: list[dict[int, int]], source: int, node: int) -> tuple[int, ...]:
-    """Return a path of flow to a node; cycles that are met on the way are taken out."""
+    """Return a path of flow to a node, removing cycles."""
     path, place = [node], {node: 0}
     while path[-1] != source:
         before = max(into[path[-1]], key=into[path[-1]].__getitem__)  # the fullest, so that paths are few

@@ -1,4 +1,4 @@
-"""Concurrent flows within a certified gap, for thousands of nodes: flows go to cheaper paths until they balance.
+"""Concurrent flows within a certified gap, for thousands of nodes.
 
 The fullest link is what counts; in its place stands ``sum of room * (load/room)**p``, which a source can make less by
 shifting a part of its flow to the shortest paths at prices that are the gradient. Sources take turns, and p is doubled
@@ -41,7 +41,7 @@ _LOOKS = 10  # turns of all sources at each of the first exponents whose lengths
 def balanced_flow(
     quotient: Quotient, *, gap: Fraction = GAP, seconds: float | None = None, progress: Progress | None = None
 ) -> ConcurrentFlow:
-    """Return a flow that is proved to be within a gap of the optimum, or the best within a time.
+    """Return a flow within a proven gap of the optimum.
 
     * ``quotient``: sources and links.
     * ``gap``: how far above the lower bound the upper one may be, as a part of it; above zero.
@@ -85,7 +85,9 @@ def balanced_flow(
 
 
 def find_lengths(quotient: Quotient) -> Iterator[IntArray]:
-    """Yield lengths of the kinds of arcs, as flows are balanced for a while: shortest trees in them make good mixtures.
+    """Yield lengths of arc kinds from briefly balanced flows.
+
+    Shortest trees in these lengths make good mixtures.
 
     * ``quotient``: sources and links.
     """
@@ -101,7 +103,7 @@ def find_lengths(quotient: Quotient) -> Iterator[IntArray]:
 def _whole(
     quotient: Quotient, lengths: IntArray, flow: NDArray[np.float64], units: int, spare: int, *, keep: bool
 ) -> tuple[IntArray, float]:
-    """Return the loads of flows near to the given ones, whole in units, and the sum of all distances, roughly."""
+    """Return rounded loads in units and the approximate sum of distances."""
     total, far = np.zeros(len(quotient.room), dtype=np.int64), 0.0
     for part in _parts(quotient):
         loads, graph = np.empty_like(total), _graph(quotient, part)
@@ -111,7 +113,7 @@ def _whole(
 
 
 def _parts(quotient: Quotient) -> Iterator[slice]:
-    """Yield the sources a few at a time, so that an interrupt is heard in between."""
+    """Yield the sources in small slices, for prompt interrupts."""
     few = max(1, _WORK // len(quotient.arcs))
     for first in range(0, len(quotient.sources), few):
         yield slice(first, first + few)
@@ -125,7 +127,7 @@ def _graph(
 
 
 def _is_smooth(fullest: NDArray[np.float64], room: NDArray[np.float64], doublings: int, bound: float) -> bool:
-    """Whether a larger exponent would do more than more turns at this one.
+    """Return whether a larger exponent helps more than more turns.
 
     Loads whose sum of powers is least prove a bound of ``mean``, as parts of the fullest: so far from the fullest the
     exponent leaves them, and so far from that bound are they still.

@@ -1,4 +1,4 @@
-"""The concurrent flow: all demands at once in the least time, and at the least cost in that time; exact.
+"""Exact concurrent flows of minimum time, then minimum cost.
 
 Of every demand the same share flows at any moment, so the time is that of the fullest link, or of the fullest of the
 limits that links share. The linear program has one
@@ -37,7 +37,7 @@ _SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class DemandFlow:
-    """A flow that is as fast as any, with what proves it.
+    """Concurrent flow of minimum time, with its proof.
 
     Numbers for classes of links and vertices, as every source sees them, are those of ``classes``.
 
@@ -56,7 +56,10 @@ class DemandFlow:
     cost: Fraction | None = None  # total cost of the flow, the least of those as fast; None where no costs were given
 
     def flows(self) -> tuple[NDArray[np.generic], int]:
-        """Return what every source sends over every link, shape ``(sources, links)``, as integers over the number."""
+        """Return the flows by source and link, with their denominator.
+
+        The integers have the shape ``(sources, links)``.
+        """
         numbers, common = _integers(self.flow)
         return numbers[self.classes.link], common
 
@@ -81,7 +84,7 @@ def demand_flow(
     limits: Sequence[Limit] = (),
     most: int | None = None,
 ) -> DemandFlow:
-    """Return the flow of least time, and of least cost among those.
+    """Return the flow of minimum time, then of minimum cost.
 
     * ``topology``: links with capacities; all vertices pass on, switches and others.
     * ``sources``, ``demand``: what has to go where: shapes ``(sources,)`` and ``(sources, nodes)``, whole numbers. What
@@ -119,7 +122,9 @@ def demand_flow(
 
 
 def program_flow(quotient: Quotient) -> ConcurrentFlow:
-    """Return an optimal all-to-all by the linear program, which takes nothing of the symmetry but the sources it shows.
+    """Return an optimal all-to-all by the linear program.
+
+    Of the symmetry it uses only the sources.
 
     * ``quotient``: sources and links; nodes times links should be some thousands.
     """
@@ -135,7 +140,7 @@ def program_flow(quotient: Quotient) -> ConcurrentFlow:
 
 
 class TrafficTime(NamedTuple):
-    """How long a matrix of traffic takes, in units of it per unit of capacity."""
+    """Time of a traffic matrix, in units per unit of capacity."""
 
     bound: Fraction  # largest load of a link over its capacity that no routing undercuts
     time: Fraction  # that of a routing that is known
@@ -149,7 +154,9 @@ def traffic_time(
     gap: Fraction = Fraction(1, 100),
     most: int = FEW_COLUMNS,
 ) -> TrafficTime:
-    """Return how long a matrix of traffic takes: exactly where little is different, else between proven bounds.
+    """Return the time of a traffic matrix, exactly or within bounds.
+
+    It is exact if few links and vertices differ, and otherwise between proven bounds.
 
     * ``topology``: links with capacities; all vertices pass on.
     * ``demand``: what goes from each vertex to each: whole numbers, shape ``(nodes, nodes)``.
@@ -253,7 +260,7 @@ class Reduced:
 
     @staticmethod
     def _require(by_class: NDArray[np.generic], exactly: NDArray[np.generic]) -> None:
-        """Raise InfeasibleError if classes have things in common that are not: two hashes were the same by chance."""
+        """Raise InfeasibleError if a hash collision merged distinct items."""
         if not np.array_equal(by_class, exactly):
             raise InfeasibleError("what differs was taken for alike, by a chance of one in 2^64")
 
@@ -269,7 +276,7 @@ class Reduced:
         return columns[column], columns[: self.columns], tuple(price), tuple(potential)
 
     def cheapest(self, time: Fraction, costs: IntArray) -> tuple[tuple[Fraction, ...], Fraction]:
-        """Return the flow of least cost among those as fast, with that cost."""
+        """Return the minimum-cost flow in the given time, with its cost."""
         whole = time.denominator
         program, rows, loads = self._program(whole)
         room = self.room.astype(object) * time.numerator
@@ -331,7 +338,7 @@ class Reduced:
             raise InfeasibleError("the solver finds no flow of proven least time")
 
     def _offered(self, price: Sequence[Fraction]) -> list[Fraction]:
-        """Return what a unit of flow pays on a link of each class: the price of the link, and of limits that it has."""
+        """Return the price of a unit of flow per link class."""
         each = np.array([price[at] for at in self.classes.load.tolist()], dtype=object)
         for at, limit in zip(self.classes.limit.tolist(), self.limits, strict=True):
             each[list(limit.links)] += price[self.loads + at] * limit.room.denominator
@@ -340,7 +347,7 @@ class Reduced:
         return offered
 
     def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
-        """Whether no link's ends are further apart than its price, where a flow is allowed, and sources are at 0."""
+        """Return whether the potentials respect link prices, with sources at 0."""
         if any(potential[home] for home in np.flatnonzero(self.is_home).tolist()):
             return False
         numbers, _ = _integers((*potential, *offered))
@@ -355,7 +362,7 @@ class Reduced:
         return Fraction(sum(map(int.__mul__, numbers.tolist(), demand.tolist())), common)
 
     def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
-        """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
+        """Return the linear program with its vertex and load rows."""
         program = Program(unit=whole)
         program.add_columns(self.columns, upper=np.where(self.closed, 0, NO_BOUND))
         rows = np.flatnonzero(~self.is_home)
@@ -385,7 +392,7 @@ class Reduced:
     def _prices(
         self, prices: Sequence[Fraction], rows: IntArray, loads: IntArray
     ) -> tuple[list[Fraction], list[Fraction]]:
-        """Return the price of every class of loads and limits and the potential of every class of vertices, of one."""
+        """Return per-member prices of loads and limits, and vertex potentials."""
         price = [-prices[row] / size for row, size in zip(loads.tolist(), self.many.tolist(), strict=True)]
         potential = [Fraction(0)] * self.vertices
         for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
@@ -404,13 +411,13 @@ class Reduced:
 
 
 def _firsts(classes: NDArray[np.int32]) -> tuple[int, IntArray, IntArray]:
-    """Return how many classes there are, the first place of each in the flat array, and their sizes."""
+    """Return the number of classes, their first places and sizes."""
     _, first, size = np.unique(classes, return_index=True, return_counts=True)
     return len(first), first.astype(np.int64), size.astype(np.int64)
 
 
 def _integers(values: Sequence[Fraction]) -> tuple[NDArray[Any], int]:
-    """Return fractions as integers over a common denominator: int64 if sums of many are safe, or else of any size."""
+    """Return fractions as integers over a common denominator."""
     pairs = [value.as_integer_ratio() for value in values]
     common = math.lcm(*{below for _, below in pairs})
     numbers = [above * (common // below) for above, below in pairs]
