@@ -1,4 +1,4 @@
-"""Schedulers: one algorithm a file behind one contract; ``schedule`` asks one of them, or chooses among them.
+"""Collective schedulers, one module per algorithm behind one interface.
 
 To add one, write a new file whose ``METHOD`` is a :class:`~topodesign.schedulers.method.Method`: its name, the options
 that it understands, the collectives that it makes, and a function that takes a

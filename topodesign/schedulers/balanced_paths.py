@@ -1,4 +1,4 @@
-"""Blocks spread over paths and steps, in few equal chunks each: for any size, and nearly the best.
+"""Near-optimal spreading of blocks over paths and steps.
 
 Every chunk takes a path, waiting where it pays. Chunk by chunk takes the path whose links are the least full at the
 steps at which it takes them, and again, given those of all others, with prices that punish full links more and more:
@@ -50,7 +50,7 @@ def balanced_paths(
     aim: Sequence[Fraction] = (),
     start: NDArray[np.int32] | None = None,
 ) -> BalancedPaths:
-    """Spread the blocks of pairs of nodes over paths, each in equal chunks that go their own ways.
+    """Spread the blocks of node pairs over paths in equal chunks.
 
     Distances are of shape ``(nodes, nodes)``; arcs are where links other than self-loops start, sorted, where they end,
     and their capacities; pairs of shape ``(pairs, 2)`` are source and destination of every block. ``aim`` is the
@@ -84,26 +84,29 @@ def balanced_paths(
 
 
 def _states(distance: IntArray, pairs: IntArray, steps: int) -> int:
-    """Return about how many nodes, step by step, the ways of a pair can go through."""
+    """Estimate the (node, step) states on the paths of a pair."""
     chosen = pairs[:: max(1, len(pairs) // _SAMPLE)]
     after, before = distance[chosen[:, 0]], distance[:, chosen[:, 1]].T
     return sum(int(((after <= step) & (before <= steps - step)).sum()) for step in range(steps)) // len(chosen)
 
 
 def _total(paths: NDArray[np.int32], capacity: IntArray) -> Fraction:
-    """Return the sum over the steps of the largest load, exactly."""
+    """Return the exact sum of largest loads over steps."""
     loads = (fullest(load, capacity) for load in _loads(paths, len(capacity)))
     return sum(loads, Fraction(0)) / len(paths)
 
 
 def _loads(paths: NDArray[np.int32], arcs: int) -> IntArray:
-    """Return how many chunks every arc carries at every step, shape ``(steps, arcs)``."""
+    """Return the chunks per step and arc, shape ``(steps, arcs)``."""
     columns = (paths[:, :, step].ravel() for step in range(paths.shape[2]))
     return np.array([np.bincount(column[column >= 0], minlength=arcs) for column in columns], dtype=np.int64)
 
 
 def hops_of(paths: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return chunk, pair, step (from 1) and arc of every hop; the chunks of a pair that go one way are neighbours."""
+    """Return chunk, pair, step (from 1) and arc of every hop.
+
+    Chunks of a pair that take the same path are consecutive.
+    """
     chunks, _, steps = paths.shape
     if chunks > 1:
         order = np.lexsort([paths[:, :, step].T for step in reversed(range(steps))], axis=-1)  # per pair

@@ -1,4 +1,4 @@
-"""Kernels that spread blocks over paths and steps; :mod:`topodesign.schedulers.balanced_paths` says what they are for.
+"""Kernels of :mod:`topodesign.schedulers.balanced_paths`.
 
 Loads are counted in units that each link's capacity makes comparable. A path is priced by how full its links are at the
 steps at which it takes them, relative to the fullest link of the step, to a power that grows from pass to pass.
@@ -32,7 +32,7 @@ def fullest(load: Ints, top: Ints) -> int:
 
 @compiled
 def _full(load: Ints, aim: Ints, top: Ints) -> None:
-    """Write what is full at every step."""
+    """Write the load of a full link, by step."""
     fullest(load, top)
     for step in range(len(aim)):
         if aim[step]:
@@ -41,7 +41,7 @@ def _full(load: Ints, aim: Ints, top: Ints) -> None:
 
 @compiled
 def _price(load: int, top: int, squares: int) -> int:
-    """Return what it costs to use a link, which doubles of the power say how much more if it is full."""
+    """Return the cost of a link: its relative load, repeatedly squared."""
     share = min(4 * _ONE, load * _ONE // top)
     for _ in range(squares):
         share = min(_MOST, share * share // _ONE)
@@ -65,7 +65,7 @@ def balance_pass(
     squares: int,
     detour: int,
 ) -> int:
-    """Let every chunk of every pair take the cheapest way through time, one after the other; return the sum of loads.
+    """Reroute chunks in sequence; return the sum of largest loads.
 
     ``worth`` is what a chunk adds to the load of an arc, ``load`` is of shape ``(steps, arcs)``; it and ``paths``,
     whose loads are in it, are changed in place. A link is full at ``aim``, or where that is 0 at the load of the

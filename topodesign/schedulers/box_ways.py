@@ -1,4 +1,4 @@
-"""The boxes of a fabric: who is in them, the ways inside, the cables from one to another, and all-to-all among them.
+"""Boxes of a fabric: members, inner paths, cables and all-to-all.
 
 Of an all-to-all every box is taken for one node, or each of its parts where nodes hang on several switches; all other
 switches stay. The best flow among these bounds that of all nodes, as what is inside costs nothing there. Its paths are
@@ -39,7 +39,7 @@ NO_BOXES = "{} is not made of boxes with as many nodes each, as their names say:
 
 
 class Hop(NamedTuple):
-    """What goes on inside a box."""
+    """Transfer inside a box, to one or more nodes."""
 
     source: int
     targets: tuple[int, ...]  # one, or several that a switch copies to
@@ -58,13 +58,13 @@ class Boxes:
 
     @property
     def graph(self) -> Topology:
-        """The boxes as nodes, with as many links as they have cables."""
+        """Topology with boxes as nodes and cables as links."""
         ends = np.array([(*pair, len(some)) for pair, some in sorted(self.cables.items())], dtype=np.int64)
         return Topology.from_arrays(len(self.members), ends[:, 0], ends[:, 1], ends[:, 2])
 
     @property
     def strided(self) -> Boxes:
-        """The same where each NIC sends to one box alone, so many places further on, as over rails it may.
+        """Copy in which each NIC sends to a single box.
 
         A message each to all others would be small, and many.
         """
@@ -79,7 +79,7 @@ class Boxes:
 
 
 def strides_of(count: int, ports: int, *, duplex: bool = False) -> list[int]:
-    """Return how much further on each port of a box sends, so that ways are short: the best of some that are drawn.
+    """Return port strides that keep paths short, by random draws.
 
     With ``duplex``, for an even number of ports, the box that a port sends to sends back.
     """
@@ -94,7 +94,7 @@ def strides_of(count: int, ports: int, *, duplex: bool = False) -> list[int]:
 
 
 def _distances(count: int, strides: list[int]) -> tuple[int, int]:
-    """Return the longest of the shortest ways by these strides, and the sum of all; too long a one if some has none."""
+    """Return diameter and distance sum; ``(count, 0)`` if not connected."""
     seen, near, far, total = {0}, {0}, 0, 0
     while near and len(seen) < count:
         near = {(one + stride) % count for one in near for stride in strides} - seen
@@ -105,7 +105,9 @@ def _distances(count: int, strides: list[int]) -> tuple[int, int]:
 
 
 def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
-    """Return the boxes of a fabric whose names say what belongs together; see ``boxes_of``.
+    """Return the boxes of a fabric, grouped by node name.
+
+    See ``boxes_of``.
 
     Without ``copies`` switches send nothing to several at once.
     """
@@ -136,7 +138,7 @@ def boxes_in(fabric: Fabric, *, copies: bool = True) -> Boxes:
 def _spread(
     node: int, some: list[int], inner: dict[int, list[int]], switches: frozenset[int], copying: frozenset[int]
 ) -> list[Hop]:
-    """Return how data get to the nodes of a box: to the near ones first, or where a switch copies to all at once."""
+    """Return hops that spread data in a box."""
     others = tuple(one for one in some if one != node)
     for switch in inner[node]:
         if switch in copying and set(others) <= set(inner[switch]):
@@ -167,7 +169,7 @@ def _cables(  # noqa: C901  both ends and what is between
     inner: dict[int, list[int]],
     out: dict[int, list[tuple[int, int]]],
 ) -> dict[tuple[int, int], list[Way]]:
-    """Return the ways from box to box, each between two nodes: where a NIC is at a switch, nodes next to it in turn."""
+    """Return the paths of each box pair, alternating nodes at NICs."""
     switches = fabric.topology.switches
     place = {node: at for some in members for at, node in enumerate(some)}
     turns: dict[tuple[int, bool], int] = defaultdict(int)
@@ -221,13 +223,13 @@ class _Lifted(NamedTuple):
 
     @property
     def cuts(self) -> int:
-        """Into how many equal parts a path is cut, so that each link of a hop has a whole number of them."""
+        """Equal parts per path that give each link whole parts."""
         rooms = ([capacity for *_, capacity in some] for some in self.links.values())
         return math.lcm(*(sum(some) // math.gcd(*some) for some in rooms))
 
 
 def exchange_plan(request: Request) -> Plan:
-    """Return the plan, with a claim how near it is to what the flow among boxes allows."""
+    """Return the all-to-all plan of boxes and its flow bound."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists those that ask this
 
     if request.alpha is not None:
@@ -256,7 +258,7 @@ def exchange_plan(request: Request) -> Plan:
 
 
 def _lifted(fabric: Fabric) -> _Lifted:
-    """Return the fabric with a node for every box or part, and what leads through these."""
+    """Return the fabric contracted to boxes, with paths inside them."""
     small = contracted(fabric)
     if small is None:
         raise InfeasibleError(NO_BOXES.format(fabric.name))
@@ -273,7 +275,7 @@ def _lifted(fabric: Fabric) -> _Lifted:
 
 
 def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[Way]:
-    """Yield the shortest ways from a vertex to all that are reached in the same box or part."""
+    """Yield shortest paths from a vertex in its box or part."""
     seen, todo = {start}, deque[Way]([(start,)])
     while todo:
         way = todo.popleft()
@@ -285,7 +287,7 @@ def _ways(start: int, whose: list[int], near: dict[int, set[int]]) -> Iterator[W
 
 
 def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
-    """Yield the blocks that stay in their box."""
+    """Yield the rows of blocks inside their box."""
     for some in small.members.values():
         for source, goal in itertools.permutations(some, 2):
             if (source, goal) not in small.inside:
@@ -294,7 +296,7 @@ def _inner(small: _Lifted, units: int) -> Iterator[_Row]:
 
 
 def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
-    """Yield the parts of blocks that go to other boxes; a unit of the flow is so many of theirs."""
+    """Yield the rows of blocks to other boxes, in finer units."""
     for weight, way in zip(((flow.hi - flow.lo) * cuts).tolist(), find_ways(flow), strict=True):
         blocks = list(itertools.product(small.members[way[0]], small.members[way[-1]]))
         whole = len(blocks) * weight
@@ -313,7 +315,7 @@ def _outer(small: _Lifted, flow: Flow, cuts: int) -> Iterator[_Row]:
 
 
 def _joined(small: _Lifted, hops: list[list[tuple[int, int, int]]], full: list[list[int]], share: Fraction) -> Way:
-    """Return the vertices from the first link to the last of what comes after this share of a path."""
+    """Return the vertices of a path share, first to last link."""
     found: Way = ()
     for some, rooms in zip(hops, full, strict=True):
         u, v, _ = some[next(at for at, room in enumerate(rooms) if Fraction(room, rooms[-1]) > share)]

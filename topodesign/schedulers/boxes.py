@@ -1,4 +1,4 @@
-"""Plans of the graph of boxes lifted to what is in them: gather inside, a step from box to box, spread.
+"""Plans lifted from the graph of boxes.
 
 Boxes are nodes of a graph whose links are the cables between them, or the ways over switches that they share; over
 rails, where boxes are many, of each NIC to one box alone. A schedule of that graph says over which links the data of a
@@ -52,7 +52,7 @@ _Pieces: TypeAlias = tuple[tuple[int, int, int], ...]
 
 
 class _Sent(NamedTuple):
-    """What the schedule of the boxes sends over a cable in a step: units of the data of boxes."""
+    """Data sent over a cable in one step."""
 
     step: int
     way: Way
@@ -60,7 +60,7 @@ class _Sent(NamedTuple):
 
 
 class _Lift(NamedTuple):
-    """A schedule of the graph of boxes, cut so that a cable carries whole units and a node has whole ones."""
+    """Schedule of the box graph in whole units."""
 
     steps: int
     units: int  # of the data of a node
@@ -68,7 +68,7 @@ class _Lift(NamedTuple):
 
 
 class _Base(NamedTuple):
-    """Messages of one chunk of a lift, and what they carry: rows of a message, a node, and units of its data."""
+    """Messages of one chunk, with rows of message, node and units."""
 
     messages: Messages
     message: Ints
@@ -78,7 +78,7 @@ class _Base(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """A lift in so many chunks, and when its messages fly."""
+    """Lift in chunks, with its message times."""
 
     lift: _Lift
     chunks: int
@@ -88,7 +88,7 @@ class _Made(NamedTuple):
 
     @property
     def time(self) -> Fraction:
-        """Seconds."""
+        """Finish time in seconds."""
         return self.flights.last * self.times.tick
 
 
@@ -121,14 +121,14 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _turned(fabric: Fabric) -> Fabric:
-    """Return the fabric with its links turned round."""
+    """Return the fabric with all links reversed."""
     topology = fabric.topology
     order = np.lexsort((topology.src, topology.dst)).tolist()
     return replace(fabric, topology=topology.transpose(), classes=tuple(fabric.classes[at] for at in order))
 
 
 def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
-    """Return the schedules of the boxes that may be the fastest: of the fewest steps, and of the least bandwidth."""
+    """Return candidate lifts: minimum steps, and minimum bandwidth factor."""
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415  lists this module
 
     boxes = boxes_in(_turned(fabric), copies=False) if back else boxes_in(fabric)
@@ -150,7 +150,7 @@ def _lifts(fabric: Fabric, *, back: bool) -> list[tuple[_Lift, Boxes]]:
 
 
 def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
-    """Return what cables carry: of what a link carries in a step each of its cables an equal part."""
+    """Return the lift of a schedule, with loads split over cables."""
     size = len(boxes.members[0])
     parts = math.lcm(*(len(ways) for ways in boxes.cables.values()))
     units = math.lcm(rounds.units * parts, size)
@@ -178,7 +178,7 @@ def _lifted(rounds: Rounds, boxes: Boxes) -> _Lift:
 
 
 def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *, back: bool) -> Iterator[_Made]:
-    """Yield the lift in the number of chunks that is the fastest of 1, 2, 4 and so on, until more are slower.
+    """Yield the fastest lift over doubling chunk counts.
 
     Once with early chunks first, and once with early steps first.
     """
@@ -196,7 +196,7 @@ def _fastest(request: Request, boxes: Boxes, lift: _Lift, chunks: int | None, *,
 
 
 def _timed(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: bool, whole: bool) -> _Made:
-    """Return when the messages of a lift fly."""
+    """Return a lift with its message times."""
     fabric, topology = request.fabric, request.fabric.topology
     times = request.link_times(fabric, ALLGATHER, chunks * lift.units, grain=_GRAIN)
     order = np.lexsort((topology.src, topology.dst)) if back else slice(None)
@@ -207,7 +207,7 @@ def _timed(request: Request, base: _Base, lift: _Lift, chunks: int, *, back: boo
 
 
 def _based(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
-    """Return the messages of a chunk, and what each carries."""
+    """Return the messages of one chunk and their data."""
     units = lift.units
     box = {node: at for at, some in enumerate(boxes.members) for node in some}
     link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
@@ -258,13 +258,13 @@ def _based(topology: Topology, boxes: Boxes, lift: _Lift) -> _Base:
 
 
 def _columns(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return where each list begins in one of all, and that one."""
+    """Return start indices of lists and their concatenation."""
     start = np.array(list(itertools.accumulate(map(len, lists), initial=0)), dtype=np.int64)
     return start, np.array(list(itertools.chain.from_iterable(lists)), dtype=np.int64)
 
 
 def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int, pieces: _Pieces) -> Iterator[int]:
-    """Yield the numbers, at a node, of what has some units in common with pieces."""
+    """Yield numbers of entries at a node that overlap the pieces."""
     for owner, low, high in pieces:
         for number, lo, hi in known.get((node, owner), ()):
             if lo < high and low < hi:
@@ -272,7 +272,7 @@ def _meeting(known: dict[tuple[int, int], list[tuple[int, int, int]]], node: int
 
 
 def _sends(request: Request, fabric: Fabric, made: _Made, times: LinkTimes, units: int, *, back: bool) -> Flow:
-    """Return the sends of messages, with the units and ticks of these times."""
+    """Return messages as a flow in the given units and ticks."""
     topology = fabric.topology.transpose() if back else fabric.topology
     order = np.lexsort((fabric.topology.src, fabric.topology.dst)) if back else slice(None)
     each, base = made.lift.units, made.base

@@ -1,4 +1,4 @@
-"""Who makes a plan: what is asked goes to one method or to all that may do it, and the best plan is chosen."""
+"""Choice of methods and the best plan."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _OF_ONE = frozenset({"proof", "bound", "rounds"})  # what a plan tells of itself
 
 
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:
-    """Return the best plan of a method, or of several with ``auto``; see :func:`topodesign.schedulers.schedule`."""
+    """Return the best plan of one method, or with ``auto``.
+
+    See :func:`topodesign.schedulers.schedule`.
+    """
     as_choice("method", method, ("auto", *methods))
     _check_root(request)
     if _needs_what_is_left(request, method, methods):
@@ -87,7 +90,7 @@ def _check_root(request: Request) -> None:
 
 
 def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool:
-    """Return whether what has failed, or the switches, are taken out of the place before the method is asked.
+    """Return whether to remove failures and switches first.
 
     So groups, and methods that make rounds of topologies alone, do without failed links and unwound switches.
     """
@@ -100,7 +103,7 @@ def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool
 
 
 def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
-    """Return the plan on the links that are left, whose bandwidth is as before."""
+    """Return the plan on the remaining links."""
     fabric = part_of(request.whole, without=request.without) if request.unwind is None else request.unwound
     alone = request.but(without=(), unwind=None)
     if isinstance(fabric, Topology) or (not request.plain and request.unwind is None):
@@ -114,7 +117,7 @@ def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
 
 
 def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
-    """Return the plan through switches which copy or add, if it has more bandwidth than an allreduce of ranks alone."""
+    """Return the in-network plan if faster, otherwise ``best``."""
     from topodesign.optima.trees import best_allreduce  # noqa: PLC0415  not for rounds
 
     if why_skipped(method, request) is None:
@@ -136,7 +139,7 @@ def _through_switches(best: Plan, request: Request, method: Method) -> Plan:
 
 
 def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
-    """Return a plan in rounds that says by how much trees beat it for large data."""
+    """Add a note if trees are faster for large data."""
     for plan in trees:
         factor = plan.topology.degree * plan.fabric.unit / plan.claim["algorithmic_bandwidth"]
         if factor < best.claim["bandwidth"]:
@@ -148,7 +151,7 @@ def _beside_trees(best: Plan, trees: list[Plan]) -> Plan:
 
 
 def _rounds(request: Request, methods: Methods) -> list[Method]:
-    """Return the methods that ``auto`` asks of a topology alone with nothing said, so that no others are imported."""
+    """Return the default methods for a plain topology."""
     if not request.plain or request.grouped or request.without or request.given():
         return []
     asked = [methods[one] for one in methods if one in ROUNDS or one not in SCHEDULERS]
@@ -157,7 +160,7 @@ def _rounds(request: Request, methods: Methods) -> list[Method]:
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:
-    """Return the methods that are asked: the one named, or those of one kind that support the whole request."""
+    """Return the named method, or supporting methods of one kind."""
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
     if not does:
@@ -206,7 +209,7 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
 
 
 def _fit(request: Request, does: list[Method]) -> list[Method]:
-    """Return the methods that ``auto`` may ask: for failures, unequal shards or late nodes those that can do them."""
+    """Return the ``auto`` methods that support the special options."""
     fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
     if not _WANTED.keys() & request.given():
         return fit
@@ -215,7 +218,7 @@ def _fit(request: Request, does: list[Method]) -> list[Method]:
 
 
 def _only(request: Request, method: Method) -> Request:
-    """Return the same with one group as those that take part, for a method that makes a fabric of them."""
+    """Return the request with its single group as members."""
     among = request.among
     if among.groups is not None:
         raise InfeasibleError(
@@ -228,7 +231,7 @@ def _only(request: Request, method: Method) -> Request:
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
-    """Say that an option is not for a method, and for which."""
+    """Return the error text for an unsupported option."""
     flag = typed(option)
     users = [one for one in methods if option in one.options]
     if any(one.movement == method.movement for one in users):
@@ -239,7 +242,7 @@ def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
 
 
 def _plans(request: Request, methods: list[Method]) -> list[Plan]:
-    """Return the plans of all methods that answer soon, in their order, up to one that none of the others can beat."""
+    """Return plans of quick methods up to an unbeatable one."""
     plans: list[Plan] = []
     for one in methods:
         if len(methods) > 1 and one.soon is not None and not one.soon(request):
@@ -251,7 +254,7 @@ def _plans(request: Request, methods: list[Method]) -> list[Plan]:
 
 
 def _unbeatable(plan: Plan) -> bool:
-    """Whether nobody needs to be asked after it: of those with the fewest steps one with the least bandwidth, too."""
+    """Return whether no later method can improve on the plan."""
     nodes = plan.topology.nodes
     if "least" in plan.generator:
         return bool(plan.generator["least"] == str(plan.claim["bandwidth"]))
@@ -259,7 +262,7 @@ def _unbeatable(plan: Plan) -> bool:
 
 
 def _rank(plan: Plan) -> tuple[Fraction, ...]:
-    """Return what is better the smaller it is."""
+    """Return the sort key of a plan; smaller is better."""
     claim = plan.claim
     if "algorithmic_bandwidth" in claim:
         return -claim["algorithmic_bandwidth"], claim["height"]
@@ -267,7 +270,7 @@ def _rank(plan: Plan) -> tuple[Fraction, ...]:
 
 
 def _alike(parts: list[list[Plan]]) -> list[list[Plan]]:
-    """Return the plans of each method, a list of one for every part."""
+    """Return the plans of each method, one per phase."""
     first, *rest = parts
     rows = [[plan] for plan in first]
     for plans in rest:
@@ -280,7 +283,7 @@ def _method(plan: Plan) -> str:
 
 
 def _in_turn(plans: list[Plan]) -> Plan:
-    """Return the plan of a reduce-scatter and then an allgather; of one plan itself."""
+    """Return two phases in sequence, or a single plan itself."""
     if len(plans) == 1:
         return plans[0]
     first, second = plans
@@ -303,7 +306,7 @@ def _in_turn(plans: list[Plan]) -> Plan:
 
 
 def _told(best: Plan, others: list[Plan]) -> Plan:
-    """Return the plan and what there is to say: what a limit on chunks loses, and plans that it does not dominate."""
+    """Return the plan with notes on limits and alternatives."""
     if best.kind not in _STEPS:
         return best
     notes, made = [], dict(best.generator)
@@ -333,7 +336,7 @@ Made = dict[object, Rounds | None]
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
-    """Return at most one plan of each method and way for a collective with groups and roots on a plain topology.
+    """Return up to one plan per method and routing for groups.
 
     Where the others vanish, every group is a topology of its own, its members and the links among them, and a plan for
     that is carried over. Where they forward, there is another way: a plan for all nodes of which the members' blocks
@@ -376,7 +379,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
 
 
 def _inside(request: Request, method: Method, one: Collective, made: Made) -> Rounds | None:
-    """Return what a group does over the links among its members; parts that are alike are asked for once."""
+    """Return a group's rounds on inner links, shared by equal groups."""
     topology = request.topology
     members = one.members(topology.nodes).tolist()
     if len(members) == 1:
@@ -397,7 +400,7 @@ def _inside(request: Request, method: Method, one: Collective, made: Made) -> Ro
 
 
 def _through(request: Request, method: Method, one: Collective, made: Made) -> Rounds | None:
-    """Return what is needed by a group of what all nodes would do."""
+    """Return a group's part of an all-node plan."""
     topology = request.topology
     if len(one.members(topology.nodes)) == 1:
         return empty(one, topology.nodes)
@@ -409,7 +412,7 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
 
 
 def _best_rounds(plans: list[Plan]) -> Rounds | None:
-    """Return the rounds with the fewest steps, and then the least bandwidth."""
+    """Return the rounds with minimum steps, then minimum bandwidth."""
     if not all(one.kind in _STEPS for one in plans):
         raise ParameterError(f"plans in {plans[0].kind} are not carried over to some of the nodes")
     ranked = sorted(plans, key=lambda one: (cost_in(one).steps, cost_in(one).bandwidth))

@@ -1,4 +1,4 @@
-"""Deferred schedules: as many steps as SPFF takes, and links that are evenly full over all steps together.
+"""Deferred schedules, with loads balanced over all steps.
 
 See :mod:`topodesign.pricing.deferral` for what is deferred and why that is better.
 """
@@ -27,7 +27,7 @@ _MOST_WORK = 2**29  # steps times nodes times links up to which it is tried with
 
 
 def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Rounds:
-    """Return a deferred allgather or reduce-scatter, of shards that are split by links where that is cheaper."""
+    """Return a deferred allgather or reduce-scatter, split by links if cheaper."""
     if _backwards(collective):
         return reverse(deferred(topology.transpose(), progress=progress))
     check_rows(topology.nodes * (topology.nodes - 1))
@@ -39,7 +39,7 @@ def deferred(topology: Topology, collective: Collective = ALLGATHER, *, progress
 
 
 def deferred_orbit(topology: Topology, collective: Collective = ALLGATHER, *, progress: Progress | None = None) -> Flow:
-    """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
+    """Return the deferred schedule of a symmetric topology, folded.
 
     Parameters and errors are those of :func:`deferred`.
     """
@@ -52,14 +52,14 @@ def deferred_orbit(topology: Topology, collective: Collective = ALLGATHER, *, pr
 
 
 def _backwards(collective: Collective) -> bool:
-    """Return whether it is a reduce-scatter, the allgather of the transpose, reversed in time."""
+    """Return whether to plan in reverse, for a reduce-scatter."""
     if collective not in ALLREDUCE.parts:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     return collective.reduces
 
 
 def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> Flow:
-    """Return the rows of the representatives' shards: what their receivers get, moved to where their shards are."""
+    """Return the flow of the representatives' shards."""
     symmetry = topology.symmetry
     if symmetry is None:
         raise TopologyError("there are no images without a symmetry")
@@ -72,7 +72,7 @@ def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> Flow:
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan, or SPFF's where that is cheaper in as many steps, or none where it would take too long."""
+    """Return the deferred plan, a cheaper SPFF plan, or none."""
     if not _within(request, None):
         return []
     topology, collective = request.topology, request.collective

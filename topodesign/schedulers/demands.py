@@ -1,4 +1,4 @@
-"""What a collective that copies has to bring where, block by block; and a first plan for it, over shortest paths."""
+"""Demands of copying collectives, and first plans on shortest paths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_CUT = 8  # most nodes of a topology all of whose cuts are looked at
 
 
 class Demand(NamedTuple):
-    """A block, the node that has it, and those that want it."""
+    """Block, its source node and the nodes that need it."""
 
     block: int
     source: int
@@ -49,7 +49,7 @@ Port = tuple[int, int, int]  # A port, from when on after its start a chunk need
 
 
 class Send(NamedTuple):
-    """A send of one chunk of a demand over a link, both by their numbers, and when it starts and has arrived."""
+    """Send of a demand's chunk over a link, with times."""
 
     demand: int
     link: int
@@ -59,7 +59,7 @@ class Send(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is to be brought where over links that take their time, chunk by chunk.
+    """Demands of a collective, in chunks, over links with given times.
 
     What adds up is looked at backwards: as the dual, which copies, over the links turned round. The reverse of any plan
     of the one is a plan of the other that takes as long. Nodes that are late begin late there, and end early here.
@@ -91,7 +91,7 @@ class Setting:
         overlap: bool = False,
         ready: tuple[Fraction, ...] = (),
     ) -> Setting:
-        """Return the setting of a collective of one movement, with its root and groups; each chunk is sent for itself.
+        """Return the setting of a one-movement collective, with chunks sent separately.
 
         ``ready`` are seconds from the start until each node is ready; none sends or receives before.
         """
@@ -128,22 +128,22 @@ class Setting:
 
     @property
     def topology(self) -> Topology:
-        """The links, as they are looked at."""
+        """Links in search direction, reversed for reductions."""
         return self.network.topology
 
     @property
     def tick(self) -> Fraction:
-        """Seconds of a tick."""
+        """Duration of a tick in seconds."""
         return self.network.tick * self.grain
 
     @cached_property
     def heads(self) -> list[list[int]]:
-        """When a chunk of each node can be at each other at the earliest; ``FAR`` if there is no way."""
+        """Earliest arrival from each node at each; ``FAR`` if unreachable."""
         return [_shortest(self.ways, self.lasts, self.opens, node) for node in range(self.topology.nodes)]
 
     @cached_property
     def tails(self) -> list[list[int]]:
-        """How long before the end a chunk must be at each node that is to get to each other; ``FAR`` as above."""
+        """Lead time before the end, by node and goal, or ``FAR``."""
         nodes = self.topology.nodes
         back: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
         for node, ways in enumerate(self.ways):
@@ -154,25 +154,25 @@ class Setting:
 
     @cached_property
     def src(self) -> list[int]:
-        """Where each link begins."""
+        """Source node of each link."""
         return self.topology.src.tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def dst(self) -> list[int]:
-        """Where each link ends."""
+        """Destination node of each link."""
         return self.topology.dst.tolist()  # type: ignore[no-any-return]
 
     def at_first(self) -> list[dict[int, int]]:
-        """Return for each demand when which node has it at first: its source, at the start."""
+        """Return the initial holder of each demand, its source."""
         return [{one.source: 0} for one in self.demands]
 
     def tail(self, node: int, one: Demand) -> int:
-        """Return how long before the end a node must have a chunk at the latest that is of use there."""
+        """Return the lead time for a useful chunk at a node."""
         return min(self.tails[node][goal] for goal in one.goals)
 
     @cached_property
     def ways(self) -> list[list[tuple[int, int]]]:
-        """For each node its links, by their numbers, and where they go; self-loops carry nothing."""
+        """Outgoing links of each node with their ends, without self-loops."""
         found: list[list[tuple[int, int]]] = [[] for _ in range(self.topology.nodes)]
         for link, (u, v, _) in enumerate(self.topology.links()):
             if u != v:
@@ -180,21 +180,21 @@ class Setting:
         return found
 
     def earliest(self, link: int, since: int, free: Mapping[int, int]) -> int:
-        """Return when a chunk that is there since a time can start over a link, ports being free at some times."""
+        """Return the earliest start on a link after an arrival."""
         return max(since, self.opens[link], *(free.get(port, 0) - offset for port, offset, _ in self.ports[link]))
 
     def occupy(self, link: int, start: int, free: dict[int, int]) -> int:
-        """Note when the ports are free again after a chunk that starts then, and return when it has arrived."""
+        """Occupy the ports of a link and return the arrival time."""
         for port, offset, hold in self.ports[link]:
             free[port] = start + offset + hold
         return start + self.lasts[link]
 
     def ending(self, sends: list[Send]) -> int:
-        """Return when all is over: the last data have arrived, and nothing is too near to the end."""
+        """Return the finish time of all sends."""
         return max((one.end + self.shuts[one.link] for one in sends), default=0)
 
     def plan(self, sends: list[Send]) -> Flow:
-        """Return sends as the plan that was asked for, forwards."""
+        """Return sends as a forward plan of the requested collective."""
         rows = [(one.link, self.chunks[one.demand], one.end * self.grain) for one in sends]
         columns = Sends(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
         found = timed_from(self.network, self.collective, self.units, self.size, columns)
@@ -205,9 +205,10 @@ class Setting:
         return found.having(start=found.start + late, end=found.end + late) if late else found
 
     def sends(self, timed: Flow) -> list[Send] | None:
-        """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times.
+        """Return the sends of a plan, or None if not expressible.
 
-        Such is a plan in which partial sums overtake each other in a switch, and one stops there for the other.
+        None if it sends several chunks at once or at other times, such as one in which partial sums overtake each
+        other in a switch, and one stops there for the other.
         """
         if timed.units != self.units or np.any(timed.hi - timed.lo != 1):
             return None
@@ -233,10 +234,10 @@ class Setting:
         ]
 
     def gap(self, link: int, then: int) -> int | None:
-        """Return how much later a chunk has to start over a link than the same over another, to stay behind it.
+        """Return the delay that keeps a chunk behind its copy.
 
         What a switch passes on it passes on in turn, so a plan does not say which of a block is which where one
-        overtakes another. None where they cannot, whenever they start.
+        overtakes another. None if neither overtakes the other, whenever they start.
         """
         grain, other = self.grain, self._bends[then]
         apart = [
@@ -249,7 +250,7 @@ class Setting:
 
     @cached_property
     def _bends(self) -> list[dict[int, tuple[int, int]]]:
-        """For each link the switches on it, and when after its start a chunk is there, and has been passed on.
+        """Arrival and departure offsets at the switches of each link.
 
         In ticks of the network, by the starts of sends forwards, which are the ends backwards: they count for turns.
         """
@@ -265,12 +266,12 @@ class Setting:
 
     @cached_property
     def place(self) -> Topology:
-        """Where it is, forwards, with all links of switches."""
+        """Network in the forward direction, with all links of switches."""
         return self.network.wires.transpose() if self.backwards else self.network.wires
 
 
 class Asked(NamedTuple):
-    """What a request is for: the place, with its switches unwound if that is asked; its links; and the collective."""
+    """Network (unwound if requested), links and collective of a request."""
 
     where: Topology | Fabric
     topology: Topology
@@ -278,7 +279,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
-    """Return what a request is for; the collective has the numbers that its root and its groups have there.
+    """Return the network, links and numbered collective of a request.
 
     With ``forwarding`` the nodes of other groups may pass on what groups send.
     """
@@ -304,7 +305,7 @@ def asked_of(request: Request, *, forwarding: bool = False) -> Asked:
 
 
 def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
-    """Return where a request is for, and what is to be brought where."""
+    """Return the network and the setting of a request."""
     where, topology, collective = asked_of(request)
     units, ready = request.chunks or 1, request.ready_unwound
     return where, Setting.of(
@@ -319,14 +320,14 @@ def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
 
 
 def demands_of(collective: Collective, topology: Topology) -> tuple[Demand, ...]:
-    """Return the demands of a collective of one movement, which copies, without blocks that no other node wants."""
+    """Return a copying collective's demands, without blocks no other node wants."""
     return _demands_and_chunks(collective, topology, 1)[0]
 
 
 def _demands_and_chunks(
     collective: Collective, topology: Topology, units: int
 ) -> tuple[tuple[Demand, ...], tuple[int, ...]]:
-    """Return the demands, one for every chunk, and which of all chunks of the collective each is."""
+    """Return one demand per chunk, and the chunk numbers."""
     (movement,) = collective.movements
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
@@ -344,14 +345,14 @@ def _demands_and_chunks(
 
 
 def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
-    """Yield sets of nodes whose cuts are worth a look: all of few nodes; else those of one node, or of all but one."""
+    """Yield candidate cuts: all of few nodes, otherwise single nodes."""
     sizes = range(1, len(nodes)) if len(nodes) <= MOST_CUT else (1, len(nodes) - 1)
     for size in sizes:
         yield from map(frozenset, itertools.combinations(nodes, size))
 
 
 def cross_cuts(program: Discrete, one: Demand, nodes: Collection[int], sends: list[tuple[int, int, int]]) -> None:
-    """Have something cross every cut between the source and a goal, of sends with two ends and a flag.
+    """Require a send across each cut between source and goal.
 
     It follows from other rows, but not for the solver's relaxation.
     """
@@ -361,13 +362,13 @@ def cross_cuts(program: Discrete, one: Demand, nodes: Collection[int], sends: li
 
 
 def hops(topology: Topology) -> list[list[int]]:
-    """Return the number of links on the way from each node to each other; ``FAR`` if there is none."""
+    """Return link distances between all nodes; ``FAR`` if unreachable."""
     found = (distances(topology, node) for node in range(topology.nodes))
     return [[FAR if hops < 0 else hops for hops in row.tolist()] for row in found]
 
 
 def complete(setting: Setting, *, crowded: bool = True) -> list[Send]:
-    """Return sends that bring all that is wanted, each over the way that is the quickest when it is chosen.
+    """Return sends that meet all demands over currently fastest paths.
 
     If not ``crowded``, as if every chunk had all links for itself: the sends are then no plan before
     :func:`one_by_one` has given them times.
@@ -387,7 +388,7 @@ def complete(setting: Setting, *, crowded: bool = True) -> list[Send]:
 
 
 def one_by_one(setting: Setting, sends: list[Send]) -> list[Send]:
-    """Return sends at the times that links have for them, in the order of their starts."""
+    """Return sends in start order, at times of free links."""
     held, free, done = setting.at_first(), dict[int, int](), []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
         start = setting.earliest(one.link, held[one.demand][setting.src[one.link]], free)
@@ -397,7 +398,7 @@ def one_by_one(setting: Setting, sends: list[Send]) -> list[Send]:
 
 
 def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal: int) -> list[tuple[int, int]]:
-    """Return the links, and where each goes, of the way on which a chunk gets to its goal first."""
+    """Return the links of the fastest path to a goal."""
     _, before = _earliest(
         setting.ways, held, lambda link, time: setting.earliest(link, time, free) + setting.lasts[link], goal
     )
@@ -423,7 +424,7 @@ def written(setting: Setting, sends: list[Send]) -> Flow:
 
 
 def lean(setting: Setting, sends: list[Send]) -> list[Send]:
-    """Return what is needed of right sends, as early as the order in which they start allows.
+    """Return the needed sends as early as their order allows.
 
     Of the deliveries of a chunk to a node the first counts, and none that nobody wants or sends on. Where a port is not
     used in the order in which sends start, that order can take longer; they are left as they are then. In what is
@@ -458,7 +459,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
 
 
 def _overtaking(setting: Setting, sends: list[Send]) -> bool:
-    """Whether a partial sum overtakes another of its block in a switch."""
+    """Return whether partial sums of a block overtake in a switch."""
     for one, other in itertools.combinations(sends, 2):
         if one.demand == other.demand:
             gap, back = setting.gap(one.link, other.link), setting.gap(other.link, one.link)
@@ -474,9 +475,10 @@ def _earliest(
     arrival: Callable[[int, int], int],
     goal: int | None = None,
 ) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
-    """Return when a chunk that is at nodes since some times reaches others at the earliest, all of them or a goal.
+    """Return the earliest arrivals at nodes or a goal.
 
-    ``arrival`` says when it is over a link that it takes from a time on. And by which link, from which node, it comes.
+    ``arrival`` says when it is over a link that it takes from a time on. The link and the node that it comes from are
+    returned, too.
     """
     best, before = dict(since), dict[int, tuple[int, int]]()
     heap = [(time, node) for node, time in since.items()]
@@ -499,6 +501,6 @@ def _earliest(
 def _shortest(
     ways: list[list[tuple[int, int]]], lasts: tuple[int, ...], opens: tuple[int, ...], source: int
 ) -> list[int]:
-    """Return when each node is reached from a source at the earliest, over links that open at some time."""
+    """Return the earliest arrival at each node from a source."""
     best, _ = _earliest(ways, {source: 0}, lambda link, time: max(time, opens[link]) + lasts[link])
     return [best.get(node, FAR) for node in range(len(ways))]

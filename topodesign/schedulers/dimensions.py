@@ -1,4 +1,4 @@
-"""All-to-all dimension by dimension on Cartesian products, and digit by digit on de Bruijn graphs and those like them.
+"""All-to-all by dimensions of products or digits of de Bruijn graphs.
 
 Every block first goes to where its destination is in one dimension, then in the next. In each it goes as in the best
 all-to-all of that factor, so that the steps are those of all factors together, the diameter. Equal parts of a block
@@ -31,7 +31,9 @@ from topodesign.topology.topology import Topology
 
 
 def by_dimensions(factors: Sequence[Topology], *, chunks: int | None = None, folded: bool = False) -> Rounds:
-    """Return the all-to-all of a Cartesian product, dimension by dimension; the first factor's coordinate runs fastest.
+    """Return the all-to-all of a Cartesian product, dimension by dimension.
+
+    The coordinate of the first factor runs fastest.
 
     With fewer chunks than it takes, fewer parts of a block begin with a dimension of their own. Folded are the sends of
     node 0's blocks alone.
@@ -85,7 +87,7 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None) -> Flow | None:
-    """Return node 0's part of a plan of many sends; None if they are few, or the other nodes are not alike."""
+    """Return node 0's part of a large symmetric plan, otherwise None."""
     symmetry = topology.symmetry
     most = topology.nodes**2 * len(factors) * sum(factor.nodes for factor in factors)
     if not folds(topology, most) or symmetry is None or np.any(symmetry.represented_by):
@@ -97,9 +99,9 @@ def _folded(topology: Topology, factors: Sequence[Topology], chunks: int | None)
 
 
 def bounded(plan: Plan, factors: Sequence[Topology] = ()) -> Plan:
-    """Return a plan that says what is proven to be the least bandwidth factor of an all-to-all, and what it loses.
+    """Return an all-to-all plan with its bound and gap.
 
-    Distances prove it, and of a product the flows of its factors, too (see :func:`~topodesign.all_to_all`).
+    Distances prove the bound, and of a product the flows of its factors, too (see :func:`~topodesign.all_to_all`).
     """
     least, degree = distance_bound(plan.topology), plan.topology.degree
     if cost_in(plan).bandwidth > least:
@@ -116,11 +118,11 @@ MOST_NODES = 2**11  # nodes of the largest graph whose walks are counted
 
 
 def by_digits(topology: Topology) -> Rounds | None:
-    """Return the all-to-all over walks of one length, None where there is not one walk alone between any two nodes.
+    """Return the all-to-all over unique walks of one length, or None.
 
-    So it is on de Bruijn graphs, and on generalized Kautz graphs of d^D nodes: D steps shift in the D digits of the
-    destination, whatever the source. Every block takes its walk, without circles, a self-loop being a step in which it
-    stays. No link then carries more than N/d blocks in a step, and blocks are not divided, whatever the size.
+    They are unique on de Bruijn graphs, and on generalized Kautz graphs of d^D nodes: D steps shift in the D digits of
+    the destination, whatever the source. Every block takes its walk, without circles, a self-loop being a step in
+    which it stays. No link then carries more than N/d blocks in a step, and blocks are not divided, whatever the size.
     """
     nodes = topology.nodes
     if nodes > MOST_NODES or topology.switches or nodes < 2:

@@ -1,4 +1,4 @@
-"""One topology looked at from all sides: prices, bounds, diameter, girth, distances."""
+"""Evaluation of a topology: costs, bounds and distances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from topodesign.topology.topology import Topology
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result, PlanPrices):
-    """What is known of a topology, beside its prices.
+    """Costs, bounds and graph metrics of a topology.
 
     * ``girth``: links of the shortest directed cycle but for self-loops, 2 of a duplex link; None if there is none.
     * ``least_reduce_scatter``, ``least_allgather``: bandwidth factors that no schedules on its links are below in as
@@ -89,18 +89,18 @@ class Evaluation(Result, PlanPrices):
 
     @property
     def bounds(self) -> tuple[Cost, ...]:
-        """Costs of which every topology of so many nodes and ports has at least one or more."""
+        """Lower-bound costs; every such topology costs at least one of them."""
         graph = self.topology
         return lower_bounds(graph.nodes, graph.degree, duplex=graph.is_duplex)
 
     @property
     def lower_bound(self) -> Bounds:
-        """What no topology of so many nodes and ports beats."""
+        """Lower bound for these nodes and ports."""
         return Bounds(self.bounds)
 
     @property
     def steps_over_bound(self) -> int:
-        """Steps beyond the bound."""
+        """Steps above the lower bound."""
         return self.cost.steps - self.bound.steps
 
     @property
@@ -115,7 +115,7 @@ class Evaluation(Result, PlanPrices):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """How its steps, its least y and its all-to-all stand among all topologies of as many nodes and ports.
+        """Claims on steps, minimum y and all-to-all, at this size.
 
         The y is that of the best schedules that were found, be they by SPFF or deferred, in as many steps or more.
         """
@@ -131,22 +131,22 @@ class Evaluation(Result, PlanPrices):
 
     @property
     def allreduce(self) -> tuple[Fraction, ...]:
-        """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
+        """Seconds of the cheapest reduce-scatter plus allgather, by workload size."""
         return self.allreduce_times(self.workload)
 
     @property
     def name(self) -> str:
-        """The spec, if it has one."""
+        """Spec of the topology, or a placeholder."""
         return "a topology without a spec" if self.topology.spec is None else str(self.topology.spec)
 
     def heading(self) -> str:
-        """Return the spec and what an allreduce costs: the mean factor of the best reduce-scatter and allgather."""
+        """Return a title with spec, steps and bandwidth factor."""
         there, back = self.cheapest
         mean = (there.bandwidth + back.bandwidth) / 2
         return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {mean}"
 
     def table(self) -> Table:
-        """Return what is known in words, a line each."""
+        """Return the results as text, one line each."""
         graph, cost, bound = self.topology, self.cost, self.bound
         symmetry = "vertex-transitive by construction" if graph.vertex_transitive else "not proven vertex-transitive"
         loops = f", {graph.self_loops} ports lost to self-loops" if graph.self_loops else ""
@@ -171,29 +171,29 @@ class Evaluation(Result, PlanPrices):
         return Table(self.name, ("", " "), tuple(rows), frozenset(("", " ")))
 
     def _shortest_cycle(self) -> str:
-        """Return the girth in words; 2, as of every duplex topology, says nothing of it."""
+        """Return the girth as text, undirected for duplex topologies."""
         length = self.undirected_girth if self.topology.is_duplex else self.girth
         return "no cycle" if length is None else str(length)
 
     def _not_exact(self) -> str:
-        """Return what tells an all-to-all price that was too dear to be worked out unasked."""
+        """Return a hint to ``--exact`` for inexact all-to-all costs."""
         return "" if self.all_to_all.exact else "; exactly: --exact"
 
     def _not_deferred(self) -> list[tuple[str, str]]:
-        """Return that deferred schedules were not looked for, where SPFF leaves something to gain."""
+        """Return a row if useful deferred schedules were not searched."""
         if self.deferred_allgather is not None or self.cost.bandwidth == self.bounds[-1].bandwidth:
             return []
         return [("  deferred", "not looked for; --deferred does, whatever it takes")]
 
     def _equal_split(self) -> list[tuple[str, str]]:
-        """Return what all-to-all takes by equal-cost multi-path routing, where that is known and more."""
+        """Return the row of all-to-all by equal-cost multi-path, if higher."""
         found = self.all_to_all
         if found.equal_split is None or found.equal_split == found.upper:
             return []
         return [("  by equal split", f"bandwidth factor {float(found.equal_split):.6f} over shortest paths")]
 
     def _factors(self) -> list[tuple[str, str]]:
-        """Return what the two collectives take by SPFF and, where that is cheaper, deferred; once if they are alike."""
+        """Return bandwidth factor rows of both collectives."""
         shown = list(zip((self.reduce_scatter, self.allgather), self.cheapest, strict=True))
         if shown[0] == shown[1]:
             names, shown = ["bandwidth factor"], shown[:1]
@@ -230,7 +230,7 @@ def evaluate(
     deferred: bool | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Price a topology and set it against the bounds.
+    """Evaluate the costs of a topology against lower bounds.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def evaluate(
 
 
 def _least_of_both(graph: Topology, prices: PlanPrices) -> tuple[Fraction | None, Fraction | None]:
-    """Return what a reduce-scatter and an allgather take at least in as many steps as the deferred ones."""
+    """Return lower bounds of both collectives in the deferred steps."""
     there, back = prices.deferred_reduce_scatter, prices.deferred_allgather
     if there is None or back is None:
         return None, None

@@ -1,4 +1,4 @@
-"""The best schedule of a small topology, with a proof: fastest for times of links, or fewest steps and then rounds.
+"""Proven optimal schedules of small topologies.
 
 If times of links or late nodes are specified, and on fabrics with switches, it makes timed sends, the fastest of whole
 chunks (:mod:`~topodesign.schedulers.exact_time`); otherwise, of all schedules of the fewest steps, one of the fewest
@@ -69,7 +69,7 @@ _WHY = {
 def search_counts(
     there: Asked, steps: range, most_chunks: int, request: Request
 ) -> tuple[list[ListedSchedule], list[Unsettled]]:
-    """Return the schedules that none with at most as many chunks and steps beats in rounds for each chunk.
+    """Return the schedules Pareto-optimal in chunks, steps and rounds.
 
     All numbers of steps in a range, and of chunks up to a limit, are gone through, the smallest first. For each the
     search is for fewer rounds than all before it, so that what is not found is proven not to be there.
@@ -153,7 +153,7 @@ def search_counts(
 
 
 def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction | None:
-    """Return a y that nothing of so many steps undercuts, by a linear program; None if that is not quick."""
+    """Return a quick linear-programming bound on y, or None."""
     if topology.nodes * len(topology.src) * steps > _MOST_LINEAR or not collective.like(ALLGATHER, REDUCE_SCATTER):
         return None
     with contextlib.suppress(TooLargeError):
@@ -162,7 +162,7 @@ def _fluid(topology: Topology, collective: Collective, steps: int) -> Fraction |
 
 
 def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, proof: Reason) -> Plan:
-    """Return the plan of a schedule, which says what is proven of it."""
+    """Return the plan of a schedule, with its proven claims."""
     least = fewest_steps(there.topology, there.collective)
     shortest = Proof.BOUND if schedule.steps == least else Proof.NONE
     steps = Claim(Of.STEPS, schedule.steps, Among.SCHEDULES, shortest, least)
@@ -220,7 +220,7 @@ def _timed(request: Request) -> list[Plan]:
 
 
 def _greedy(request: Request, setting: Setting) -> tuple[list[Send], Flow | None]:
-    """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster; and its plan.
+    """Return TACOS-Greedy's sends, or quickest-path ones if faster, and its plan.
 
     Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are. It is
     None if the verifier refuses it, as where partial sums overtake each other in a switch.

@@ -1,4 +1,4 @@
-"""The fewest rounds in which a small collective can be done in a given number of steps and equal chunks, with a proof.
+"""Minimum rounds of a small collective, with proof.
 
 In a round a link carries as many chunks as its capacity is; a step takes one or more rounds, and what arrives in a step
 is sent on in the next one at the earliest. Steps times latency and rounds times the time of a chunk are what a schedule
@@ -37,7 +37,7 @@ MOST_CHOICES = 60_000  # largest product of chunks, links and steps that is sear
 
 @dataclass(frozen=True)
 class FewestRounds:
-    """A schedule, and what is known of all others of so many steps and chunks."""
+    """Schedule with minimum rounds found, its bound and proof."""
 
     schedule: Rounds | None  # the best one found, or None if the time was not enough for any, or there is none
     rounds: Fraction | None  # of the schedule: the sum over the steps of the largest load over capacity
@@ -47,7 +47,7 @@ class FewestRounds:
 
 
 def fewest_steps(topology: Topology, collective: Collective) -> int:
-    """Return the fewest steps of a collective of one movement, which is how far some chunk has to go."""
+    """Return the minimum steps of a one-movement collective."""
     return _farthest(*_forwards(topology, collective))
 
 
@@ -64,11 +64,11 @@ def fewest_rounds(
     jobs: int = 1,
     seed: int = 0,
 ) -> FewestRounds:
-    """Find a schedule with the fewest rounds that a number of steps and of equal chunks allows.
+    """Find a schedule with minimum rounds for given steps and chunks.
 
-    Small: some 16 nodes of degree 4 for an allgather. ``least`` are rounds that are known not to be undercut; only
-    schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned, and the bound is
-    not below it. ``limits`` are on what links carry together in a step.
+    The collective is small: an allgather of some 16 nodes of degree 4. ``least`` are rounds that are known not to be
+    undercut; only schedules with fewer rounds than ``below`` are looked for, and if there are none, none is returned,
+    and the bound is not below it. ``limits`` are on what links carry together in a step.
     """
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
@@ -120,7 +120,7 @@ def fewest_rounds(
 
 
 def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tuple[Demand, ...]]:
-    """Return where and what is copied, which may be the reverse of what is asked."""
+    """Return topology and demands of the copying direction."""
     if topology.switches:
         raise TopologyError("only topologies without switches are searched chunk by chunk; use --algorithm forest")
     way = topology.transpose() if collective.reduces else topology
@@ -138,13 +138,13 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
 
 
 def _farthest(way: Topology, demands: tuple[Demand, ...]) -> int:
-    """Return how many links the farthest goal is away."""
+    """Return the distance of the farthest goal, in links."""
     apart = hops(way)
     return max((apart[one.source][goal] for one in demands for goal in one.goals), default=1)
 
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
-    """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
+    """Return a cut bound on rounds per chunk, for any steps.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
     """
@@ -156,7 +156,7 @@ def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
 
 
 class _Search:
-    """The program of all schedules of so many steps and chunks.
+    """Integer program of all schedules in given steps.
 
     Chunks that have one goal each are a flow through time, in whole chunks; others go over trees, a flag for each send.
     """
@@ -197,7 +197,7 @@ class _Search:
             self.program.row([(1, self.loads[step]), *((-int(ports / limit.room), flag) for flag in flags)], 0)
 
     def _moves(self, one: Demand) -> Iterator[tuple[int, int, int, int]]:
-        """Yield step, link and its ends of all that may carry a chunk: it can be there, and get to a goal in time."""
+        """Yield step, link and ends of every useful send."""
         apart, way = self._apart, self.way
         tail = [min(apart[node][goal] for goal in one.goals) for node in range(way.nodes)]
         for step, (link, (u, v, _)) in itertools.product(range(self.steps), enumerate(way.links())):
@@ -205,7 +205,7 @@ class _Search:
                 yield step, link, u, v
 
     def _add_flow(self, number: int) -> None:
-        """Add the flow of all chunks of a block: what leaves a node has come before, and all of it gets to the goal."""
+        """Add the flow of all chunks of a block."""
         program, one = self.program, self.demands[number]
         into, out = (defaultdict[int, list[tuple[int, int]]](list) for _ in range(2))
         for step, link, u, v in self._moves(one):
@@ -224,7 +224,7 @@ class _Search:
                     program.row([*come, *((-1, flow) for step, flow in out[node] if step <= now)], 0)
 
     def _add_tree(self, number: int, chunk: int) -> None:
-        """Add the sends of a chunk: every goal gets it once, any other node at most once, and sends it on if at all."""
+        """Add the sends of a chunk as a tree."""
         program, way, one = self.program, self.way, self.demands[number]
         into, out = (defaultdict[int, list[tuple[int, int]]](list) for _ in range(2))
         ends = []
@@ -246,7 +246,7 @@ class _Search:
         cross_cuts(program, one, range(way.nodes), ends)
 
     def _in_order(self, number: int, chunk: int) -> None:
-        """Have the chunks of a block get to the first goal in the order of their numbers: they are all alike."""
+        """Order the equivalent chunks of a block by arrival."""
         links, goal = len(self.way.src), self.demands[number].goals[0]
         into = [
             ((step * links + link) * (1 if part == chunk else -1), flag)
@@ -256,7 +256,7 @@ class _Search:
         self.program.row(into, 0)
 
     def schedule(self, collective: Collective) -> Rounds:
-        """Return the schedule of the solution, without what nobody wants."""
+        """Return the schedule of the solution, without useless sends."""
         value = self.program.value
         moves = [move for move, flag in self.sends.items() if value(flag)]
         for number in dict.fromkeys(number for number, _, _ in self.flows):
@@ -268,7 +268,7 @@ class _Search:
         return assemble(collective, self.way.nodes, self.chunks, self.steps, [part])
 
     def _paths(self, number: int, flow: dict[tuple[int, int], int]) -> Iterator[tuple[int, int, int]]:
-        """Yield chunk, link and step of what chunks of a block do whose numbers flow, without round trips."""
+        """Yield chunk, link and step of a block, without round trips."""
         src, dst = self.way.src.tolist(), self.way.dst.tolist()
         held: dict[int, list[int]] = {self.demands[number].source: list(range(self.chunks))}
         paths: list[list[tuple[int, int]]] = [[] for _ in range(self.chunks)]

@@ -1,4 +1,4 @@
-"""The fastest timed sends of a small collective, links of unequal latency and bandwidth included, with a proof.
+"""Fastest timed sends of a small collective, with proof.
 
 Every chunk of a block goes over a tree from its source; what there is to choose is the tree and when each of its sends
 starts, and on a link sends stay apart. Times are exact. What is found is replayed by the verifier. That nothing is
@@ -22,7 +22,7 @@ from topodesign.solve.discrete import MOST, Discrete
 
 @dataclass(frozen=True)
 class Fastest:
-    """Sends, and what is known of all others."""
+    """Fastest sends found, with bound and proof."""
 
     timed: Flow  # the fastest sends that were found
     bound: Fraction  # seconds that any others take at least (exact)
@@ -32,7 +32,9 @@ class Fastest:
 def fastest(
     setting: Setting, *, seconds: float | None = None, jobs: int = 1, seed: int = 0, known: list[Send] | None = None
 ) -> Fastest:
-    """Find the fastest timed sends of whole chunks; no slower than right sends that are ``known``.
+    """Find the fastest timed sends of whole chunks.
+
+    The result is no slower than the valid sends ``known``.
 
     The setting is small: 6 nodes, or 8 for most collectives.
     """
@@ -54,7 +56,7 @@ def fastest(
 
 
 def least_time(setting: Setting) -> int:
-    """Return ticks that no plan undercuts: the farthest goal, and the ports of a cut with all that has to cross it.
+    """Return a lower bound in ticks, from distances and cuts.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
     """
@@ -65,7 +67,7 @@ def least_time(setting: Setting) -> int:
 
 
 def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
-    """Return the ticks until all is over that has to leave some nodes.
+    """Return the minimum ticks for data that leave some nodes.
 
     Every link that leaves them is counted with the port at one of its ends; what shares a port goes one by one.
     """
@@ -93,7 +95,7 @@ def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
 def _search(
     setting: Setting, least: int, most: int, limits: tuple[float | None, int, int], *, in_turn: bool = False
 ) -> tuple[list[Send] | None, int]:
-    """Return sends that end within bounds, the best that were found, if any; and what none undercut.
+    """Return the best sends within bounds, and a lower bound.
 
     With ``in_turn`` no partial sum overtakes another of its block in a switch.
     """
@@ -134,7 +136,7 @@ def _search(
 
 
 def _keep_turns(program: Discrete, setting: Setting, sends: dict[tuple[int, int], tuple[int, int]]) -> None:
-    """Forbid that partial sums of a block overtake each other in a switch."""
+    """Forbid that partial sums of a block overtake in a switch."""
     for number, own in itertools.groupby(sends, key=lambda one: one[0]):
         for link, other in itertools.combinations([at for _, at in own], 2):
             gap, back = setting.gap(link, other), setting.gap(other, link)
@@ -148,12 +150,12 @@ def _keep_turns(program: Discrete, setting: Setting, sends: dict[tuple[int, int]
 
 
 def _start(setting: Setting, number: int, link: int) -> int:
-    """Return when a chunk can start over a link at the earliest."""
+    """Return the earliest start of a chunk over a link."""
     return max(setting.opens[link], setting.heads[setting.demands[number].source][setting.src[link]])
 
 
 def _left(setting: Setting, number: int, link: int) -> int:
-    """Return how long it is at least from the start of a chunk over a link to the end."""
+    """Return the minimum time from a chunk's start to the end."""
     tail = setting.tail(setting.dst[link], setting.demands[number])
     return setting.lasts[link] + max(setting.shuts[link], tail)
 
@@ -161,7 +163,7 @@ def _left(setting: Setting, number: int, link: int) -> int:
 def _tree(
     program: Discrete, setting: Setting, number: int, end: int, most: int
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Add a tree for a demand to the program and return flag and start of each send, by demand and link."""
+    """Add a demand's tree; return flag and start of each send."""
     one, apart = setting.demands[number], setting.heads
     tail = [setting.tail(node, one) for node in range(setting.topology.nodes)]
     inside = [node for node, head in enumerate(apart[one.source]) if node != one.source and head + tail[node] <= most]

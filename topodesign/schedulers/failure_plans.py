@@ -1,4 +1,4 @@
-"""Plans for every single failure of a fabric, in a directory: one for failures that a symmetry turns into each other.
+"""Directory of plans for single failures.
 
 ``failures.json`` has ``format`` ("topodesign failure plans"), ``version`` (1), ``before`` (the set of the whole) and
 ``entries``, a list of objects of ``kind``, ``failures`` (all that are alike, as ``--fail`` takes them; the plan is
@@ -52,7 +52,7 @@ _NEAR = Fraction(99, 100)  # of what nothing exceeds: a repaired plan that has s
 
 @dataclass(frozen=True)
 class FailurePlan(Declared):
-    """Failures that are alike, and the plan for the first of them."""
+    """Plan for the first of several equivalent failures."""
 
     kind: str  # what fails: link (both ways), node or switch
     failures: tuple[str, ...]  # all of them, as --fail takes them
@@ -66,7 +66,7 @@ class FailurePlan(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FailurePlans(Result):
-    """Plans of a collective for every single failure of a fabric, those that lose most first."""
+    """Plans of a collective for every single failure, largest loss first."""
 
     fabric: str  # what it is called
     before: Plan  # the plan of the whole
@@ -82,16 +82,16 @@ class FailurePlans(Result):
 
     @property
     def before_bandwidth(self) -> Fraction:
-        """Algorithmic bandwidth of the plan of the whole, bytes per second."""
+        """Algorithmic bandwidth before the failures, in bytes per second."""
         return Fraction(self.before.claim["algorithmic_bandwidth"])
 
     def heading(self) -> str:
-        """Return what it is about, in one line."""
+        """Return a one-line title."""
         rate = format_rate(self.before_bandwidth)
         return f"plans for single failures of {self.fabric}; {self.before.collective} at {rate} before"
 
     def table(self) -> Table:
-        """Return one row for failures that are alike."""
+        """Return a table of sets of equivalent failures."""
         rows = tuple(
             (
                 one.failures[0],
@@ -111,7 +111,7 @@ class FailurePlans(Result):
         return f"{gigabytes(rate):.3f}", f"{change:+.1f}%", f"{100 * float(rate / bound):.1f}%"
 
     def save(self, folder: str | Path) -> None:
-        """Write a new directory, all of it or nothing."""
+        """Write a new directory, completely or not at all."""
         sets: dict[str, Plan] = {"before": self.before}
         entries = []
         for number, one in enumerate(self.entries):
@@ -138,7 +138,9 @@ def failure_plans(
     time_limit: Quantity = "10s",
     progress: Callable[[float], None] | None = None,
 ) -> FailurePlans:
-    """Make a plan for every single failure of a fabric: of a link both ways, a node or a switch.
+    """Make a plan for every single link, node or switch failure.
+
+    A link fails in both directions.
 
     Parameters
     ----------
@@ -181,7 +183,7 @@ def failure_plans(
 def _entry(
     before: Plan, what: str, names: tuple[str, ...], make: Callable[[Fabric], Plan], limit: float
 ) -> FailurePlan:
-    """Return the plan for what is left: the repaired one, if it is near to what nothing exceeds, or the faster."""
+    """Return the repaired plan if near the bound, otherwise the fastest."""
     try:
         left = part_of(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
@@ -202,7 +204,7 @@ def _entry(
 
 
 def replan(plan: Plan | str | Path, without: Some) -> Replanned:
-    """Make a plan for what a failure leaves, from the plan before.
+    """Replan after a failure, starting from the previous plan.
 
     What survives of its trees stays. A route that has failed is spread over others between the same vertices, and where
     there are none the vertices that a root no longer reaches are joined again over the emptiest ways; and so
@@ -255,7 +257,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
 
 
 def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
-    """Return the plan for a failure, from that for one that is alike, verified."""
+    """Return the verified plan mapped from an equivalent failure."""
     image, left = failure_image(whole, first, failure), part_of(whole, without=(failure,))
     number = {name: at for at, name in enumerate(left.names)}
     order = (

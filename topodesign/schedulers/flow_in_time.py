@@ -1,4 +1,4 @@
-"""The best flow of blocks through time: what every link carries at every step, so that all arrive after so many steps.
+"""Optimal flow of blocks in time, by link and step.
 
 Data that is stored on the way and moves one link a step flows through the time-expanded network, whose arcs are the
 links at every step, and nodes to themselves. Every source has a flow of its own with a block for every destination. The
@@ -29,7 +29,7 @@ from topodesign.topology.topology import IntArray
 
 @dataclass(frozen=True, eq=False)
 class FlowInTime:
-    """What every link carries at every step."""
+    """Flow over every link at every step."""
 
     quotient: Quotient  # sources and links up to symmetry
     steps: int  # communication steps
@@ -39,13 +39,13 @@ class FlowInTime:
 
     @property
     def total(self) -> Fraction:
-        """Their sum."""
+        """Sum of the largest loads of all steps."""
         return sum(self.fullest, Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
 class FlowProgram:
-    """The linear program of the best flow in so many steps, and what its columns stand for."""
+    """Linear program of the optimal flow in given steps."""
 
     quotient: Quotient  # sources and links up to symmetry
     distance: IntArray  # links from every source to every node, shape ``(sources, nodes)``
@@ -53,7 +53,7 @@ class FlowProgram:
 
     @cached_property
     def parts(self) -> list[_Part]:
-        """The flow of every source."""
+        """Flow of every source."""
         parts, first = [], (0, 0)
         for source, distance in zip(self.quotient.sources.tolist(), self.distance, strict=True):
             parts.append(_part(self.quotient, source, distance, self.steps, first))
@@ -66,7 +66,7 @@ class FlowProgram:
         return self.parts[-1].stop[1] + self.steps
 
     def solve(self) -> tuple[FlowInTime | None, Fraction]:
-        """Return the best flow, and a sum of largest loads that none has less of.
+        """Return the optimal flow and a bound on total largest loads.
 
         Both are exact. The flow is None where the solver's answer cannot be proved to be one; the bound holds then,
         too, and may be 0.
@@ -87,7 +87,7 @@ class FlowProgram:
         return flow, flow.total
 
     def _program(self) -> tuple[Program, int]:
-        """Return the program and its first column of largest loads, which are the last ones."""
+        """Return the program and its first largest-load column; these come last."""
         quotient, steps, kinds = self.quotient, self.steps, len(self.quotient.room)
         rows, loads = self.parts[-1].stop
         width = loads + steps
@@ -122,7 +122,7 @@ class _Part:
     stop: tuple[int, int]  # the next row and the next column
 
     def carried(self, orbit: IntArray, orbits: int) -> tuple[IntArray, IntArray]:
-        """Return orbit and step, as one number, and column of everything that arcs carry; places repeat."""
+        """Return step-orbit index and column of every arc load."""
         column = self.flow[:, self.kind]
         step, arc = np.nonzero(column >= 0)
         return step * orbits + orbit[arc], column[step, arc]
@@ -171,7 +171,7 @@ def _part(quotient: Quotient, source: int, distance: IntArray, steps: int, first
 
 
 def _classes(quotient: Quotient, source: int) -> IntArray:
-    """Return for every arc the number of its class under the automorphisms that leave a source in its place."""
+    """Return arc classes under automorphisms that fix a source."""
     if quotient.symmetry is None:
         return np.arange(len(quotient.arcs))
     orbit = fixed_orbits(quotient.topology, quotient.symmetry, source)[quotient.arcs]
@@ -183,7 +183,9 @@ Way = tuple[int, int, int, tuple[tuple[int, int], ...]]
 
 
 def ways_of(flow: FlowInTime, number: int) -> list[Way]:
-    """Return which parts of the blocks of a source, by its number in the quotient, take which ways.
+    """Return the parts of a source's blocks and their paths.
+
+    ``number`` is the number of the source in the quotient.
 
     Backwards in time: at the end every node has its block, and at each step it is settled which parts of what a node
     has came over which link in that step. As the amounts add up, what is left came before. Any choice is right; taking
@@ -208,7 +210,7 @@ def ways_of(flow: FlowInTime, number: int) -> list[Way]:
 
 
 def _take(parts: list[tuple[int, int, int, Any]], amount: int) -> list[tuple[int, int, int, Any]]:
-    """Take so many units away from parts: one that has just as many, or else the largest ones, the last one cut."""
+    """Take units from parts, an equal or the largest ones."""
     for at, (_, low, high, _) in enumerate(parts):
         if high - low == amount:
             return [parts.pop(at)]
@@ -225,7 +227,7 @@ def _take(parts: list[tuple[int, int, int, Any]], amount: int) -> list[tuple[int
 
 
 def _straight(hops: Any, source: int, dst: list[int]) -> tuple[tuple[int, int], ...]:
-    """Return the hops of a way as a tuple, without circles."""
+    """Return the hops of a path as a tuple, without cycles."""
     way: list[tuple[int, int]] = []
     met = {source: 0}
     while hops is not None:

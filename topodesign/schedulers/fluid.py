@@ -1,4 +1,4 @@
-"""Plans of the best steady flow on any fabric, as fast as any for large sizes.
+"""Plans of optimal steady flows on any fabric, for large sizes.
 
 For what is neither copied nor added up the fastest flow, of those the one over the fewest links, is taken apart into
 paths, source by source. For the others trees of nodes are packed that are as fast together as there are. Limits that
@@ -35,7 +35,7 @@ from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan."""
+    """Return the flow or tree plan of a request."""
     if request.collective.like(*TREE_COLLECTIVES):
         if request.shards is not None:
             raise ParameterError("--shards of trees are for --algorithm forest")
@@ -53,7 +53,7 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
-    """Return the plan of an all-to-all whose blocks differ in size."""
+    """Return the plan of a non-uniform all-to-all."""
     if not collective.like(ALL_TO_ALL) or collective.groups is not None or request.grouped or request.chunks:
         raise ParameterError(
             "--shards is for an all-to-all of all nodes, not in groups or with --set chunks=, and for trees"
@@ -108,7 +108,7 @@ def _made_of_trees(request: Request) -> list[Plan]:
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
-    """Return the fabric, the collective with root and groups, and whether other nodes pass nothing on.
+    """Return fabric, collective and whether other nodes forward nothing.
 
     Nodes that take no part are gone, or switches. Of several groups each has the others' nodes in the same fabric.
     """
@@ -122,7 +122,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
 
 
 def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Flow:
-    """Return the paths of a flow, which cut a block into so many units at most."""
+    """Return the paths of a flow in limited units per block."""
     nodes, turned = fabric.topology.nodes, collective.like(GATHER)
     members = collective.members(nodes, fabric.topology.switches)
     blocks = collective.blocks(members, nodes)
@@ -156,7 +156,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
 
 
 class _Path(NamedTuple):
-    """A part of a block, which is so many shards, and the vertices that it goes over."""
+    """Part of a block with its route."""
 
     block: int
     share: int
@@ -165,7 +165,7 @@ class _Path(NamedTuple):
 
 
 def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
-    """Return whole weights near to those wanted, so many units for each block, by a greedy choice of the fullest link.
+    """Round path weights to whole units per block, greedily.
 
     All paths get what they should have rounded down. What is left of a block goes unit by unit to the path of it whose
     fullest link, or limit that links share, is then the least full.

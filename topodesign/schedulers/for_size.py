@@ -1,4 +1,4 @@
-"""Plans for a size of data: which methods are tried, how each is asked, and which plan is the fastest.
+"""Fastest plans for a data size, among all quick methods.
 
 Which method wins depends on the size: for little data the fewest steps, for much the best use of links, between the two
 timed sends. ``schedule --size`` and ``methods`` try the same methods in the same way. Times are those of ``simulate``.
@@ -43,12 +43,12 @@ _TOLD = 6  # times that a note has
 
 
 def messages_of(request: Request) -> Latency:
-    """Return the latencies that a plan is timed for."""
+    """Return the latencies for which a plan is timed."""
     return as_latency("10us" if request.alpha is None else request.alpha)
 
 
 def run_of(plan: Plan, request: Request, messages: Latency | None = None) -> Run:
-    """Return the run of a plan with the size, latency and bandwidth that are asked for."""
+    """Return a plan's run for the requested size, latency and bandwidth."""
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415  not for the help of commands
 
     told = messages_of(request) if messages is None else messages
@@ -58,19 +58,19 @@ def run_of(plan: Plan, request: Request, messages: Latency | None = None) -> Run
 
 
 def time_of(plan: Plan, request: Request, messages: Latency | None = None) -> Fraction:
-    """Return the seconds of a plan for the size, latency and bandwidth that are asked for."""
+    """Return a plan's seconds for the requested size, latency and bandwidth."""
     return run_of(plan, request, messages).time
 
 
 def chooses_by_size(request: Request) -> bool:
-    """Return whether a size or the latencies of a fabric are given, and nothing that only some methods support."""
+    """Return whether size or latencies are given without special options."""
     if not (request.sized or request.alpha == OWN_LATENCIES) or request.collective.group is not None:
         return False
     return not set(request.given()) - _LEFT - ({"alpha", "bandwidth"} if request.plain else {"alpha"})
 
 
 def gains_by_trees(request: Request) -> bool:
-    """Return whether trees may beat rounds: an allreduce of all nodes of a topology whose nodes differ in ports.
+    """Return whether trees may beat rounds on an irregular topology.
 
     There roots with more ports own more, and an allreduce that reduces and broadcasts at the same time may have less
     bandwidth than a reduce-scatter and then an allgather (ForestColl, appendix F).
@@ -81,7 +81,7 @@ def gains_by_trees(request: Request) -> bool:
 
 
 def why_unfit(method: Method, request: Request) -> str | None:
-    """Say why a method makes no plan of the kind that is asked for; None if it may."""
+    """Return the reason that a method cannot apply, or None."""
     if not method.does(request.collective):
         return f"makes no {request.collective}"
     if not method.fabrics and not request.plain:
@@ -92,7 +92,7 @@ def why_unfit(method: Method, request: Request) -> str | None:
 
 
 def why_skipped(method: Method, request: Request) -> str | None:
-    """Say why a method that could make a plan for a size is not tried unless it is named; None if it is tried."""
+    """Return the reason to skip an unnamed method, or None."""
     fabric = request.fabric
     nodes, switches = len(fabric.compute), len(fabric.multicast | fabric.aggregation)
     if method.name in SEARCHES:
@@ -109,7 +109,10 @@ def why_skipped(method: Method, request: Request) -> str | None:
 def make_for_size(
     request: Request, method: Method, make: Callable[[Request, str], Plan], messages: Latency | None = None
 ) -> Plan:
-    """Return the plan of a method that is the fastest for a size, told all that it understands of times."""
+    """Return a method's fastest plan for a size.
+
+    The method gets all time options that it accepts.
+    """
     told = messages_of(request) if messages is None else messages
     known: dict[str, Any] = {"alpha": OWN_LATENCIES if told.alpha is None else told.alpha, "overlap": True}
     known |= {"bandwidth": request.bandwidth if request.plain else None}
@@ -131,7 +134,7 @@ def make_for_size(
 
 
 def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], methods: Mapping[str, Method]) -> Plan:
-    """Return the plan with the least time; its notes have the times, and which methods were not tried.
+    """Return the fastest plan, with notes on the other methods.
 
     ``make`` makes the plan of a method, and of ``auto`` the best one if no size is given.
     """
@@ -161,7 +164,7 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
 
 
 def least_time(request: Request) -> Fraction:
-    """Return seconds that no plan is below: of the quickest way, and of what a node has to send or receive."""
+    """Return a lower bound in seconds on any plan."""
     fabric, collective = request.fabric, request.collective
     if request.root_name is not None:
         collective = collective.at(fabric.number(request.root_name))
@@ -174,7 +177,7 @@ def least_time(request: Request) -> Fraction:
 
 
 def least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
-    """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
+    """Return the longest fastest-path latency to a needed node.
 
     A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
     """
@@ -204,7 +207,7 @@ def least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> 
 
 
 def node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
-    """Return the factor of what a node has to send or receive, of an allreduce of what all have to send."""
+    """Return a bandwidth factor bound from data at nodes."""
     topology, nodes = fabric.topology, len(fabric.compute)
     compute = list(fabric.compute)
     out, into = (ports[compute] for ports in (topology.out_ports, topology.in_ports))

@@ -1,4 +1,4 @@
-"""Plans over trees: spanning ones, as fast as any for large sizes (ForestColl), or through switches (NVLS, SHARP)."""
+"""Tree plans over ranks (ForestColl) or switches (NVLS, SHARP)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAY_BE_FASTER = "switches copy or add here, which may be faster: --algorithm in-
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan; of an allreduce its note says of which kind it is and whether another may be faster."""
+    """Return the tree plan, with notes on its kind."""
     from topodesign.optima.forest.schedule import allreduce_schedule, spanning, tree_schedule  # noqa: PLC0415  not for rounds
 
     fabric, collective, names = request.fabric, request.collective, request.fabric.names
@@ -46,7 +46,7 @@ METHOD = Method("forest", OPTIONS, TREE_COLLECTIVES, _make, movement="trees", fa
 
 
 def _in_network(request: Request) -> list[Plan]:
-    """Return the plan over trees through switches which copy and add; its note says how good it is."""
+    """Return the plan over trees with in-network operations."""
     from topodesign.optima.fluid.packing import packing  # noqa: PLC0415  not for rounds
     from topodesign.optima.forest.in_network_schedule import in_network_schedule  # noqa: PLC0415
 

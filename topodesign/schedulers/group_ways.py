@@ -1,4 +1,4 @@
-"""How fast a collective in groups can be done by simple ways, whatever its size: latency, and seconds a byte.
+"""Costs of simple algorithms for collectives in groups.
 
 Ways are *direct*, each member to each other, and a *ring* through the members; of groups in a topology the best *inner
 trees* (:mod:`topodesign.pricing.groups`), of a group of all its nodes its known schedules, and of all nodes of a fabric
@@ -39,7 +39,7 @@ _HALVES = {"allreduce": 2, "allgather": 1, "reduce-scatter": 1, "exchange": 2}
 
 @dataclass(frozen=True)
 class Way:
-    """A way to do a collective, whose rate is worked out where it may be the best.
+    """Algorithm for a collective, with a lazy rate.
 
     * ``latency``: seconds, whatever the size.
     * ``least_rate``: seconds for each byte of M that it does not go below.
@@ -53,32 +53,32 @@ class Way:
 
     @classmethod
     def of_rate(cls, name: str, latency: Fraction, rate: Fraction) -> Way:
-        """Return a way whose rate is known."""
+        """Return an algorithm with a known rate."""
         return cls(name, latency, rate, lambda: rate)
 
     @cached_property
     def rate(self) -> Fraction:
-        """Seconds for each byte of M."""
+        """Seconds per byte of M."""
         return self.find_rate()
 
     def seconds(self, size: Fraction) -> Fraction:
-        """Return how long it takes for so many bytes."""
+        """Return the seconds for ``size`` bytes."""
         return self.latency + self.rate * size
 
     def least_seconds(self, size: Fraction) -> Fraction:
-        """Return seconds that it does not go below."""
+        """Return a lower bound in seconds for ``size`` bytes."""
         return self.latency + self.least_rate * size
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The ways of a collective, and what none goes below."""
+    """Algorithms for a collective, with a lower bound."""
 
     each: tuple[Way, ...]
     least: Way  # a latency and seconds for each byte that are both undercut by nothing
 
     def best(self, size: Fraction) -> Way:
-        """Return the fastest for a size, the first of several; rates of those that cannot be it stay unknown."""
+        """Return the fastest for a size, the first of ties."""
         ahead: tuple[Fraction, int] | None = None
         for place in sorted(range(len(self.each)), key=lambda place: self.each[place].least_seconds(size)):
             if ahead is not None and self.each[place].least_seconds(size) > ahead[0]:
@@ -90,17 +90,17 @@ class Ways:
         return self.each[ahead[1]]
 
     def least_seconds(self, size: Fraction) -> Fraction:
-        """Return seconds that none of these ways goes below; rates stay unknown."""
+        """Return a lower bound in seconds, computing no rates."""
         return min(way.least_seconds(size) for way in self.each)
 
     def bound(self, size: Fraction) -> Fraction:
-        """Return seconds that nothing undercuts."""
+        """Return a lower bound in seconds on any algorithm."""
         return max(self.least.latency, self.least.rate * size)
 
 
 @dataclass(frozen=True, eq=False)
 class Wires:
-    """A place with what is worked out once about its links."""
+    """Network with cached results about its links."""
 
     place: Topology | Fabric  # a fabric, or a topology whose nodes have the bandwidth of ``fabric``
     fabric: Fabric  # the same as a fabric
@@ -110,7 +110,10 @@ class Wires:
 
     @classmethod
     def of(cls, place: PlaceLike, latency: Latency, bandwidth: Fraction) -> Wires:
-        """Return what a value names, with a bandwidth of a node in bits a second for what has none of its own."""
+        """Return the network that a value names.
+
+        ``bandwidth`` in bits per second per node is for networks without bandwidths of their own.
+        """
         found = as_place(place)
         fabric = as_fabric(found, None if isinstance(found, Fabric) else bandwidth)
         fabric.check_unshared("a training step")
@@ -118,7 +121,7 @@ class Wires:
 
     @cached_property
     def apart(self) -> IntArray:
-        """How far nodes are apart: messages times ``nodes + 1``, and switches passed; fewest messages first."""
+        """Distances: messages times ``nodes + 1`` plus switches, minimum messages."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
@@ -131,7 +134,7 @@ class Wires:
         return np.where(np.isinf(distance), -1, distance).astype(np.int64)
 
     def step(self, pairs: Sequence[tuple[int, int]], starts: int = 1) -> Fraction:
-        """Return the latency of a step in which these send, the farthest of whom count."""
+        """Return the latency of a step, by the farthest sending pair."""
         for u, v in pairs:
             if self.apart[u, v] < 0:
                 names = self.fabric.names
@@ -141,13 +144,13 @@ class Wires:
         return once + (max(starts, 1) - 1) * self.latency.gap
 
     def starts(self, node: int, messages: int) -> int:
-        """Return how many messages a port of a node starts, of so many: on links to nodes they go as one."""
+        """Return the messages that one port of a node starts."""
         links = self.fabric.topology
         out = links.dst[links.src == node]
         return -(-messages // len(out)) if set(out.tolist()) & links.switches else 1
 
     def flow(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> TrafficTime:
-        """Return how a pattern of traffic in groups is routed, of a unit for each pair."""
+        """Return the routing of a pattern, one unit per pair."""
         if (kind, groups) not in self.routed:
             demand = np.zeros((self.fabric.topology.nodes,) * 2, dtype=np.int64)
             for pairs in (_pairs(kind, group) for group in groups):
@@ -157,11 +160,11 @@ class Wires:
         return self.routed[kind, groups]
 
     def load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
-        """Return the seconds that a byte of each pair takes."""
+        """Return the seconds for one byte of each pair."""
         return self.flow(kind, groups).time / self.fabric.unit
 
     def least_load(self, kind: str, groups: tuple[tuple[int, ...], ...]) -> Fraction:
-        """Return seconds that it takes at least: what all goes over at least, over all links; 0 over switches."""
+        """Return a lower bound on :meth:`load`; 0 with switches."""
         links = self.fabric.topology
         if links.switches:
             return Fraction(0)
@@ -170,7 +173,7 @@ class Wires:
 
 
 def _pairs(kind: str, group: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return who sends to whom."""
+    """Return the (source, destination) pairs of a pattern in a group."""
     if kind == "exchange":
         return [(group[0], group[-1]), (group[-1], group[0])]
     if kind == "send":  # forwards and backwards at once
@@ -181,7 +184,7 @@ def _pairs(kind: str, group: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> Ways:
-    """Return the ways to do a collective in groups of one size, all of them at once.
+    """Return the algorithms for a collective in concurrent equal groups.
 
     * ``wires``: where.
     * ``collective``: ``allreduce``, ``allgather``, ``reduce-scatter``, ``all-to-all``, ``send`` from each member to the
@@ -203,7 +206,7 @@ def ways_of(wires: Wires, collective: str, groups: Sequence[Sequence[int]]) -> W
         floor = _floor(wires.fabric, halves, ends)
 
     def routed(name: str, latency: Fraction, share: Fraction, kind: str, members: tuple[tuple[int, ...], ...]) -> Way:
-        """Return a way that sends a share of the data between pairs."""
+        """Return an algorithm that routes data between pairs."""
         low = max(floor, share * wires.least_load(kind, members))
         return Way(name, latency, low, lambda: share * wires.load(kind, members))
 
@@ -229,7 +232,7 @@ def time_built_in(
     size: Fraction,
     joined: Collection[tuple[int, int]],
 ) -> Fraction | None:
-    """Return the seconds that a collective library takes by itself, in groups of one size, all of them at once.
+    """Return the seconds of a collective library's built-in algorithm.
 
     It adds up and copies round rings in the order of the ranks, both ways, and sends an all-to-all straight from each
     to each. It relays nothing: None where two of those ranks are not ``joined``, or it has no such algorithm.
@@ -249,7 +252,7 @@ def time_built_in(
 
 
 def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
-    """Return the schedules that are known of a topology for a collective of all its nodes."""
+    """Return the known schedules of an all-node collective."""
     place = wires.place
     if not isinstance(place, Topology):
         few = collective != "all-to-all" and len(wires.fabric.compute) <= _MOST_OF_TREES
@@ -268,7 +271,7 @@ def _known(wires: Wires, collective: str, least: Fraction) -> list[Way]:
 
 
 def _trees(wires: Wires, collective: str) -> list[Way]:
-    """Return a collective of all nodes of a fabric over trees, in so many chunks each time, whatever the size."""
+    """Return tree algorithms of a fabric in fixed chunk counts."""
     if collective not in wires.trees:
         schedule = forest_schedule(wires.fabric.topology, collective, names=wires.fabric.names)
         flow, ways = flow_of_trees(wires.fabric, schedule), list[Way]()
@@ -281,7 +284,7 @@ def _trees(wires: Wires, collective: str) -> list[Way]:
 
 
 def _inner_trees(wires: Wires, collective: str, groups: tuple[tuple[int, ...], ...]) -> list[Way]:
-    """Return the best trees over links inside each group; a message goes on all links one after the other at most."""
+    """Return the best trees on links inside each group."""
     place, many = wires.place, len(groups[0])
     if not isinstance(place, Topology) or place.switches or not many <= _MOST_INSIDE or many == place.nodes:
         return []
@@ -294,7 +297,7 @@ def _inner_trees(wires: Wires, collective: str, groups: tuple[tuple[int, ...], .
 
 
 def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the members in their order, or each next to the nearest that is left, whichever way round is shorter."""
+    """Return the shorter ring: in order, or by nearest neighbour."""
     rest, order = list(group[1:]), [group[0]]
     while rest:
         near = min(rest, key=lambda node: int(wires.apart[order[-1], node]))
@@ -304,7 +307,7 @@ def _in_ring(wires: Wires, group: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _floor(fabric: Fabric, halves: int, groups: Sequence[Sequence[int]]) -> Fraction:
-    """Return the seconds that each byte takes at least: what members receive, over the links into them.
+    """Return a lower bound in seconds per byte received.
 
     Each member of an allgather or reduce-scatter receives all but its own part, in the mean over the members. In an
     allreduce they receive twice as much (Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms, 2009), unless

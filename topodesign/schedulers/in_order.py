@@ -1,4 +1,4 @@
-"""Messages over links in order of their urgency: each starts as soon as its data are there and its links are free."""
+"""Simulation of messages over links in order of urgency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOKED_AT = 8  # messages that wait for one port, of which one is taken whose o
 
 
 class Messages(NamedTuple):
-    """What goes from node to node, each as one; the columns of what a message has several of begin at ``way_start``."""
+    """Messages between nodes, in columns."""
 
     way_start: Ints  # where the links of each begin, and how many there are at last
     way: Ints  # numbers of links, through switches
@@ -26,7 +26,7 @@ class Messages(NamedTuple):
     copied: Ints  # 1 where a switch after the first link passes it on over all others at once, else 0
 
     def repeated(self, times: int, *, whole: bool) -> Messages:
-        """Return the same so often, as chunks: ``whole`` ones one after the other, or what is as urgent of each."""
+        """Return the messages as chunks: in sequence if ``whole``, or interleaved."""
         count = len(self.units)
 
         def starts(some: Ints) -> Ints:
@@ -42,19 +42,19 @@ class Messages(NamedTuple):
 
 
 class Flights(NamedTuple):
-    """When messages are on each link of their ways, in ticks, one way after the other."""
+    """Start and end ticks on every link of every path."""
 
     start: Ints
     end: Ints
 
     @property
     def last(self) -> int:
-        """When the last data have arrived."""
+        """Arrival tick of the last data."""
         return int(self.end.max(initial=0))
 
 
 class _Sky(NamedTuple):
-    """Messages as the kernel knows them."""
+    """Messages in the form of the kernel."""
 
     first: Ints  # where the way of each begins
     way: Ints
@@ -69,7 +69,9 @@ class _Sky(NamedTuple):
 
 
 def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn: bool = False) -> Flights:
-    """Return when each message is where: a link takes the next when it has transmitted, and its gap is over.
+    """Return the start and end of all messages on links.
+
+    A link takes the next message after transmission and its gap.
 
     * ``in_turn``: whether what one port sends also leaves the first switch in that order, latencies of links included,
       so that the same is true backwards in time.
@@ -109,7 +111,7 @@ def run(messages: Messages, latency: Ints, per_unit: Ints, gap: Ints, *, in_turn
 def _fly(  # noqa: C901, PLR0912, PLR0915  one loop of events
     sky: _Sky, queue: Queue, piles: Piles, flights: Flights, in_turn: bool
 ) -> None:
-    """Say when each message is on each link of its way."""
+    """Write the times of each message on its links."""
     count, never = len(sky.takes), np.int64(-1)
     waits = sky.waits.copy()
     free = np.zeros(len(sky.gap), dtype=np.int64)

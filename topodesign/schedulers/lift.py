@@ -19,7 +19,7 @@ from topodesign.topology.topology import Topology
 
 
 def lifted(topology: Topology, collective: Collective) -> Rounds | None:
-    """Return the schedule of an expansion that comes from the best schedules of its bases; None if that has no lift.
+    """Return an expansion's schedule lifted from its bases, or None.
 
     Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
     expansion keeps the bandwidth and adds steps of its own.
@@ -45,7 +45,7 @@ def lifted(topology: Topology, collective: Collective) -> Rounds | None:
 
 
 def thriftiest(topology: Topology, collective: Collective) -> Rounds:
-    """Return the schedule with the least bandwidth factor of all that the library can make, then the fewest steps."""
+    """Return the available schedule with minimum bandwidth, then steps."""
     known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
     made = [(cost_of(topology, schedule), schedule) for schedule in known if schedule is not None]
     return min(made, key=lambda one: (one[0].bandwidth, one[0].steps))[1]

@@ -1,4 +1,4 @@
-"""All methods that schedule collectives, with a few words on each."""
+"""List of the methods that schedule collectives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topodesign.schedulers import SCHEDULERS
 
 @dataclass(frozen=True, repr=False)
 class Listed(Result):
-    """A method: what ``--algorithm`` calls it, and what it makes."""
+    """Scheduling method with its ``--algorithm`` name and description."""
 
     method: str
     about: str
@@ -22,16 +22,16 @@ class Listed(Result):
 
 
 class Methods(ResultList[Listed]):
-    """Methods in the order in which ``auto`` asks."""
+    """Methods in the order that ``auto`` tries them."""
 
     __slots__ = ()
 
     def heading(self) -> str:
-        """Return how many there are."""
+        """Return a title with the number of methods."""
         return f"{len(self)} methods, in the order in which auto asks those that it asks"
 
     def table(self) -> Table:
-        """Return a line for each."""
+        """Return a table with one line per method."""
         rows = tuple((one.method, one.about) for one in self)
         return Table(self.heading(), ("", " "), rows, words=frozenset(("", " ")))
 
@@ -41,7 +41,9 @@ class Methods(ResultList[Listed]):
 
 
 def methods() -> Methods:
-    """List the methods that schedule collectives; :func:`topodesign.compare_methods` compares them on a place.
+    """List the methods that schedule collectives.
+
+    :func:`topodesign.compare_methods` compares them on a network.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The contract of schedulers: what they are asked, what they say of themselves, and what their plans share."""
+"""Scheduler interface: requests, methods and helpers for plans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_WHOLE = 2**22  # sends up to which the plan of a symmetric topology is writ
 @dataclass(frozen=True)
 @with_fields(ScheduleOptions)
 class Request:
-    """What a scheduler is asked for, with a field for each of :class:`~topodesign.schedulers.options.ScheduleOptions`.
+    """Request to a scheduler, with the fields of ``ScheduleOptions``.
 
     * ``place``: where, as it was given.
     * ``collective``: what, of one movement unless the method says that it makes it otherwise.
@@ -66,7 +66,7 @@ class Request:
         def __getattr__(self, name: str) -> Any: ...
 
     def __post_init__(self) -> None:
-        """Keep values that may be one text or several as several, and which kind of chunks is meant."""
+        """Normalise fields that accept one or several values, and ``chunks``."""
         if self.chunks == "auto":
             object.__setattr__(self, "chunks", None)
             object.__setattr__(self, "auto_chunks", True)
@@ -78,7 +78,7 @@ class Request:
 
     @cached_property
     def among(self) -> Collective:
-        """The collective with the members, groups and roots that are asked for, by their numbers in the place."""
+        """Collective with requested members, groups and roots, by node number."""
         collective = self.collective
         if self.group not in ("", ()) and (self.only or collective.group is not None):
             raise ParameterError("say who takes part with --members, or in which groups with --group, not both")
@@ -99,34 +99,34 @@ class Request:
 
     @property
     def grouped(self) -> bool:
-        """Whether it is for some of the nodes, or for groups of them."""
+        """Whether only some nodes, or groups of them, take part."""
         return bool(self.only) or self.group not in ("", ()) or self.collective.group is not None
 
     @cached_property
     def found(self) -> Topology | Fabric:
-        """The place as it is: a topology, or a fabric where it has switches, names or bandwidths."""
+        """Network as given, a topology or a fabric."""
         return as_place(self.place)
 
     @property
     def plain(self) -> bool:
-        """Whether the place is a topology of nodes alone."""
+        """Whether the network is a plain topology."""
         return isinstance(self.found, Topology)
 
     @cached_property
     def topology(self) -> Topology:
-        """The place as a plain topology."""
+        """Network as a plain topology."""
         if isinstance(self.found, Topology):
             return self.found
         raise ParameterError(f"{self.found.name} is a fabric; this algorithm is for topologies, use --algorithm forest")
 
     @cached_property
     def whole(self) -> Fabric:
-        """The place as a fabric."""
+        """Network as a fabric."""
         return as_fabric(self.place, self.bandwidth)
 
     @cached_property
     def called(self) -> Fabric:
-        """The place with the names of its vertices; here the links of a topology need not be balanced."""
+        """Network with vertex names; topology links need not be balanced here."""
         if not isinstance(self.found, Topology):
             return self.whole
         names = tuple(map(str, range(self.found.nodes)))
@@ -134,17 +134,17 @@ class Request:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """What takes part of it."""
+        """Participating part of the network, as a fabric."""
         return part_of(self.whole, self.only, self.others, self.without)
 
     @cached_property
     def where(self) -> Topology | Fabric:
-        """What takes part of it: the topology itself, where all of one does; else a fabric."""
+        """Participating topology, if whole and plain, otherwise a fabric."""
         return self.topology if self.plain and not (self.only or self.without) else self.fabric
 
     @cached_property
     def unwound(self) -> Topology | Fabric:
-        """:attr:`where`, with its switches replaced by links if that is asked."""
+        """:attr:`where`, with its switches replaced by links if requested."""
         if self.unwind is None:
             return self.where
         if not isinstance(self.where, Fabric):
@@ -161,14 +161,14 @@ class Request:
 
     @property
     def step_alpha(self) -> Fraction:
-        """Seconds of latency of a step, where all steps have the same."""
+        """Latency of a step in seconds, equal for all steps."""
         if isinstance(self.alpha, str):
             raise ParameterError(f"a topology says no latencies of its links; give one in place of '{self.alpha}'")
         return ALPHA if self.alpha is None else self.alpha
 
     @cached_property
     def ready_times(self) -> tuple[Fraction, ...]:
-        """Seconds from the start until each vertex of ``where`` is ready; zeros by default."""
+        """Ready time in seconds by vertex of ``where``, zeros by default."""
         if self.ready is None:
             where = self.where
             return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
@@ -176,7 +176,7 @@ class Request:
 
     @cached_property
     def ready_unwound(self) -> tuple[Fraction, ...]:
-        """Seconds from the start until each vertex of :attr:`unwound` is ready."""
+        """Ready time in seconds of each vertex of :attr:`unwound`."""
         if self.unwind is None or isinstance(self.where, Topology):
             return self.ready_times
         gone = self.where.topology.switches
@@ -185,7 +185,7 @@ class Request:
     def link_times(
         self, where: Topology | Fabric, collective: Collective, units: int, *, grain: Fraction | None = None
     ) -> LinkTimes:
-        """Return the exact times of links of ``where`` or ``unwound``, as ``link_times`` of plans makes them."""
+        """Return the exact link times of ``where`` or ``unwound``."""
         rate = self.bandwidth
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
@@ -207,13 +207,13 @@ class Request:
         )
 
     def timed(self, rounds: Rounds) -> Flow:
-        """Return rounds on the plain topology as timed sends, at the times of its links."""
+        """Return rounds as timed sends at the times of links."""
         rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
         given = {"size": self.size, "alpha": self.step_alpha, "bandwidth": rate, "overlap": bool(self.overlap)}
         return time_rounds(self.topology, rounds, links=self.links_there(self.topology), **given)
 
     def links_there(self, where: Topology | Fabric) -> LinkTable | None:
-        """Return the link table with the numbers that nodes have in what takes part."""
+        """Return the link table of the participating network."""
         if self.link_table is None:
             return None
         table = self.link_table if isinstance(self.link_table, LinkTable) else read_link_table(self.link_table)
@@ -231,24 +231,24 @@ class Request:
 
     @cached_property
     def root_name(self) -> str | None:
-        """The name of the root."""
+        """Name of the root."""
         if self.root is None or isinstance(self.root, str):
             return self.root
         return self.called.names[as_integer("root", self.root, 0, len(self.called.names) - 1)]
 
     @cached_property
     def root_number(self) -> int | None:
-        """The number of the root."""
+        """Number of the root."""
         name = self.root_name
         return None if name is None else self.called.number(name)
 
     @cached_property
     def unequal(self) -> LinkTable | None:
-        """The link table for the links of the topology, if there is one."""
+        """Link table of the topology, if given."""
         return None if self.link_table is None else self.links_there(self.topology)
 
     def given(self) -> list[str]:
-        """Return the names of the options in use: of those that say something else than what holds without them."""
+        """Return the names of options that differ from their defaults."""
         found = []
         for name in (*OPTIONS, "auto_chunks"):
             value, default = getattr(self, name), OPTIONS[name].default if name in OPTIONS else False
@@ -259,16 +259,16 @@ class Request:
         return found
 
     def runtime(self, cost: Cost) -> Fraction:
-        """Return how long rounds of a cost take for the size, latency and bandwidth that are asked for."""
+        """Return the runtime of a cost in seconds."""
         rate = 8 * NODE_BANDWIDTH if self.bandwidth is None else self.bandwidth
         return cost.runtime(self.step_alpha, self.size, rate)
 
     def but(self, **changes: Any) -> Request:
-        """Return the same with other values of some fields."""
+        """Return a copy with changed fields."""
         return replace(self, **changes)
 
     def asking(self, collective: Collective) -> Request:
-        """Return the same for another collective."""
+        """Return a copy for another collective."""
         other = self.but(collective=collective)
         other.__dict__.update({name: self.__dict__[name] for name in ("found", "topology") if name in self.__dict__})
         return other
@@ -279,7 +279,7 @@ _TIMED = frozenset({"link_table", "alpha", "bandwidth", "overlap", "ready", "unw
 
 
 class Listing(NamedTuple):
-    """What lists the schedules of a method: the options that it understands, and the function, which tells no times."""
+    """Schedule lister of a method, with its options."""
 
     options: frozenset[str]
     make: Callable[[Request], ScheduleList]
@@ -287,7 +287,7 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """A scheduler.
+    """Scheduler with its options, collectives and plan function.
 
     * ``collectives``: what it makes. A collective of several movements that is not among them is made of its parts.
     * ``make``: returns plans that do what is asked, with their claims: several where none is better than all others,
@@ -314,7 +314,7 @@ class Method:
     listing: Listing | None = None
 
     def suited(self, request: Request) -> Method:
-        """Return what of it is asked: itself, or what makes timed sends."""
+        """Return the method, or its variant for timed sends."""
         if self.timed is None:
             return self
         if not request.plain and (request.called.topology.switches or request.grouped):
@@ -323,34 +323,34 @@ class Method:
 
     @property
     def grouped(self) -> tuple[Collective, ...]:
-        """What it makes in several groups at once."""
+        """Collectives that it makes in several groups at once."""
         if "group" not in self.options:
             return ()
         return self.collectives if self.in_groups is None else self.in_groups
 
     def does(self, collective: Collective) -> bool:
-        """Return whether it makes a collective, as a whole or part by part."""
+        """Return whether it makes a collective, whole or in parts."""
         return _among(collective, self.collectives)
 
     def groups(self, collective: Collective) -> bool:
-        """Return whether it makes a collective in several groups at once, as a whole or part by part."""
+        """Return whether it makes a collective in several groups."""
         return _among(collective, self.grouped)
 
 
 def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
-    """Whether a collective is known; an allreduce may be made of its two parts, others of several movements not."""
+    """Return whether a collective or all its halves are known."""
     halves = collective.like(ALLREDUCE) and all(one.like(*known) for one in collective.parts)
     return halves or collective.like(*known)
 
 
 def planned(topology: Topology, movement: Rounds | Flow, method: str, **more: Any) -> Plan:
-    """Return the plan of rounds with what they cost, and what more there is to say of how it was made."""
+    """Return the plan of rounds with its cost."""
     plan = Plan(topology, movement, {}, generator={"method": method, **more})
     return replace(plan, claim=flow_claim(plan.flow))
 
 
 def folds(topology: Topology, sends: int) -> bool:
-    """Return whether a plan of so many sends is kept as those of one block of every orbit."""
+    """Return whether a plan of that many sends is stored folded."""
     symmetry = topology.symmetry
     return sends > MOST_WHOLE and symmetry is not None and symmetry.is_free and not topology.switches
 
@@ -361,29 +361,29 @@ def cost_in(plan: Plan) -> Cost:
 
 
 def spec_of(request: Request) -> str | None:
-    """Return what rebuilds the place that is asked about, where all of it takes part as it is."""
+    """Return the spec that rebuilds the whole requested network."""
     return None if request.only or request.without or request.unwind else named_preset(request.place)
 
 
 def check_root(collective: Collective, root: str | int | None) -> None:
-    """Refuse a collective without the root that it needs, or with one that it does not have."""
+    """Check that a root is given exactly if needed."""
     if (root is None and collective.roots is None) == collective.rooted:
         raise ParameterError(f"{collective} {'needs a' if collective.rooted else 'has no'} root")
 
 
 def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:
-    """Return bytes of one size of data or several."""
+    """Return one or several data sizes in bytes."""
     return tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes))
 
 
 def fabric_root(request: Request) -> int | None:
-    """Return the number that the root has in the fabric that is asked about, of which it is a compute node."""
+    """Return the root's number in the requested fabric."""
     from topodesign.fabrics.part import compute_node  # noqa: PLC0415  heavy
 
     return None if request.root_name is None else compute_node(request.fabric, request.root_name)
 
 
 def tree_plan(request: Request, trees: Trees, made: Mapping[str, Any], *notes: str) -> Plan:
-    """Return the plan over trees of the fabric that is asked about, with what they reach as its claim."""
+    """Return the plan over trees of the requested fabric."""
     flow = flow_of_trees(request.fabric, trees)
     return Plan(request.fabric, flow, flow_claim(flow), spec_of(request), dict(made), notes)

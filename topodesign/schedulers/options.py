@@ -1,4 +1,4 @@
-"""What may be asked of a schedule beside place, collective and method: each option once, in groups.
+"""Scheduling options in groups, besides network, collective and method.
 
 A method names those that it understands in its ``METHOD``; others are refused with the names of methods that do. To add
 one, write it here and name it there: the keyword of :func:`topodesign.schedule`, the field of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ShapeOptions(TypedDict, total=False):
-    """Of what shape the plan is to be."""
+    """Options for the shape of the plan."""
 
     chunks: Annotated[
         int | Literal["auto"] | None,
@@ -71,7 +71,7 @@ class ShapeOptions(TypedDict, total=False):
 
 
 class TimeOptions(TypedDict, total=False):
-    """For which sizes, links and times the plan is made."""
+    """Options for the sizes, links and times of the plan."""
 
     traffic: Annotated[
         "Traffic | str | Iterable[Traffic | str] | None",
@@ -127,7 +127,7 @@ class TimeOptions(TypedDict, total=False):
 
 
 class SearchOptions(TypedDict, total=False):
-    """How a plan is searched for."""
+    """Options for the search."""
 
     symmetric: Annotated[
         bool | None,
@@ -146,7 +146,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class ScheduleOptions(ShapeOptions, PlaceOptions, TimeOptions, SearchOptions, total=False):
-    """All that :func:`topodesign.schedule` takes beside place, collective and method."""
+    """Options of :func:`topodesign.schedule` besides its other arguments."""
 
 
 OPTIONS = declared(ScheduleOptions)  # all of them by name

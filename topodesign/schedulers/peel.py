@@ -1,4 +1,4 @@
-"""All-to-all, scatter and gather in rounds: ways through time, peeled off the best flow or spread over shortest paths.
+"""All-to-all, scatter and gather in rounds.
 
 What has one source and one destination is stored and passed on, a link a step. The best flow of so many steps
 (:mod:`topodesign.schedulers.flow_in_time`), taken apart into ways, is the best plan, of as many units as its fractions
@@ -48,7 +48,7 @@ _QUICK = 20_000  # columns of a program that is solved for other numbers of step
 
 @dataclass(frozen=True)
 class Exchange:
-    """A plan's rounds and how good they are."""
+    """Rounds of a plan, with their bound and proof."""
 
     rounds: Rounds  # who sends what
     bound: Fraction  # no plan of so many steps has a smaller bandwidth factor (exact)
@@ -63,7 +63,7 @@ def exchange(
     chunks: int | None = None,
     capacity: IntArray | None = None,
 ) -> Exchange:
-    """Schedule an all-to-all, scatter or gather with as little bandwidth as so many steps allow, or nearly.
+    """Schedule an all-to-all, scatter or gather at near-minimum bandwidth.
 
     As few steps as there can be, if nobody says how many. ``chunks`` are the most units per block; ``capacity`` is what
     links are to be taken for, integers above zero, where that is not their capacity.
@@ -79,13 +79,13 @@ def exchange(
 
 
 def distance_bound(topology: Topology) -> Fraction:
-    """Return the bandwidth factor that no all-to-all undercuts, since every block takes as many links as it must."""
+    """Return the distance bound on the all-to-all bandwidth factor."""
     maker = _Maker(topology, ALL_TO_ALL, None)
     return maker.scale * maker.least_total
 
 
 def frontier(topology: Topology, collective: Collective | str, steps: int, more: int = 3) -> list[tuple[int, Fraction]]:
-    """Return the bandwidth factors that more steps allow, as pairs (steps, y) that are each less than all before.
+    """Return improving pairs (steps, y) above ``steps``.
 
     Empty where the programs are large; parameters as for :func:`exchange`.
     """
@@ -111,7 +111,7 @@ def frontier(topology: Topology, collective: Collective | str, steps: int, more:
 
 @dataclass(frozen=True)
 class _Maker:
-    """What is the same for every number of steps and chunks."""
+    """Shared data of plans for any number of steps and chunks."""
 
     topology: Topology
     collective: Collective
@@ -127,7 +127,7 @@ class _Maker:
 
     @cached_property
     def quotient(self) -> Quotient:
-        """Sources and links: of a scatter the root alone, and every link for itself."""
+        """Sources and links up to symmetry."""
         topology, root = self.topology, self.collective.root
         if topology.nodes < 2:
             raise TopologyError("a collective needs at least 2 nodes")
@@ -146,12 +146,12 @@ class _Maker:
 
     @cached_property
     def distance(self) -> IntArray:
-        """Links between nodes, shape ``(nodes, nodes)``; ``_FAR`` where no way leads."""
+        """Link distances, shape ``(nodes, nodes)``; ``_FAR`` if unreachable."""
         return self._distances(range(self.topology.nodes))
 
     @cached_property
     def from_sources(self) -> IntArray:
-        """The rows of the sources that stand for all."""
+        """Distance rows of the representative sources."""
         return self._distances(self.quotient.sources.tolist())
 
     def _distances(self, sources: Iterable[int]) -> IntArray:
@@ -160,17 +160,17 @@ class _Maker:
 
     @cached_property
     def room(self) -> IntArray:
-        """What every arc is taken to carry."""
+        """Capacity assumed for every arc."""
         return (self.topology.capacity if self.capacity is None else self.capacity)[self.quotient.arcs]
 
     @cached_property
     def scale(self) -> Fraction:
-        """What a sum of largest loads is multiplied by to be a bandwidth factor, of links as they are taken."""
+        """Factor from a sum of largest loads to a bandwidth factor."""
         return Fraction(self.topology.degree, self.topology.nodes)
 
     @cached_property
     def least_total(self) -> Fraction:
-        """A sum of largest loads that no plan has less of: every block takes as many links as it must."""
+        """Lower bound on the sum of largest loads, from distances."""
         hops = int(self.quotient.weight @ self.from_sources.sum(axis=1))
         through = Fraction(hops, int(self.room.sum()))
         if self.collective.root is None:
@@ -179,7 +179,7 @@ class _Maker:
         return max(through, Fraction(self.topology.nodes - 1, leaving))
 
     def make(self, steps: int | None, chunks: int | None) -> Exchange:
-        """Return the best plan of those that are tried; parameters as for :func:`exchange`."""
+        """Return the best plan tried; parameters as for :func:`exchange`."""
         least = int(self.from_sources.max())
         steps = least if steps is None else steps
         if steps < least:
@@ -203,20 +203,20 @@ class _Maker:
         return Exchange(best[1], self.scale * bound, proven or best[0] == bound)
 
     def is_small(self, program: FlowProgram, most: int | None = None) -> bool:
-        """Return whether a program can be solved in some seconds, without making one that is far too large."""
+        """Return whether a program is quick to solve."""
         ways, most = self.quotient, MOST_COLUMNS if most is None else most
         columns = len(ways.sources) * program.steps * (len(ways.arcs) + self.topology.nodes)
         return columns <= (4 if ways.symmetry is None else 20) * most and program.size <= most
 
     def _total(self, rounds: Rounds) -> Fraction:
-        """Return the sum of largest loads, of links as they are taken."""
+        """Return the sum of largest loads at the assumed capacities."""
         if self.capacity is None:
             return cost_of(self.topology, rounds).bandwidth / self.scale
         taken = Topology.from_arrays(self.topology.nodes, self.topology.src, self.topology.dst, self.capacity)
         return cost_of(taken, rounds).bandwidth * taken.nodes / taken.degree
 
     def _candidates(self, flow: FlowInTime | None, steps: int, chunks: int | None) -> Iterator[Callable[[], Rounds]]:
-        """Yield makers of rounds, those of fewer units first as far as that is known."""
+        """Yield makers of rounds, fewest units first if known."""
         most = MOST_UNITS if chunks is None else chunks
         if flow is not None and flow.units <= min(most, FEW):
             yield lambda: self._peeled(flow, steps, flow.units)
@@ -231,7 +231,7 @@ class _Maker:
             yield lambda: self._peeled(flow, steps, min(flow.units, most))
 
     def _peeled(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
-        """Return the ways of a flow, with the ends of parts rounded where it has more units."""
+        """Return a flow as rounds, with part ends rounded if needed."""
         topology, ways = self.topology, self.quotient
         parts: list[Part] = []
         for number, source in enumerate(ways.sources.tolist()):
@@ -304,7 +304,7 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _rates(topology: Topology, bandwidth: list[Fraction]) -> IntArray:
-    """Return bandwidths as integers in proportion, rounded where they have little in common."""
+    """Return bandwidths as proportional integers, rounded if too large."""
     least = min(one for one, loop in zip(bandwidth, topology.src == topology.dst, strict=True) if not loop)
     shares = [one / least for one in bandwidth]
     common = math.lcm(*(share.denominator for share in shares))

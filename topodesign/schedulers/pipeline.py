@@ -1,4 +1,4 @@
-"""Trees as rounds: a frontier from the fewest steps to the least bandwidth, of which the size takes the best.
+"""Pipelined trees, from minimum steps to minimum bandwidth.
 
 A broadcast reaches nobody before his distance, and no rate above the least cut between the root and a node. Spanning
 trees that share no link reach that rate (Edmonds), low trees that few steps; and k trees of height h whose data go in
@@ -43,7 +43,7 @@ MOST_TREES = 32  # trees per root above which fewer are tried
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A way to send one block of every root, for any number of chunks."""
+    """Pipelined algorithm for any number of chunks."""
 
     topology: Topology  # the links
     collective: Collective  # a collective of one movement, which copies
@@ -51,7 +51,7 @@ class Pipeline:
     trees: tuple[Trees | None, ...]  # the trees of every group; empty for layers
 
     def rounds(self, chunks: int) -> Rounds:
-        """Return the rounds with so many chunks."""
+        """Return the rounds in a number of chunks."""
         if not any(self.trees):
             return _layers(self.topology, self.collective, chunks)
         parts = [
@@ -62,17 +62,17 @@ class Pipeline:
 
     @cached_property
     def one(self) -> Rounds:
-        """The rounds with one chunk."""
+        """Rounds with one chunk."""
         return self.rounds(1)
 
     @cached_property
     def _totals(self) -> dict[int, int]:
-        """What the fullest links of all steps carry together, by the chunks that are on their way at a time."""
+        """Cached sums of largest loads, by number of chunks in flight."""
         return {}
 
     @cached_property
     def _carried(self) -> tuple[NDArray[Any], Fraction]:
-        """What every link has carried after 0, 1, ... steps of one chunk over its capacity, and the unit of that."""
+        """Cumulative relative load by link and step, and its unit."""
         one, topology = self.one, self.topology
         members = len(one.collective.members(topology.nodes))
         share, shards = one.collective.shares(one.block, topology.nodes, members)
@@ -86,7 +86,7 @@ class Pipeline:
         return np.cumsum(loads, axis=1), Fraction(topology.degree, shards * one.units * common)
 
     def cost(self, chunks: int) -> Cost:
-        """Return what it costs in so many chunks, without making them.
+        """Return the cost in a number of chunks.
 
         In a step a link carries of every chunk what it carries of one in the steps before: a window of so many steps.
         """
@@ -105,7 +105,7 @@ class Pipeline:
 
 
 def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = None) -> Iterator[Pipeline]:
-    """Yield ways to do a collective of one movement that copies, for any number of chunks; the others forward.
+    """Yield pipelines of a copying one-movement collective; other nodes forward.
 
     ``fixed_k`` is the number of trees per root; several are tried if None.
     """
@@ -130,7 +130,7 @@ def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = 
 
 
 def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | None) -> Iterable[int]:
-    """Return the numbers of trees per root that are tried."""
+    """Return the numbers of trees per root to try."""
     from topodesign.optima.forest.tree_counts import smallest_trees  # noqa: PLC0415  heavy
 
     if fixed_k is not None:
@@ -146,7 +146,7 @@ def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | 
 
 
 def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
-    """Return so many trees per root of a group, None if it has one member."""
+    """Return ``number`` trees per root, or None for one member."""
     from topodesign.optima.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
 
     members = one.members(topology.nodes)
@@ -156,7 +156,7 @@ def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
 
 
 def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
-    """Return the part of every link that each group has where all are done as early as can be."""
+    """Return each group's part of every link in the optimal sharing."""
     loads = shared(topology, collective).load
     common = math.lcm(*(load.denominator for row in loads for load in row))
     rooms = []
@@ -170,7 +170,7 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
 
 
 def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
-    """Return the broadcast in which every node gets a part from each neighbour that is nearer to the root."""
+    """Return the broadcast from all neighbours nearer the root."""
     root = collective.root or 0
     distance = distances(topology, root)
     far = int(distance.max())
@@ -196,7 +196,7 @@ def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
 def rows_of(
     topology: Topology, collective: Collective, most_chunks: int, fixed_k: int | None, most_units: int | None = None
 ) -> list[ListedSchedule]:
-    """Return the choices that no other beats in steps and bandwidth, fewest steps first.
+    """Return the Pareto-optimal choices in steps and bandwidth, by steps.
 
     ``most_chunks`` are of the data of a tree, ``most_units`` of a block.
     """
@@ -225,7 +225,7 @@ def rows_of(
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan that is fastest for the size, of those that no other beats."""
+    """Return the fastest of the Pareto-optimal plans."""
     rows = rows_of(request.topology, request.among, MOST_CHUNKS, request.fixed_k, request.chunks)
     best = min(rows, key=lambda one: (request.runtime(one.cost), one.steps))
     few = rows if len(rows) <= 8 else [rows[at * (len(rows) - 1) // 7] for at in range(8)]

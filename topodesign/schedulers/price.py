@@ -1,4 +1,4 @@
-"""The price of a topology: what both halves of an allreduce cost by the best plans known, and which plans these are.
+"""Cost of a topology by the best known plans.
 
 Commands, rows of the catalog and Python ask :func:`price_plans` alone, and ``schedule`` makes the very plans that it
 prices. Known are schedules over shortest paths (SPFF), deferred ones, those that were found by a search and shipped, of
@@ -35,7 +35,7 @@ _MOST_LIFTED = 128  # nodes up to which schedules of expansions are lifted to se
 
 
 class PlanPrice(NamedTuple):
-    """A plan of a reduce-scatter or an allgather that can be made, by what it costs.
+    """Available reduce-scatter or allgather plan with its cost.
 
     * ``method``: what makes it, as ``--algorithm`` names it.
     """
@@ -46,7 +46,7 @@ class PlanPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanPrices:
-    """What the two halves of an allreduce cost on a topology.
+    """Costs of both phases of an allreduce on a topology.
 
     * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
       diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
@@ -65,23 +65,23 @@ class PlanPrices:
 
     @property
     def cost(self) -> Cost:
-        """Price of SPFF for the dearer of the two collectives, which holds for both."""
+        """SPFF cost of the more expensive collective, valid for both."""
         return dearer(self.reduce_scatter, self.allgather)
 
     @property
     def cheapest(self) -> tuple[Cost, Cost]:
-        """Prices of the cheapest reduce-scatter and allgather in the fewest steps."""
+        """Costs of the cheapest minimum-step reduce-scatter and allgather."""
         there, back = self.plans
         return there[0].cost, back[0].cost
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that :attr:`cheapest` is by: ``spff``, ``deferred`` or another, or one by each."""
+        """Methods of :attr:`cheapest`, such as ``spff``."""
         return tuple(dict.fromkeys(plans[0].method for plans in self.plans))
 
     @property
     def longer(self) -> tuple[Cost, Cost] | None:
-        """Prices of the deferred reduce-scatter and allgather where they take a step more than by SPFF, else None."""
+        """Deferred costs with a step more than SPFF, or None."""
         there, back = self.deferred_reduce_scatter, self.deferred_allgather
         if there is None or back is None or there.steps == self.reduce_scatter.steps == back.steps:
             return None
@@ -89,19 +89,19 @@ class PlanPrices:
 
     @property
     def ways(self) -> tuple[tuple[tuple[str, ...], tuple[Cost, Cost]], ...]:
-        """The methods and the prices of an allreduce: in the fewest steps first, and deferred in two instead of one."""
+        """Methods and costs of an allreduce, minimum steps first."""
         fewest = self.methods, self.cheapest
         return (fewest,) if self.longer is None else (fewest, (("deferred",), self.longer))
 
     def allreduce_times(self, work: Workload) -> tuple[Fraction, ...]:
-        """Return seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size."""
+        """Return seconds of the cheapest reduce-scatter plus allgather, for each size."""
         return tuple(map(min, zip(*(work.allreduce(*pair) for _, pair in self.ways), strict=True)))
 
 
 def price_plans(
     topology: Topology, deferred: bool | None = None, *, all_sources: bool = False, progress: Progress | None = None
 ) -> PlanPrices:
-    """Price the best plans known of a reduce-scatter and an allgather on a topology.
+    """Return costs of the best known reduce-scatter and allgather.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def price_plans(
 
 
 def quick_work(topology: Topology) -> int:
-    """Return how much work a deferred schedule of one half may be that nobody asked for."""
+    """Return the default work limit of a deferred schedule."""
     ports = in_lowest_terms(topology)[1].degree
     return _QUICK_WORK // (ports * (1 if topology.is_duplex else 2))
 
@@ -153,7 +153,7 @@ def quick_work(topology: Topology) -> int:
 def price_all_to_all(
     topology: Topology, *, effort: Effort = "quick", gap: Fraction | float | str = GAP, progress: Progress | None = None
 ) -> AllToAll:
-    """Price all-to-all on a topology; ``quick`` prints of a row of the catalog what the catalog knows.
+    """Return the all-to-all cost; ``quick`` uses catalog values if available.
 
     A row that is priced exactly is priced again where that is quick, for the flow that proves it. Parameters and errors
     are those of :func:`topodesign.all_to_all`.
@@ -170,7 +170,7 @@ def price_all_to_all(
 
 
 def _find_bounds(topology: Topology) -> tuple[Fraction, Fraction] | None:
-    """Return the bounds of all-to-all on a topology that the catalog has; those of its transpose are the same."""
+    """Return the all-to-all bounds of a topology in the catalog."""
     rows = _find_rows(topology)
     known = [row.all_to_all for row in rows if row.all_to_all is not None]
     if not known and topology.spec is not None:
@@ -183,7 +183,7 @@ def _find_bounds(topology: Topology) -> tuple[Fraction, Fraction] | None:
 
 
 def _find_rows(topology: Topology) -> list[Any]:
-    """Return the rows of the catalog that are a topology or its transpose; by its spec, so none without one."""
+    """Return the catalog entries of a topology or its transpose."""
     if topology.spec is None:
         return []
     catalog = doors.load("catalog.lookup:Catalog")()
@@ -198,7 +198,7 @@ def _find_rows(topology: Topology) -> list[Any]:
 
 
 def deferred_in_catalog(topology: Topology) -> tuple[Cost, Cost] | None:
-    """Return what a row of the catalog says of the deferred reduce-scatter and allgather; None if there is none."""
+    """Return the catalog's deferred reduce-scatter and allgather costs, or None."""
     known = [row for row in _find_rows(topology) if row.deferred]
     if not known:
         return None
@@ -209,7 +209,7 @@ def deferred_in_catalog(topology: Topology) -> tuple[Cost, Cost] | None:
 def _look_for_deferred(
     topology: Topology, spff: tuple[Cost, Cost], asked: bool | None, progress: Progress | None
 ) -> tuple[Cost, Cost] | None:
-    """Return the prices of deferred schedules, found or known of the row; None if they are not to be looked for."""
+    """Return deferred costs, found or from the catalog, or None."""
     if asked is False:
         return None
     known, most = deferred_in_catalog(topology), None if asked else quick_work(topology)
@@ -224,7 +224,7 @@ def _look_for_deferred(
 
 
 def _other_plans(topology: Topology, collective: Collective) -> Iterator[PlanPrice]:
-    """Yield the stored plan of a half and the one lifted from the bases of an expansion, where there are such."""
+    """Yield the stored and the lifted plan of a phase."""
     stored = recognised(topology, collective)
     if stored is not None:
         yield PlanPrice("stored", stored.cost)

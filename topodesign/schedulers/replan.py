@@ -1,4 +1,4 @@
-"""A plan for what a failure leaves, from the plan before: what survives stays, what is torn is joined again.
+"""Plans after failures that keep the surviving routes.
 
 Trees and paths are repaired so. Rounds and timed sends depend on each other, and are made anew as trees or paths.
 """
@@ -38,7 +38,7 @@ from topodesign.schedulers.scheduling import schedule
 
 @dataclass(frozen=True, repr=False)
 class Replanned(Result):
-    """A plan after a failure, beside the one before."""
+    """Plan after a failure, compared with the previous one."""
 
     plan: Plan  # the plan of what is left, verified
     without: tuple[str, ...]  # what has failed
@@ -67,17 +67,17 @@ class Replanned(Result):
 
     @property
     def gigabytes(self) -> float:
-        """The same in GB/s."""
+        """Algorithmic bandwidth of the new plan, in GB/s."""
         return float(self.bandwidth / 10**9)
 
     @property
     def tree_count(self) -> int:
-        """How many different trees or paths it has."""
+        """Number of different trees or paths."""
         return len(self.plan.flow.block)
 
     @cached_property
     def bound(self) -> Fraction:
-        """Bytes per second that nothing exceeds on what is left, whatever its switches can do."""
+        """Upper bound in bytes per second, whatever the remaining switches do."""
         fabric, moved = self.plan.fabric, self.plan.movement
         if isinstance(moved, Flow) and moved.model == "chunks" and moved.rate is None:
             members = moved.collective.members(fabric.topology.nodes, fabric.topology.switches)
@@ -93,7 +93,7 @@ class Replanned(Result):
         return (Claim.to_bound(Of.RATE, self.bandwidth, Among.SCHEDULES, self.bound, missed=missed),)
 
     def heading(self) -> str:
-        """Return what is left, in a sentence."""
+        """Return a one-sentence summary."""
         now, before = format_rate(self.bandwidth), format_rate(self.before)
         change = f"{100 * float(self.bandwidth / self.before - 1):+.1f}%"
         many = counted(self.tree_count, self.plan.kind.removesuffix("s"))
@@ -110,7 +110,10 @@ class Replanned(Result):
 
 
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
-    """Return a plan for what a failure leaves, from one over trees or paths; see :func:`topodesign.replan`."""
+    """Return a plan after a failure, for trees or paths.
+
+    See :func:`topodesign.replan`.
+    """
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
     moved = plan.movement
     if not gone:
@@ -142,7 +145,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
 
 
 def within_limits(fabric: Fabric, trees: Trees) -> Trees:
-    """Return trees at a rate that also keeps limits that links share."""
+    """Return trees with their rate within shared link limits."""
     phases = trees.link_loads.sum(axis=0, keepdims=True) if trees.concurrent else trees.link_loads
     rates = [
         limit.bandwidth / fabric.unit / most
@@ -153,7 +156,10 @@ def within_limits(fabric: Fabric, trees: Trees) -> Trees:
 
 
 def bandwidth_of(plan: Plan) -> Fraction:
-    """Return the algorithmic bandwidth of a plan, bytes per second: of timed sends with the latency that they have."""
+    """Return the algorithmic bandwidth, in bytes per second.
+
+    That of timed sends includes their latency.
+    """
     if "algorithmic_bandwidth" in plan.claim:
         return Fraction(plan.claim["algorithmic_bandwidth"])
     if "time" in plan.claim:
@@ -162,7 +168,7 @@ def bandwidth_of(plan: Plan) -> Fraction:
 
 
 def _told(before: Plan, new: Plan, gone: tuple[str, ...], begun: Stopwatch) -> Replanned:
-    """Return a plan for what is left with what it was made of, verified."""
+    """Return the verified plan with notes on its origin."""
     kept = not new.notes
     made = {**(before if kept else new).generator, "repaired_without" if kept else "without": list(gone)}
     notes = ("repaired after a failure",) if kept else new.notes

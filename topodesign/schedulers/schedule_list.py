@@ -1,4 +1,4 @@
-"""Lists of the schedules that a method can choose from: all numbers of chunks and steps that pay."""
+"""Lists of a method's schedules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST = 6  # schedules of a pipeline that are always shown
 
 @dataclass(frozen=True)
 class ListedSchedule(Declared):
-    """Chunks and steps, and the schedule that has them."""
+    """Schedule of a list, with its chunks and steps."""
 
     chunks: int  # equal parts of a block; of pipelines of the data of a tree
     steps: int  # communication steps
@@ -53,18 +53,18 @@ class ListedSchedule(Declared):
 
     @property
     def gap(self) -> Fraction | None:
-        """By how much of the bound the rounds are above it."""
+        """Relative excess of the rounds over their bound."""
         return None if self.rounds is None or self.bound is None else self.rounds / self.bound - 1
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan."""
+        """Plan of the schedule."""
         return self.make()
 
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Chunks and steps of which it is not known whether some schedule of theirs beats those that were found."""
+    """Chunks and steps for which a better schedule is not excluded."""
 
     chunks: int  # equal parts of a block
     steps: int  # communication steps
@@ -80,7 +80,7 @@ class Unsettled:
 
 @dataclass(frozen=True, repr=False)
 class ScheduleList(Result):
-    """All schedules of a method that no other one of it beats in chunks, steps and bandwidth, up to limits.
+    """Pareto-optimal schedules of a method in chunks, steps and bandwidth.
 
     * ``place``, ``collective``: where and what, with its root and groups.
     * ``most_chunks``, ``most_steps``: the limits; of pipelines there is none on steps.
@@ -114,7 +114,7 @@ class ScheduleList(Result):
 
     @property
     def spec(self) -> str | None:
-        """What names and rebuilds the place; None for links that have no spec."""
+        """Spec that rebuilds the network; None for links without a spec."""
         topology = self.place.topology if isinstance(self.place, Fabric) else self.place
         return None if topology.spec is None else str(topology.spec)
 
@@ -124,7 +124,7 @@ class ScheduleList(Result):
         return not self.unsettled and all(one.proof != "none" for one in self.schedules)
 
     def timed(self, alpha: Fraction, bandwidth: Fraction, sizes: tuple[Fraction, ...]) -> ScheduleList:
-        """Return the same with times for sizes of the data, and from which size on each schedule is the fastest."""
+        """Return a copy with times and fastest-from sizes."""
         since = {at: size for size, at in winners([one.cost for one in self.schedules], alpha * bandwidth / 8)}
         rows = tuple(
             replace(
@@ -137,20 +137,20 @@ class ScheduleList(Result):
         return replace(self, schedules=rows, alpha=alpha, bandwidth=bandwidth, sizes=sizes)
 
     def time(self, one: ListedSchedule, size: Quantity) -> Fraction:
-        """Return the seconds that a schedule takes for so much data."""
+        """Return the seconds of a schedule for a data size."""
         return one.cost.runtime(alpha=self.alpha, size=as_size(size), bandwidth=self.bandwidth)
 
     def best(self, size: Quantity) -> ListedSchedule:
-        """Return the fastest for so much data, of equals that with the fewest steps and chunks."""
+        """Return the fastest schedule for a size, fewest steps first."""
         return min(self.schedules, key=lambda one: (self.time(one, size), one.steps, one.chunks))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every schedule; sizes from which it is the fastest are in bytes, None if there are none."""
+        """Return one row per schedule, with ``fastest_from`` in bytes or None."""
         names = [f"time_s of {format_size(size)}" for size in self.sizes]
         return [row_of(one) | dict(zip(names, one.times, strict=True)) for one in self.schedules]
 
     def heading(self) -> str:
-        """Return what it is for, and what is proven."""
+        """Return a title with the state of proof."""
         where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
         limits = f"up to {counted(self.most_chunks, 'chunk')}"
         if self.method == "pipeline":
@@ -159,7 +159,10 @@ class ScheduleList(Result):
         return f"{self.collective} on {where}, {limits} and {self.most_steps} steps: {proven}"
 
     def table(self) -> Table:
-        """Return the table for people, the fastest for each size marked; of many pipelines some."""
+        """Return the table, with the fastest schedule of each size marked.
+
+        Long lists of pipelines are shortened.
+        """
         least = [min(times) for times in zip(*(one.times for one in self.schedules), strict=True)]
         last, pipes = len(self.schedules) - 1, self.method == "pipeline"
         rows = []

@@ -1,4 +1,4 @@
-"""``schedule`` and ``list_schedules``: for all schedulers, of which one is asked, or several to choose among."""
+"""Functions ``schedule`` and ``list_schedules`` over all methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ELSEWHERE = {
 
 
 class _Methods(Mapping[str, Method]):
-    """Methods, each imported when it is asked for."""
+    """Mapping of methods, each imported on first use."""
 
     def __getitem__(self, name: str) -> Method:
         if name not in SCHEDULERS:
@@ -63,7 +63,7 @@ def schedule(
     progress: Progress | None = None,
     **options: Unpack[ScheduleOptions],
 ) -> Plan:
-    """Schedule a collective: make the plan that says who sends what to whom and when.
+    """Schedule a collective: plan every send and its time.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def list_schedules(
     progress: Progress | None = None,
     **options: Unpack[ScheduleOptions],
 ) -> ScheduleList:
-    """List the schedules of a method that no other one of it beats in chunks, steps and bandwidth, each as a plan.
+    """List the Pareto-optimal schedules of a method, each as a plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Explicit shortest-path-farthest-first (SPFF) schedules with the exact optimal cost."""
+"""Explicit shortest-path-farthest-first (SPFF) schedules of optimal cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def spff(
     chunks: int | None = None,
     progress: Progress | None = None,
 ) -> Rounds:
-    """Return an optimal SPFF reduce-scatter or allgather, in as many steps as the diameter.
+    """Return an optimal SPFF reduce-scatter or allgather in diameter steps.
 
     An allgather is the reduce-scatter of the transpose, reversed in time (Theorem 1). Without ``chunks``, or with as
     many as it takes, nothing is lost: the bandwidth factor is that of ``pricing.closed_form.price``. Fewer units per
@@ -71,7 +71,7 @@ def spff(
 
 
 def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list[Fraction]]:
-    """Return the units per shard, and for each distance what links may carry of them per unit of capacity."""
+    """Return units per shard and load limits by distance."""
     check_chunks(chunks)
     loads = layer_loads(topology)
     if int(np.diff(topology.indptr).max()) > 64:
@@ -83,7 +83,7 @@ def _units_and_limits(topology: Topology, chunks: int | None) -> tuple[int, list
 
 
 def spff_orbit(topology: Topology, collective: Collective | str = REDUCE_SCATTER, *, chunks: int | None = None) -> Flow:
-    """Return an optimal SPFF schedule of a symmetric topology that is the image of that of a few nodes.
+    """Return an optimal SPFF schedule, folded by symmetry.
 
     The symmetry is one of which no permutation but the identity leaves a node where it is, such as that of a Cayley
     graph. Only the splits of the representatives are made; every other node splits as the image of its representative
@@ -110,13 +110,13 @@ def spff_orbit(topology: Topology, collective: Collective | str = REDUCE_SCATTER
 
 
 def check_chunks(chunks: int | None) -> None:
-    """Refuse a limit on chunks that is out of range."""
+    """Reject a limit on chunks that is out of range."""
     if chunks is not None:
         as_integer("chunks", chunks, 1, MOST_CHUNKS)
 
 
 def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
-    """Return by how much y may grow when shards are divided into at most so many chunks (Theorem 21).
+    """Return the Theorem 21 bound on the loss in y.
 
     At distance i + 1 rounding adds less than a chunk for each destination behind a link: the theorem counts d^i of
     them, and there are never more than N - 1.
@@ -132,7 +132,7 @@ def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
 def unequal_spff(
     topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
 ) -> tuple[Rounds, Fraction]:
-    """Return the SPFF schedule that is fastest for links of unequal latency and bandwidth, and y of its exact splits.
+    """Return the fastest SPFF schedule for unequal links, and y.
 
     The splits depend on the size of the data. With fewer chunks than they need they are rounded. The factor y takes all
     links as equal; splits made for unequal links may round to a smaller one. Efficient Direct-Connect Topologies,
@@ -165,7 +165,7 @@ def _unequal_splits(topology: Topology, table: LinkTable, size: Fraction) -> lis
 
 
 def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
-    """Return the rows of the splits in whole units: each share rounded down or up, exact ones left as they are.
+    """Return the rows of splits, rounded to whole units.
 
     Those are rounded up whose link is owed most by this and the destinations before, so that no link gets all.
     """
@@ -190,7 +190,7 @@ def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
 
 
 def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
-    """Return y of splits, all links alike."""
+    """Return y of splits, with all links taken as equal."""
     load: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     worst: dict[int, Fraction] = defaultdict(Fraction)
     for x, _, _, links, shares in splits:
@@ -201,20 +201,20 @@ def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
 
 
 def _schedule(topology: Topology, rows: NDArray[Any], units: int, steps: int) -> Rounds:
-    """Turn rows (distance, source, neighbour, destination, lo, hi) into columns: distance x goes at step D + 1 - x."""
+    """Return rows as a schedule, farthest distance first."""
     distance, source, neighbour, destination, lo, hi = rows.T
     block = (steps + 1 - distance, source, neighbour, destination, lo, hi)
     return canonical(assemble(REDUCE_SCATTER, topology.nodes, units, steps, [block]))
 
 
 def _capacities(topology: Topology) -> list[int]:
-    """Return the distinct capacities of the links that carry something, ascending."""
+    """Return the distinct capacities of links, ascending, without self-loops."""
     distinct: list[int] = np.unique(topology.capacity[topology.src != topology.dst]).tolist()
     return distinct
 
 
 def _fewest_units(topology: Topology, loads: list[Fraction], most: int | None) -> int:
-    """Return the smallest number of units that loses nothing, or, if that is above ``most``, one above it.
+    """Return the minimum lossless units, or more than ``most``.
 
     At each distance some node has a set of links without room to spare, so that each of its links carries a whole
     number of units, the number of units times load times capacity. Hence units are a multiple of ``base``. The lcm of
@@ -231,7 +231,7 @@ def _fewest_units(topology: Topology, loads: list[Fraction], most: int | None) -
 
 
 def _best_units(topology: Topology, loads: list[Fraction], most: int) -> tuple[int, list[Fraction]]:
-    """Return the number of units up to ``most``, and its limits, that give the least y; of equals the smallest.
+    """Return units up to ``most`` and limits with minimum y.
 
     Tried are ``_WINDOW`` numbers at either end of the range and the largest multiple of each load's denominator.
     """
@@ -240,7 +240,7 @@ def _best_units(topology: Topology, loads: list[Fraction], most: int) -> tuple[i
     times = [(load.numerator, load.denominator, count) for load, count in Counter(loads).items()]
 
     def at_least(units: int) -> Fraction:
-        """Sum of the limits per unit if only one kind of capacity bound: the true one if there is one kind."""
+        """Return a lower bound on the sum of limits per unit."""
         total = sum(count * min(-(-p * units * c // q) * (common // c) for c in capacities) for p, q, count in times)
         return Fraction(total, common * units)
 
@@ -256,7 +256,7 @@ def _best_units(topology: Topology, loads: list[Fraction], most: int) -> tuple[i
 
 
 def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fraction]:
-    """Return for each distance the fewest units per unit of capacity for which an integer split exists.
+    """Return the minimum limits with integer splits, by distance.
 
     With links of one capacity this is what they must carry, rounded up: by max-flow/min-cut a split of integer units
     exists if and only if every set of links has integer room for what must pass it. With several capacities a link has
@@ -270,7 +270,7 @@ def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fract
         raise TopologyError("the link capacities have too large a common multiple")
 
     def fits(x: int, limit: int) -> bool:
-        """Whether an integer split exists that keeps to a limit at distance x + 1, and to none at others."""
+        """Return whether an integer split meets a limit at one distance."""
         limits = [Fraction(topology.nodes * units)] * len(loads)
         limits[x] = Fraction(limit, common)
         return _batch(topology, sources_of(topology), units, limits) is not None
@@ -295,7 +295,7 @@ def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Prog
 
 
 def _split(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray:
-    """Return the rows of some sources within limits that are known to be enough."""
+    """Return the rows of some sources within sufficient limits."""
     rows = _batch(topology, sources, units, limits)
     if rows is None:
         raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
@@ -303,7 +303,7 @@ def _split(topology: Topology, sources: IntArray, units: int, limits: list[Fract
 
 
 def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray | None:
-    """Return the rows of some sources, or None if the limits are too small."""
+    """Return the rows of some sources, or None if infeasible."""
     room = max(limit.numerator for limit in limits) * int(topology.capacity.max())
     if max(room, topology.nodes * units) >= 2**62:
         raise TooLargeError(f"{units} units per shard are too many to split; set a (lower) limit on chunks")
@@ -317,7 +317,7 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan with the best split, for unequal links if there is a table of them."""
+    """Return the plan with the best split."""
     topology, collective, chunks = request.topology, request.collective, request.chunks
     schedule: Rounds | Flow
     if request.unequal is not None:

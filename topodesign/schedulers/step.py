@@ -1,4 +1,4 @@
-"""A training step on a network: where its time goes, with the ranks placed so that it is short."""
+"""Time of a training step on a network."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def as_step(value: StepLike, changes: Mapping[str, Any] | None = None) -> StepMi
 
 @dataclass(frozen=True, slots=True)
 class SentTime(Declared):
-    """How long a collective of a step takes."""
+    """Time of one collective of a training step."""
 
     sent: Sent
     groups: int  # groups that do it at once
@@ -86,7 +86,7 @@ class SentTime(Declared):
 
 @dataclass(frozen=True, repr=False)
 class StepTime(Result):
-    """A training step on a network.
+    """Time of a training step on a network.
 
     * ``ways``: how each collective can be done in this layout.
     """
@@ -129,7 +129,7 @@ class StepTime(Result):
         return self.spent.seconds
 
     def scaled(self, *, size: Fraction, often: Mapping[str, Fraction]) -> Fraction:
-        """Return the seconds in this layout with sizes times a factor, collectives as often as said."""
+        """Return the seconds in this placement with scaled sizes and counts."""
         each = {sent: ways.best(size * sent.size).seconds(size * sent.size) for sent, ways in self.ways.items()}
         return step_seconds(self.step, lambda sent: often.get(sent.collective, Fraction(1)) * each[sent])
 
@@ -140,7 +140,7 @@ class StepTime(Result):
 
     @property
     def expert(self) -> Fraction:
-        """Seconds in which tokens are on their way to experts and back."""
+        """Seconds of token transfers to experts and back."""
         return self.spent.waits["expert"]
 
     @property
@@ -160,31 +160,31 @@ class StepTime(Result):
 
     @property
     def communication(self) -> Fraction:
-        """Part of the step in which all that is sent is waited for."""
+        """Fraction of the step spent waiting for transfers."""
         return sum(self.spent.waits.values(), Fraction(0)) / self.seconds if self.seconds else Fraction(0)
 
     @property
     def placement(self) -> list[str]:
-        """The node of each rank."""
+        """Node name of each rank."""
         return [self.place.names[node] for node in self.nodes]
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Claims on the seconds among layouts."""
+        """Claims on the seconds among placements."""
         return (Claim(Of.TIME, self.seconds, Among.LAYOUTS, Proof.LISTED, self.seconds, f"{self.priced} were priced"),)
 
     def heading(self) -> str:
-        """Return the seconds and what they are made of."""
+        """Return a title with the seconds and their components."""
         shares = ", ".join(f"{name} {format_time(seconds)}" for name, seconds in self.shares if seconds)
         return f"{self.step.name} on {self.place.name}: step {format_time(self.seconds)}: {shares}"
 
     @property
     def shares(self) -> list[tuple[str, Fraction]]:
-        """What the seconds are made of; the parts add up to them."""
+        """Named components whose sum is the step time."""
         return [("compute", self.spent.compute), *self.spent.waits.items(), ("bubble", self.spent.bubble)]
 
     def table(self) -> Table:
-        """Return a row for every collective."""
+        """Return a table with one row per collective."""
         rows = tuple(
             (
                 str(one.count), one.sent.collective, one.sent.use, f"{one.groups} x {one.members}",
@@ -218,7 +218,7 @@ def price_step(
     layouts: int = 4,
     progress: Callable[[float], None] | None = None,
 ) -> StepTime:
-    """Return how long a training step takes on a network, and what it waits for.
+    """Return the time of a training step on a network.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def price_on(
     layouts: int = 4,
     progress: Callable[[float], None] | None = None,
 ) -> StepTime:
-    """Return the same of a step and links that are at hand."""
+    """Return the time of a given step on given links."""
     fabric = wires.fabric
     ranks, nodes = math.prod(mix.shape), len(fabric.compute)
     if mix.shape and ranks != nodes:
@@ -303,9 +303,9 @@ def price_on(
 
 
 def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]:
-    """Yield layouts: the order of the nodes, that in which groups of the first axis have many links inside, and others.
+    """Yield placements: node order, well-connected groups, then permuted axes.
 
-    These are each those in which the axes take turns in another order.
+    In the last ones the axes take turns in another order.
     """
     nodes = tuple(fabric.compute)
     yield nodes
@@ -328,7 +328,7 @@ def _orders(shape: tuple[int, ...], fabric: Fabric) -> Iterator[tuple[int, ...]]
 
 
 def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
-    """Return the nodes in groups of a size, each next to those with which it has most links."""
+    """Return nodes in order, grouped by most links."""
     links, order = fabric.topology, list[int]()
     joined = np.zeros((links.nodes, links.nodes), dtype=np.int64)
     np.add.at(joined, (links.src, links.dst), links.capacity)
@@ -344,7 +344,7 @@ def _gathered(fabric: Fabric, size: int) -> tuple[int, ...]:
 
 
 def _priced(mix: StepMix, wires: Wires, nodes: tuple[int, ...], best: StepTime | None) -> StepTime | None:
-    """Return the step in a layout, or None where it takes no less than the best one that is known."""
+    """Return the step time in a placement, if below the best."""
     fabric = wires.fabric
     known: dict[tuple[str, tuple[int, ...]], tuple[Ways, int, int]] = {}
     for sent in mix.counts:

@@ -1,4 +1,4 @@
-"""A bound on the bandwidth of schedules of so many steps, by linear programming, that holds whatever the solver did.
+"""Solver-independent linear-programming bound on bandwidth for given steps.
 
 An allgather in whole chunks is a choice of sends, over which link at which step each chunk goes, such that every node
 gets every chunk once and no node sends a chunk before the step after it got it. The bound is that of the linear
@@ -31,7 +31,7 @@ SCALES = (*range(1, 61), 2520, 27720, 720720)
 
 
 def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) -> Fraction | None:
-    """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
+    """Return a lower bound on the bandwidth factor for given steps.
 
     Of an allgather or a reduce-scatter of some 16 nodes of degree 4; None if there is no schedule. Proven whatever
     the solver said: any multipliers of the rows of the linear relaxation give a bound by weak duality, as all
@@ -75,7 +75,7 @@ def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) ->
 
 
 def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
-    """Return whether a node can have the shard of an owner after so many steps, shape (steps + 1, owners, nodes)."""
+    """Return reachability, shape ``(steps + 1, owners, nodes)``."""
     hop = np.eye(topology.nodes, dtype=bool)
     hop[topology.src, topology.dst] = True
     reach = [np.eye(topology.nodes, dtype=bool)]
@@ -92,7 +92,7 @@ def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
 def _relaxation(
     way: Topology, sends: tuple[IntArray, IntArray, IntArray], ports: int, steps: int
 ) -> tuple[csr_array, csr_array, IntArray]:
-    """Return the rows at most 0, the rows that are 1, and the columns' largest values, of the linear relaxation.
+    """Return the relaxation's inequalities, equalities and column maxima.
 
     ``sends`` are the owners, links and steps, from 0, that an allgather of one chunk a shard can choose from. The
     columns are those of the integer program, its sends and the largest load of each step in units of 1 / ``ports`` of

@@ -1,4 +1,4 @@
-"""Schedules that took a search to find, shipped as data with what proves them good.
+"""Stored schedules found by search, with their optimality certificates.
 
 A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules of one topology as JSON, a send a line:
 
@@ -47,7 +47,7 @@ _LARGEST = 20  # nodes of the largest topology with stored schedules
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored schedule, with its cost and a certificate."""
+    """Stored schedule with its cost and certificate."""
 
     schedule: Rounds
     cost: Cost
@@ -57,7 +57,7 @@ class Stored:
 
 
 def stored_schedule(spec: Spec | str | None, collective: Collective) -> Rounds | None:
-    """Return the stored schedule of a topology and an allgather or reduce-scatter, or None if there is none."""
+    """Return the stored allgather or reduce-scatter of a topology, or None."""
     found = stored(spec, collective)
     return None if found is None else found.schedule
 
@@ -71,7 +71,7 @@ def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
 
 
 def recognised(topology: Topology, collective: Collective) -> Stored | None:
-    """Return the stored schedule of a topology however its nodes are numbered, with its nodes; None if there is none.
+    """Return the stored schedule of a topology under any numbering.
 
     Nodes are put in an order that does not depend on their numbers, so a file of links and a relabelled copy of a
     stored topology have the plan of its spec.
@@ -96,7 +96,7 @@ def recognised(topology: Topology, collective: Collective) -> Stored | None:
 
 
 def _in_order(topology: Topology) -> tuple[IntArray, list[tuple[int, int, int]]]:
-    """Return an order of the nodes, and the links between the places that they have in it."""
+    """Return a node order, and the links renumbered by it."""
     order = node_order(topology)
     place = np.argsort(order)
     columns = place[topology.src].tolist(), place[topology.dst].tolist(), topology.capacity.tolist()
@@ -105,12 +105,12 @@ def _in_order(topology: Topology) -> tuple[IntArray, list[tuple[int, int, int]]]
 
 @functools.cache
 def stored_specs() -> tuple[str, ...]:
-    """Return the specs of all topologies with stored schedules, sorted."""
+    """Return the sorted specs of topologies with stored schedules."""
     return tuple(sorted(_fields(path.read_text(encoding="utf-8"))["spec"] for path in DATA.glob("*.json")))
 
 
 def file_of(spec: str) -> Path:
-    """Return where the schedules of a topology are stored: ``dbjmod(2,4)`` in ``dbjmod-2-4.json``."""
+    """Return the data file of a spec: ``dbjmod-2-4.json`` for ``dbjmod(2,4)``."""
     return DATA / f"{spec.translate(str.maketrans('(,', '--', ')')).rstrip('-')}.json"
 
 

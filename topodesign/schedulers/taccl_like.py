@@ -1,4 +1,4 @@
-"""The TACCL-like baseline of TACOS: every chunk takes its quickest ways, and then waits.
+"""TACCL-like baseline of TACOS, over quickest paths.
 
 TACOS, section VII-C, for want of a TACCL to run: its own integer program, which ignores during synthesis that chunks
 are in each other's way. Its optimum needs no program: a chunk is nowhere sooner than over quickest ways, and a tree of

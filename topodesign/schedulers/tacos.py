@@ -1,4 +1,4 @@
-"""TACOS-Greedy: timed sends on any network, matched to links event by event (TACOS, section VI, and more)."""
+"""TACOS-Greedy: timed sends matched event by event (section VI)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
-    """Return the plan with so many chunks of a block."""
+    """Return the plan in a number of chunks per block."""
     if request.traffic is not None:
         return plan_traffic(request, place, units)
     _, topology, collective = asked_of(request, forwarding=True)
@@ -63,7 +63,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
 
 
 def _ring(request: Request, collective: Collective, units: int) -> Flow | None:
-    """Return the sends of rings at their own times; None where none goes, or chunks of another size.
+    """Return ring sends at their own times, or None.
 
     With many chunks rings send them together, at one latency, where the greedy keeps each on a way of its own.
     """
@@ -88,7 +88,7 @@ _RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "au
 
 
 def _keeping_turns(request: Request, quick: Flow) -> Flow:
-    """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
+    """Return sends that do not overtake in switches.
 
     In ``quick``, what was found, partial sums cannot be distinguished.
     """
@@ -105,7 +105,7 @@ def _keeping_turns(request: Request, quick: Flow) -> Flow:
 
 
 def _fastest(request: Request, place: Topology | Fabric) -> Plan:
-    """Return the fastest plan of those with 1, 2, 4 and so on chunks of a block, until more are slower."""
+    """Return the fastest plan over doubling numbers of chunks."""
     plans: list[Plan] = []
     best = 0
     while len(plans) < best + 1 + _PATIENCE and 2 ** len(plans) <= _MOST_AUTO:
@@ -119,7 +119,7 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
 
 
 def _told(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
-    """Return the plan with what there is to say of it."""
+    """Return the plan with its notes."""
     bound = made.bound * network.tick
     what = "these chunks over unwound switches" if request.unwind else "these chunks"
     notes = [f"no schedule of {what} is faster"]

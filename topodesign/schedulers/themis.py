@@ -1,4 +1,4 @@
-"""Themis: chunks of a collective go through the dimensions of a product in orders that keep all dimensions busy.
+"""Themis: chunks in load-balancing orders of dimensions.
 
 A reduce-scatter moves the most data in the dimension with which it begins, an allgather in that with which it ends. So
 each chunk chooses its order by what the dimensions have to carry for those before it: it begins its sums with the one
@@ -36,7 +36,9 @@ _CHUNKS = 16  # that choose an order, if nobody says how many
 
 
 def orders_of(sizes: Sequence[int], steps: Sequence[tuple[Fraction, Fraction]], chunks: int) -> list[Order]:
-    """Return the order of dimensions in which each chunk is added up; it is copied the other way round.
+    """Return each chunk's order of dimensions for reducing.
+
+    Copies use the reverse order.
 
     ``steps`` are of each dimension what its latencies take, and what all data take that a node has at first.
     """
@@ -54,7 +56,7 @@ def orders_of(sizes: Sequence[int], steps: Sequence[tuple[Fraction, Fraction]], 
 
 
 def _steps(factors: Sequence[Topology], topology: Topology, times: LinkTimes) -> list[tuple[Fraction, Fraction]]:
-    """Return what latencies take in each dimension, and what units of all nodes do over the links of one node."""
+    """Return latency and transfer time of each dimension."""
     found, place = [], 1
     for factor in factors:
         here = topology.src // place % factor.nodes != topology.dst // place % factor.nodes

@@ -1,4 +1,4 @@
-"""Several collectives at the same time on one network (TACOS, section VIII-G): streams that share links.
+"""Concurrent collectives that share links (TACOS, section VIII-G).
 
 Every stream is synthesized as if it were alone, which settles over which links its data go and what waits for what.
 Then one network decides when: event by event, each link takes the most urgent of the sends that wait for it, whichever
@@ -48,7 +48,7 @@ class _Tenant(NamedTuple):
 
 
 def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan:
-    """Return the plan of all streams that a request asks for, with so many units of every block."""
+    """Return the plan of all requested streams."""
     if request.group not in {"", ()} or request.only or request.root is not None:
         raise ParameterError(
             "--traffic cannot be combined with --group, --members or --root: it specifies groups, roots and sizes"
@@ -76,7 +76,7 @@ def plan_traffic(request: Request, place: Topology | Fabric, units: int) -> Plan
 
 
 def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Tenant]:
-    """Return the streams with their numbers in a place, and the links with the times that they have for each."""
+    """Return the streams with their link times on a network."""
     called = request.called if isinstance(place, Topology) else place
     topology = place if isinstance(place, Topology) else place.topology
     found = [one for stream in as_streams(request.traffic or ()) for one in _collectives(called, stream)]
@@ -97,7 +97,7 @@ def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Te
 
 
 def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collective]]:
-    """Return a stream as collectives in groups of one size each, whose blocks are then of one size."""
+    """Return a stream as collectives, one per group size."""
     groups = as_groups(fabric, stream.group)
     roots = None if stream.root is None else roots_of(fabric, stream.root, groups)
     collective = stream.collective
@@ -115,13 +115,13 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
 
 
 def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
-    """Return a stream alone, over its links or slower ones."""
+    """Return a stream alone, over its own or slower links."""
     own = request.but(size=tenant.size, seed=(request.seed or 0) + number, progress=None)
     return synthesize(own, wires, tenant.collective, units)
 
 
 def _shared(tenants: list[_Tenant], streams: tuple[Flow, ...], seed: int) -> tuple[Flow, ...]:
-    """Return the streams with the best times found that they can have together."""
+    """Return the streams with the best joint times found."""
     topology = tenants[0].wires.topology
     least = np.array([np.maximum(one.wires.opens, one.begin) for one in tenants])
     shared = SharedLinks(topology, streams, least)
@@ -144,13 +144,13 @@ def _shared(tenants: list[_Tenant], streams: tuple[Flow, ...], seed: int) -> tup
 
 
 def _quality(streams: tuple[Flow, ...]) -> tuple[int, int]:
-    """Return what is better the smaller it is: when the last stream ends, and then when all do."""
+    """Return the sort key of streams, by end times."""
     ends = [int(one.end.max(initial=0)) for one in streams]
     return max(ends), sum(ends)
 
 
 def _crowding(topology: Topology, streams: tuple[Flow, ...], own: int) -> NDArray[np.float64]:
-    """Return how many times as long each link takes for a stream, since others have it for their share of the time."""
+    """Return the slowdown of each link by other streams."""
     busy = np.zeros(len(topology.src))
     for at, one in enumerate(streams):
         if at != own:
@@ -162,7 +162,7 @@ def _crowding(topology: Topology, streams: tuple[Flow, ...], own: int) -> NDArra
 
 
 def bound_together(tenants: list[_Tenant], alone: list[int], units: int) -> int:
-    """Return a number of ticks that no plan of all streams is shorter than.
+    """Return a lower bound in ticks for all streams.
 
     It is the longest of what each needs alone from its beginning on, and what the links into, and out of, any node need
     to transmit all that must pass them, of all streams that have begun by then.
@@ -187,7 +187,7 @@ def bound_together(tenants: list[_Tenant], alone: list[int], units: int) -> int:
 
 
 def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray, IntArray]:
-    """Return how many units must come to every node, and leave it, at least."""
+    """Return the minimum units that enter and leave every node."""
     nodes = wires.topology.nodes
     into, out = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     for part in collective.parts:
@@ -201,7 +201,7 @@ def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray
 def _told(
     request: Request, place: Topology | Fabric, tenants: list[_Tenant], made_of: tuple[list[Made], tuple[Flow, ...]]
 ) -> Plan:
-    """Return the plan with what there is to say of it: of what each stream is alone, and of all together."""
+    """Return the plan with notes on each stream."""
     alone, shared = made_of
     begun = zip(shared, tenants, strict=True)
     moved = Flows(tuple(join_links(one.having(clock=one.timing._replace(begin=own.begin))) for one, own in begun))

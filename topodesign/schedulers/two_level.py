@@ -1,4 +1,4 @@
-"""Allreduces for little data: one-shot, and in two levels: boxes add up, send one sum to each other box, and spread it.
+"""Allreduces for little data, one-shot or in two levels.
 
 In two levels there is one exchange between boxes, a step, in which every node sends to the nodes of its own place in
 all other boxes and adds up what it gets from them. Inside there are two ways. In the one (*one-shot*) all send all they
@@ -32,7 +32,7 @@ _Groups = Sequence[Sequence[int]]
 
 
 def _make(request: Request) -> list[Plan]:
-    """Return the plan of the least time for the size."""
+    """Return the fastest two-level plan for the size."""
     fabric = request.fabric
     if request.by_ranks:
         fabric = replace(fabric, multicast=frozenset(), aggregation=frozenset())
@@ -66,7 +66,7 @@ def _planned(request: Request, stages: Stages) -> Plan:
 
 
 def _hubs(fabric: Fabric, box: Sequence[int], *, copies: bool, adds: bool) -> list[tuple[int, int]]:
-    """Return the switches that all of a box hang on and that can do that, with the capacity that each has there."""
+    """Return capable switches of a box, with their capacity."""
     able = (fabric.multicast if copies else frozenset()) | (fabric.aggregation if adds else frozenset())
     capacity = {(src, dst): wide for src, dst, wide in fabric.topology.links()}
     found = []
@@ -78,7 +78,7 @@ def _hubs(fabric: Fabric, box: Sequence[int], *, copies: bool, adds: bool) -> li
 
 
 def _stage(fabric: Fabric, does: Collective, groups: _Groups, hubs: Iterable[list[tuple[int, int]]] = ()) -> Trees:
-    """Return a stage: every node has a tree to all others of its group, of one edge to each or through its switches."""
+    """Return a stage of trees within groups, direct or switched."""
     adds = does.like(REDUCE_SCATTER)
     topology = fabric.topology.transpose() if adds and not fabric.topology.is_duplex else fabric.topology
     trees: list[Tree] = []
@@ -106,7 +106,7 @@ METHOD = Method("two-level", OPTIONS, (ALLREDUCE,), _make, movement="stages", fa
 
 
 def _one_shot(request: Request) -> list[Plan]:
-    """Return the one-shot plan over shortest paths, or through switches that copy, whichever takes less time.
+    """Return the faster one-shot plan, over shortest paths or copying switches.
 
     Every node sends all that it has to all others, and adds up what it gets. It takes as many steps as the farthest
     node is away, where a reduce-scatter and an allgather take as many twice, and moves N times as much in each. Where
