@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from tests.conftest import few
 from tests.samples.uneven import mesh, uneven
-from topodesign.collectives import COLLECTIVES
+from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.plans.flow import Flow
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
@@ -24,9 +26,23 @@ def test_it_is_right_and_no_faster_than_what_is_proved(name: str) -> None:
         assert plan.claim["time"] >= Fraction(least.generator["bound"])
 
 
-@pytest.mark.parametrize("place", ["dgx_a100(2)", "mi250(1)"])
-def test_switches_are_gone_through(place: str) -> None:
-    assert verify(schedule(place, "allgather", method="taccl-like")).ok
+@pytest.mark.dear("dgx_a100(1)-tacos")
+@pytest.mark.parametrize("method", ["taccl-like", "tacos"])
+@pytest.mark.parametrize("place", ["dgx_a100(1)", "fat_tree(2,2,1,2)", "ualink_pod(4,2)"])
+def test_sends_go_from_node_to_node_through_switches(place: str, method: str) -> None:
+    """Sends begin and end at nodes, each with a way over links; those of taccl-like turned round take as long."""
+    took: dict[Collective, Fraction] = {}
+    tries = 1 if method == "tacos" else None
+    for collective in few([one for one in COLLECTIVES.values() if len(one.parts) == 1], 3):
+        for one in (collective, collective.dual):
+            plan = schedule(place, one, method=method, root=0 if one.rooted else None, tries=tries)
+            assert verify(plan).ok
+            flow = plan.movement
+            assert isinstance(flow, Flow)
+            assert flow.routes is not None
+            assert np.isin((flow.src, flow.dst), flow.members).all()
+            took[one] = plan.claim["time"]
+        assert method == "tacos" or took[collective] == took[collective.dual]
 
 
 def test_every_chunk_takes_as_many_links_as_its_way_is_long() -> None:

@@ -186,8 +186,8 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
             "an allreduce is made of a reduce-scatter and an allgather, "
             f"not of {first.collective} and {second.collective}"
         )
-    alike = (first.topology, first.kind) == (second.topology, second.kind) and first.circuits is None
-    if not alike or first.model == "chunks":
+    heads = [(one.topology, one.kind, one.routes is None) for one in (first, second)]
+    if heads[0] != heads[1] or first.circuits is not None or first.model == "chunks":
         raise ScheduleError("only flows in steps, or by the clock, over the same links are put after one another")
     if first.clock is not None and not (first.units == second.units and equal(first.clock, second.clock)):
         raise ScheduleError("only plans for the same links, units and sizes are put after one another")

@@ -413,9 +413,9 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
 
 
 def written(setting: Setting, sends: list[Send]) -> Flow:
-    """Return sends as a plan that the verifier accepts."""
-    timed = setting.plan(sends)
-    report = check_movement(setting.place, join_links(timed))
+    """Return sends from node to node, over switches or not, that the verifier accepts."""
+    timed = join_links(setting.plan(sends))
+    report = check_movement(setting.place, timed)
     if not report.ok:
         raise ScheduleError(
             f"the solver's answer is no plan, which is its fault or ours:\n{report.said(timed.collective)}"
