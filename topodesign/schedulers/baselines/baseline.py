@@ -97,7 +97,7 @@ class Tree(NamedTuple):
 
     @property
     def backwards(self) -> Tree:
-        """The tree of the links turned round."""
+        """Reversed tree."""
         return Tree(self.root, self.weight, tuple(way[::-1] for way in reversed(self.ways)))
 
 
@@ -201,6 +201,6 @@ def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], ou
 
 
 def rate_of(topology: Topology, loads: IntArray) -> Fraction:
-    """Return the capacity that a unit of weight can take everywhere."""
+    """Return the capacity that a unit of weight can use everywhere."""
     pairs = zip(topology.capacity.tolist(), loads.tolist(), strict=True)
     return min(Fraction(capacity, load) for capacity, load in pairs if load)

@@ -234,7 +234,7 @@ def _merge_all(maps: list[list[int]], chance: random.Random, *, turns: bool) -> 
 
 
 def _turn(one: list[int], inverse: list[int], start: int) -> None:
-    """Turn the cycle of a node round."""
+    """Reverse the cycle of a node."""
     cycle = [start]
     while one[cycle[-1]] != start:
         cycle.append(one[cycle[-1]])

@@ -72,7 +72,7 @@ class Roads:
         return table
 
     def legs(self, send: Send) -> Iterator[Leg]:
-        """Yield the ways of a send."""
+        """Yield the routes of a send."""
         src = np.flatnonzero(send.target != np.arange(len(send.target)))
         if self.grid is None or send.side is None or send.by is None:
             yield Leg(src, self._by_table(src, send.target[src]), 0)
@@ -104,7 +104,7 @@ class Roads:
 
 
 class Moved(NamedTuple):
-    """Blocks that a leg carries in a step, as flags per message."""
+    """Blocks carried by a leg in one step, per message."""
 
     part: int
     step: int

@@ -312,7 +312,7 @@ def _costs(fabric: Fabric, router: Router) -> IntArray:
 
 
 def _rate(topology: Topology, router: Router, rings: list[Cycle]) -> Fraction:
-    """Return the capacity that each of some rings can have everywhere."""
+    """Return the capacity available to each ring on all links."""
     widths = Counter(pair for ring in rings for pair in zip(ring, [*ring[1:], ring[0]], strict=True))
     loads: Counter[tuple[int, int]] = Counter()
     ways = router.paths(list(widths), list(widths.values()), by_step=False)

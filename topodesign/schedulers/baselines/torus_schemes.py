@@ -42,12 +42,12 @@ class Grid:
 
     @cached_property
     def coordinates(self) -> IntArray:
-        """The coordinates of every node, a row for each side."""
+        """Coordinates of every node, one row per side."""
         node = np.arange(self.topology.nodes)
         return np.stack([node // place % side for place, side in zip(self.places, self.sides, strict=True)])
 
     def moved(self, nodes: IntArray, side: int, by: IntArray | int) -> IntArray:
-        """Return the nodes that are so far on along a side."""
+        """Return the nodes a given distance ahead along a side."""
         now = self.coordinates[side][nodes]
         moved: IntArray = nodes + ((now + by) % self.sides[side] - now) * self.places[side]
         return moved
@@ -130,7 +130,7 @@ _Peers = Callable[[IntArray, int], tuple[IntArray, ...]]
 
 
 def _part(grid: Grid, base: int, first: int, peers: _Peers) -> tuple[tuple[Send, ...], ...]:
-    """Return the steps of a part that begins with a side."""
+    """Return the steps of a part with a given first side."""
     return tuple(
         tuple(_along(grid, side, by) for by in peers(grid.coordinates[side], step))
         for side, step in _turns(grid, base, first)

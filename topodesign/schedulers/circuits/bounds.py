@@ -44,7 +44,7 @@ class Room:
 
     @property
     def every(self) -> int:
-        """All nodes."""
+        """Number of all nodes."""
         return self.nodes * self.groups + self.idle
 
     @property
@@ -68,7 +68,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """What a collective takes at least with so many topologies."""
+    """Lower bound of a collective for a number of topologies."""
 
     topologies: int
     steps: int
@@ -176,7 +176,7 @@ def least_of(rooms: Sequence[Room], topologies: int, collective: Collective) -> 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a collective is timed for, all exact."""
+    """Latency, transfer time and delay for timing, all exact."""
 
     alpha: Fraction  # seconds of a step
     second: Fraction  # M/B: seconds in which a node sends as much as its whole data over all ports

@@ -49,7 +49,7 @@ Half = list[list[Fraction]]
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """A plan that a group may follow by itself.
+    """Candidate plan of a group.
 
     * ``name``, ``source``: what it is called, and where such plans are published; empty for what is found here.
     """
@@ -60,17 +60,17 @@ class Option:
 
     @cached_property
     def moved(self) -> Flow:
-        """What moves in it."""
+        """Flow of the plan."""
         return self.plan.flow
 
     @cached_property
     def middle(self) -> int:
-        """The topology with which what adds ends, or what copies begins."""
+        """Last topology of the reduction, or first of the copying."""
         return int(self.moved.switching.phase_of(np.array([max(1, self.moved.reduce_steps)]))[0])
 
     @cached_property
     def halves(self) -> tuple[Half, Half]:
-        """What adds, and what copies."""
+        """Reducing and copying halves."""
         found: tuple[Half, Half] = [], []
         now = self.moved.switching.phase_of(np.arange(1, self.moved.steps + 1)).tolist()
         for step, (phase, cost) in enumerate(zip(now, step_costs(self.moved).factors, strict=True), 1):
@@ -96,7 +96,7 @@ def in_turn(one: Option, degree: int) -> Option | None:
 
 
 def option(name: str, source: str, plan: Plan) -> Option:
-    """Return a plan that block replay finds right."""
+    """Return an option with a plan confirmed by block replay."""
     return Option(name, source, right(plan, name))
 
 

@@ -51,7 +51,7 @@ _LONGEST = 35  # letters of a name in a table
 
 @dataclass(frozen=True)
 class Contender(Declared):
-    """A verified plan."""
+    """Verified plan."""
 
     name: str  # what it is called
     source: str | None  # where such plans are published; null where nothing is
@@ -73,18 +73,18 @@ class Contender(Declared):
 
     @property
     def bandwidth(self) -> Fraction:
-        """Its y."""
+        """Bandwidth factor y."""
         return self.plan.claim["bandwidth"]
 
     @property
     def changes(self) -> int:
-        """How often circuits change."""
+        """Number of changes of circuits."""
         return int(self.plan.claim["changes"])
 
 
 @dataclass(frozen=True, slots=True)
 class Phase(Declared):
-    """A topology of a plan."""
+    """Topology of a plan."""
 
     number: int  # from 0
     steps: int  # steps over it
@@ -96,7 +96,7 @@ class Phase(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Reconfiguration(Result):
-    """How fast a collective is over circuits that change."""
+    """Verified plans over reconfigurable circuits, with a lower bound."""
 
     nodes: int  # number of nodes N
     degree: int  # ports of a node
@@ -139,27 +139,27 @@ class Reconfiguration(Result):
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...] | None:
-        """The members of each group; None where all nodes are one."""
+        """Members of each group; None if all nodes form one."""
         return None if self.collective.group is None else tuple(one.group or () for one in self.collective.single)
 
     @property
     def best(self) -> Contender:
-        """The fastest."""
+        """Fastest verified plan."""
         return self.contenders[0]
 
     @property
     def plan(self) -> Plan:
-        """The fastest plan."""
+        """Fastest plan."""
         return self.best.plan
 
     @property
     def static(self) -> Contender | None:
-        """The fastest of those that never change."""
+        """Fastest plan without changes of circuits."""
         return next((one for one in self.contenders if not one.changes), None)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The topologies of the fastest plan."""
+        """Topologies of the fastest plan."""
         moved, circuits = self.plan.flow, self.plan.flow.switching
         found, before = [], set[tuple[int, ...]]()
         ends = [*circuits.begin.tolist()[1:], moved.steps]
@@ -181,7 +181,7 @@ class Reconfiguration(Result):
         return where
 
     def heading(self) -> str:
-        """Return the question."""
+        """Return the conditions of the comparison as a title."""
         groups = " and ".join(f"{counted(room.groups, 'group')} of {room.nodes}" for room in self.rooms)
         among = f"in {groups} among" if self.groups else "among"
         nodes = f"{self.nodes} nodes of {counted(self.degree, 'port')}"
@@ -191,7 +191,7 @@ class Reconfiguration(Result):
         return f"{what}\n{how}, {self.dark} ports dark; {rest}"
 
     def table(self) -> Table:
-        """Return the plans, with how far each is above the bound."""
+        """Return a table of the plans, compared with the bound."""
         least = Fraction(self.claim.bound or 0)
         rows = tuple(
             (
@@ -317,7 +317,7 @@ def reconfigure(
 
 
 def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tuple[int, ...], ...]:
-    """Return the groups; none where all nodes are one."""
+    """Return the groups, or none if all nodes form one."""
     if not group:
         if placement is not None:
             raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
@@ -329,7 +329,7 @@ def _teams(nodes: int, group: Groups, placement: Placement | None) -> tuple[tupl
 
 
 def _rooms(nodes: int, degree: int, teams: tuple[tuple[int, ...], ...], *, duplex: bool) -> tuple[Room, ...]:
-    """Return where groups of each size run, the smallest first."""
+    """Return concurrent groups by size, the smallest first."""
     sizes = Counter(map(len, teams)) or Counter([nodes])
     return tuple(Room(size, degree, duplex, number, nodes - size * number) for size, number in sorted(sizes.items()))
 

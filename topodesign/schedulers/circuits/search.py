@@ -54,7 +54,10 @@ def groups(nodes: int) -> tuple[Group, ...]:
 
 
 class _Tables(NamedTuple):
-    """Group as tables: ``table[g, x] = x * g``, inverses and involutions."""
+    """Group as right multiplications, inverses and involutions.
+
+    ``table[g, x] = x * g``, and involutions are the elements other than 1 that are their own inverses.
+    """
 
     group: Group
     table: IntArray

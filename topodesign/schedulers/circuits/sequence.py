@@ -40,12 +40,12 @@ class Sequence:
 
     @cached_property
     def table(self) -> IntArray:
-        """All right multiplications: ``table[g, x] = x * g``."""
+        """Right multiplications: ``table[g, x] = x * g``."""
         return np.ascontiguousarray(self.group.table())
 
     @cached_property
     def at(self) -> IntArray:
-        """The phase of every step."""
+        """Phase of every step."""
         found: IntArray = np.repeat(np.arange(len(self.counts)), self.counts)
         return found
 
@@ -56,7 +56,7 @@ class Sequence:
         return far
 
     def inverse(self) -> Sequence:
-        """Return the sequence whose circuits are these turned round."""
+        """Return the sequence with all circuits reversed."""
         return replace(self, ports=self.group.inverses()[self.ports])
 
     def circuits(self) -> PhaseRows:
@@ -105,7 +105,7 @@ class Ways:
 
     @property
     def factor(self) -> Fraction:
-        """The y of the plan."""
+        """Bandwidth factor y of the plan."""
         fullest: dict[int, Fraction] = {}
         for (step, _), load in self.loads().items():
             fullest[step] = max(fullest.get(step, Fraction(0)), load)
@@ -119,7 +119,7 @@ class Ways:
 
     @property
     def changes(self) -> int:
-        """How often circuits change."""
+        """Number of changes of circuits."""
         return len(self.sequence.counts) - 1
 
     def rounds(self) -> Rounds:
@@ -138,7 +138,7 @@ class Ways:
 
 
 def used(sequence: Sequence, units: int, rows: IntArray) -> Ways:
-    """Return ways without the steps and phases that carry nothing."""
+    """Return routes without the steps and phases that carry nothing."""
     busy = np.unique(rows[:, 0])
     counts = np.bincount(sequence.at[busy - 1], minlength=len(sequence.counts))
     rows = rows.copy()

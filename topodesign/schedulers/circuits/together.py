@@ -74,7 +74,7 @@ def together(options: Sequence[Sequence[Option]], work: Work) -> list[tuple[Opti
 
 
 def _time(chosen: Sequence[Option], work: Work) -> Fraction:
-    """Return how long groups take that do these at once."""
+    """Return the time of concurrent groups with chosen options."""
     steps, factor, changes = 0, Fraction(0), 0
     for half in range(2):
         counts, levels = common([one.halves[half] for one in chosen])

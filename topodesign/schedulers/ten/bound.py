@@ -21,7 +21,7 @@ _MOST_SETS = 16  # bandwidths whose sets of nodes are looked at
 
 
 def bound_of(network: Network, chunks: Chunks) -> int:
-    """Return a number of ticks that no schedule is shorter than.
+    """Return a lower bound of every schedule, in ticks.
 
     It is the longest of: the shortest way of every chunk; what the links into a node need for all that it lacks, and
     those out of a node for all that others lack; what all links need together, where every chunk goes to one node; and

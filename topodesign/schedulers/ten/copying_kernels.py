@@ -27,7 +27,7 @@ _FAR = 2**32  # more than nodes can wait for a chunk
 
 
 class Flow(NamedTuple):
-    """What has been decided, and what is left."""
+    """Decisions so far and remaining requests."""
 
     want: Ints  # sets of the chunks that each node still waits for, one row a node
     seen: Ints  # sets of the chunks that each link has seen at its tail
@@ -46,7 +46,7 @@ class Flow(NamedTuple):
 
 
 class Taste(NamedTuple):
-    """How links choose among the chunks that they could carry."""
+    """Preferences of links among the chunks that they could carry."""
 
     bias: Ints  # added to how many nodes wait for each chunk, when chunks are compared
     most: int  # how many chunks a link looks at; 1 takes one by chance, as the paper does

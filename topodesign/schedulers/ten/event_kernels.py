@@ -10,7 +10,7 @@ from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 
 class Web(NamedTuple):
-    """Links, and what they take for one chunk."""
+    """Links and their times for one chunk."""
 
     src: Ints  # tail of every link
     dst: Ints  # and its head
@@ -28,7 +28,7 @@ class Web(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """Things to look at by time: a binary heap."""
+    """Event queue by time, as a binary heap."""
 
     time: Ints  # when
     tie: Ints  # what comes first of those at one time
@@ -48,7 +48,7 @@ def queue_for(things: int, most: int) -> Queue:
 
 @compiled
 def push(queue: Queue, time: int, tie: int, what: int | np.int64) -> None:
-    """Put one in."""
+    """Insert an entry."""
     at = queue.size[0]
     queue.size[0] = at + 1
     while at > 0:
@@ -63,7 +63,7 @@ def push(queue: Queue, time: int, tie: int, what: int | np.int64) -> None:
 
 @compiled
 def pop(queue: Queue) -> None:
-    """Take the first out."""
+    """Remove the first entry."""
     queue.waits[queue.what[0]] = 0
     size = queue.size[0] - 1
     queue.size[0] = size
@@ -88,7 +88,7 @@ def pop(queue: Queue) -> None:
 
 @compiled
 def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
-    """Return when a link can start, from a time on."""
+    """Return the earliest start on a link from a time on."""
     time = max(time, web.opens[link])
     for j in range(web.port_start[link], web.port_start[link + 1]):
         time = max(time, free[web.port[j]] - web.offset[j])
@@ -97,7 +97,7 @@ def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
 
 @compiled
 def take(web: Web, free: Ints, link: int | np.int64, start: int) -> None:
-    """Take all that a link needs."""
+    """Reserve all ports of a link."""
     for j in range(web.port_start[link], web.port_start[link + 1]):
         free[web.port[j]] = start + web.offset[j] + web.hold[j]
 
@@ -110,7 +110,7 @@ def draw(state: Masks) -> int:
 
 @tiered(lambda web, _queue, since, _into: 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1])))
 def reach(web: Web, queue: Queue, since: Ints, into: bool) -> None:
-    """Find when chunks could be at every node at the earliest.
+    """Find the earliest arrival of chunks at every node.
 
     ``since`` has a row for every chunk: when it is at each node at first, ``LARGEST`` where it is not; and then when it
     can be. With ``into`` links are taken against their direction, as if all were open: the times are then what is left

@@ -70,7 +70,7 @@ def forward_chunks(
     backwards: bool = False,
     noise: bool = False,
 ) -> Sends:
-    """Bring every chunk to its goal.
+    """Deliver every chunk to its goal.
 
     ``blind`` lets chunks go in any order over a link, and not those first that have the longest way to go; ``shortest``
     keeps ways as short as they can be, however loaded their links are; ``noise`` takes what links have to carry for

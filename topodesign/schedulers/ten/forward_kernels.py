@@ -95,7 +95,7 @@ def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: 
 
 @compiled
 def put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
-    """Let a chunk wait for a link."""
+    """Add a chunk to the queue of a link."""
     begin, at = piles.begin[link], piles.size[link]
     piles.size[link] = at + 1
     while at > 0:
@@ -176,7 +176,7 @@ def forward(
 
 
 class Jobs(NamedTuple):
-    """Sends, and what each waits for."""
+    """Sends and their dependencies."""
 
     link: Ints  # what each needs for itself
     takes: Ints  # ticks until its data have arrived

@@ -64,7 +64,7 @@ class Part(NamedTuple):
         return chunks_of(self.network, self.collective, self.units)
 
     def bound(self, chunks: Chunks) -> int:
-        """Return what no schedule of chunks is faster than."""
+        """Return a lower bound of every schedule of chunks."""
         return bound_of(self.network.merging if self.merges else self.network, chunks)
 
     def timed(self, sends: Sends, size: Fraction) -> Flow:
@@ -74,7 +74,7 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What was made."""
+    """Synthesised sends with their bound."""
 
     timed: Flow  # a send for every use of a link
     bound: int  # ticks; proved
@@ -170,7 +170,7 @@ def _whole(request: Request, wires: Network, collective: Collective, units: int)
 
 
 def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
-    """Return the best of several seeds, and a bound for it."""
+    """Return the best result of several seeds, with a bound."""
     chunks, seed = part.chunks() if chunks is None else chunks, request.seed or 0
     alone = bool(np.all(chunks.goal != EVERYONE))
     rows = len(wanted(chunks)[0])
@@ -288,7 +288,7 @@ def copy_chunks(
     shy: bool = False,
     relays: tuple[IntArray, IntArray] | None = None,
 ) -> Sends:
-    """Bring every chunk to all that need it.
+    """Deliver every chunk to all nodes that need it.
 
     ``blind`` takes chunks by chance alone, as in the paper, and not those first that most nodes wait for; ``bias`` is
     added to how many wait for each. With ``shy`` slow links wait for others rather than carry what a quicker link could
@@ -356,7 +356,7 @@ def relays_of(network: Network, chunks: Chunks, seed: int, *, noise: bool = Fals
 
 
 def only_needed(network: Network, chunks: Chunks, sends: Sends) -> Sends:
-    """Return sends without those to relays that pass nothing on."""
+    """Return sends without those to relays that forward nothing."""
     needed = set(zip(*(column.tolist() for column in wanted(chunks)), strict=True))
     src, dst = network.topology.src[sends.link].tolist(), network.topology.dst[sends.link].tolist()
     chunk, kept = sends.chunk.tolist(), []

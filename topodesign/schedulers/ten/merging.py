@@ -104,7 +104,7 @@ SCHEDULES = 6000  # schedules that are tried at most
 def repaired(
     network: Network, chunks: Chunks, sends: Sends, seed: int, *, enough: int = 0, schedules: int = SCHEDULES
 ) -> Sends:
-    """Return sends that bring everything no later than these do.
+    """Return sends that deliver everything no later.
 
     No schedule can be below ``enough`` ticks: none is looked for once that is reached.
     """

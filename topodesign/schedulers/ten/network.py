@@ -41,7 +41,7 @@ class Routes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Links that take whole ticks for a chunk of one unit."""
+    """Links with whole ticks for a chunk of one unit."""
 
     topology: Topology  # nodes and links
     tick: Fraction  # seconds of a tick
@@ -60,7 +60,7 @@ class Network:
 
     @cached_property
     def turned(self) -> Network:
-        """The network with its links turned round."""
+        """Network with its links reversed."""
         wires = np.lexsort((self.wires.src, self.wires.dst))
         links = np.lexsort((self.topology.src, self.topology.dst))
         routes = None if self.routes is None else _turned(self.routes, self.takes, links, wires)
@@ -69,14 +69,14 @@ class Network:
         return self.having(topology=self.topology.transpose(), routes=routes, **exact, **taken)
 
     def having(self, **changes: Any) -> Network:
-        """Return the same with other fields, whose arrays are sealed."""
+        """Return the network with other fields, whose arrays are sealed."""
         sealed_ones: dict[str, Any] = {
             name: sealed(one) if isinstance(one, np.ndarray) else one for name, one in changes.items()
         }
         return replace(self, **sealed_ones)
 
     def open_after(self, free: IntArray) -> Network:
-        """Return the network with links opening when their wires are free."""
+        """Return the network with links that open after their wires."""
         web = self.web
         opens = self.opens.copy()
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
@@ -85,7 +85,7 @@ class Network:
     def carrying(self, chunks: int) -> Network:
         """Return the network for parts of ``chunks`` chunks each.
 
-        Each part is sent as one. There are no switches and no steps.
+        Each part is sent as one. The network must have no switches and no steps.
         """
         if chunks == 1:
             return self
@@ -109,7 +109,7 @@ class Network:
 
     @cached_property
     def web(self) -> Web:
-        """The links as kernels take them; self-loops lead nowhere."""
+        """Links in the form for kernels, without self-loops."""
         topology = self.topology
         links, nodes = np.arange(len(topology.src)), np.arange(topology.nodes + 1)
         real = np.flatnonzero(topology.src != topology.dst)
@@ -156,11 +156,11 @@ class Sends(NamedTuple):
         return int(self.end.max(initial=0))
 
     def rows(self, chosen: IntArray) -> Sends:
-        """Return some of them, in an order."""
+        """Return chosen sends in a given order."""
         return Sends(*(column[chosen] for column in self))
 
     def in_order(self) -> Sends:
-        """Return them in order of arrival."""
+        """Return the sends in order of arrival."""
         return self.rows(np.argsort(self.end, kind="stable"))
 
 
@@ -408,5 +408,5 @@ def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
 
 
 def first_state(seed: int) -> NDArray[np.uint64]:
-    """Return the state of the random numbers of a seed."""
+    """Return the random state of a seed."""
     return np.array([2 * seed + 1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

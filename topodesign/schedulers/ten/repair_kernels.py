@@ -20,7 +20,7 @@ _WEIGHT = 16  # how much more the end of all counts than when chunks arrive on a
 
 
 class Wishes(NamedTuple):
-    """What is needed, and how it is gone about."""
+    """Requests and the order in which they are granted."""
 
     node: Ints
     chunk: Ints
@@ -31,7 +31,7 @@ class Wishes(NamedTuple):
 
 
 class Books(NamedTuple):
-    """What has been granted."""
+    """Reservations and arrivals of granted requests."""
 
     begin: Ints  # of every port the times from when on it is taken, ascending
     end: Ints  # and until when
@@ -47,7 +47,7 @@ class Books(NamedTuple):
 
 @compiled
 def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> int:
-    """Return the first time at which a link is free long enough."""
+    """Return the first sufficient gap of a link."""
     time = max(time, web.opens[link])
     moved = True
     while moved:
@@ -66,7 +66,7 @@ def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> 
 
 @compiled
 def _book(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> None:
-    """Take all that a link needs from a time on."""
+    """Reserve all ports of a link from a time on."""
     for j in range(web.port_start[link], web.port_start[link + 1]):
         port, low = web.port[j], time + web.offset[j]
         i = books.taken[port]

@@ -45,7 +45,7 @@ def symmetry_of(network: Network, collective: Collective) -> Symmetry | None:
 
 
 def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
-    """Return the number of every link's orbit, from 0."""
+    """Return the orbit number of every link, from 0."""
     return np.unique(symmetry.link_orbits(network.topology), return_inverse=True)[1]
 
 
@@ -73,7 +73,7 @@ def symmetric(
 
 
 def bound_symmetric(network: Network, collective: Collective, units: int, symmetry: Symmetry) -> int:
-    """Return the lower bound of all plans, from representative nodes.
+    """Return a lower bound of all plans, from representative nodes.
 
     It also holds for plans that are not symmetric.
     """

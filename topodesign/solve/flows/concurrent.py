@@ -42,12 +42,12 @@ class ConcurrentFlow:
 
     @property
     def topology(self) -> Topology:
-        """The topology."""
+        """Topology of the flow."""
         return self.quotient.topology
 
     @property
     def factor(self) -> Fraction:
-        """Bandwidth factor y of this flow, which takes y * M/B.
+        """Bandwidth factor y, for a time of y * M/B.
 
         M is the data of a node and B the bandwidth of its links.
         """
@@ -55,7 +55,7 @@ class ConcurrentFlow:
 
     @cached_property
     def time(self) -> Fraction:
-        """The largest load of a link over its capacity."""
+        """Largest load of a link over its capacity."""
         loads, room = self.quotient.loads(self.amounts), self.quotient.room.tolist()
         return max(Fraction(load, capacity) for load, capacity in zip(loads, room, strict=True)) / self.denominator
 
@@ -71,7 +71,7 @@ class ConcurrentFlow:
 
     @property
     def lower(self) -> Fraction:
-        """The bandwidth factor that no flow undercuts."""
+        """Lower bound of the bandwidth factor."""
         return as_factor(self.topology, self.bound)
 
     @property
@@ -137,15 +137,15 @@ class ConcurrentFlow:
 
 
 def as_factor(topology: Topology, load: Fraction) -> Fraction:
-    """Return the bandwidth factor y = load * d/N of a load.
+    """Return the bandwidth factor of a load.
 
-    The load is in shards per unit of capacity.
+    It is y = load * d/N, with the load in shards per unit of capacity.
     """
     return load * topology.degree / topology.nodes
 
 
 def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) -> Fraction:
-    """Return the time that prices of links prove necessary (weak duality).
+    """Return the time that link prices prove necessary (weak duality).
 
     All data pay the prices of the links that it crosses, at least those of a cheapest path, and a link of capacity
     c at load U takes in c * U times its price: so U is at least the sum of all distances over that of all capacities at
@@ -161,7 +161,7 @@ def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
 
 
 def paid(room: IntArray, prices: Amounts) -> int:
-    """Return what all capacities cost."""
+    """Return the cost of all capacities."""
     return sum(map(int.__mul__, room.tolist(), [int(price) for price in prices]))
 
 

@@ -241,7 +241,7 @@ def whole_flow(
     loads: Ints,
     keep: bool,
 ) -> float:
-    """Make whole flows that are near to given ones.
+    """Round flows to whole units near the given ones.
 
     They are cut to whole units and the rest is sent over a shortest-path tree: a little less is cut than each node
     gets, so that there is a rest for every node. A node that wants nothing may get some units more than it passes on.

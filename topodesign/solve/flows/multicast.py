@@ -25,7 +25,7 @@ MOST_COLUMNS = 40_000  # of a linear program that is solved in fractions
 
 @dataclass(frozen=True)
 class Multicast:
-    """What one group does."""
+    """Members, roots and amount of one group."""
 
     members: tuple[int, ...]  # nodes that all get everything
     roots: tuple[int, ...]  # members that have something at the start
@@ -34,7 +34,7 @@ class Multicast:
 
 @dataclass(frozen=True, eq=False)
 class SharedLinks:
-    """How groups share links best."""
+    """Optimal shares of links for groups."""
 
     time: Fraction  # largest load of a link over its capacity; over spanning trees of the groups nothing has less
     load: tuple[tuple[Fraction, ...], ...]  # what each group sends over each link, shape ``(groups, links)``
@@ -101,7 +101,7 @@ def _add_flow(program: Program, way: _Way, flow: IntArray, part: IntArray, wante
 
 
 def _closed(topology: Topology, members: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which links do not join members and switches."""
+    """Mark the links that do not connect members and switches."""
     own = np.isin(np.arange(topology.nodes), [*members, *topology.switches])
     return ~(own[topology.src] & own[topology.dst])
 

@@ -1,4 +1,4 @@
-"""A flow taken apart into paths."""
+"""Decomposition of a flow into paths."""
 
 from __future__ import annotations
 

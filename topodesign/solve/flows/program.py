@@ -64,12 +64,12 @@ class DemandFlow:
         return numbers[self.classes.link], common
 
     def binding(self) -> IntArray:
-        """Return the links that have a price."""
+        """Return the links with a positive price."""
         priced = np.array([price > 0 for price in self.price], dtype=np.bool_)
         return np.flatnonzero(priced[self.classes.load])
 
     def binding_limits(self) -> IntArray:
-        """Return the limits that links share that have a price."""
+        """Return the shared limits with a positive price."""
         of_limits = self.price[int(self.classes.load.max(initial=-1)) + 1 :]
         return np.flatnonzero(np.array([of_limits[at] > 0 for at in self.classes.limit.tolist()], dtype=np.bool_))
 
@@ -207,7 +207,7 @@ def traffic_time(
 
 
 class Reduced:
-    """The linear program over classes."""
+    """Linear program over classes."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class Reduced:
             raise InfeasibleError("what differs was taken for alike, by a chance of one in 2^64")
 
     def fastest(self) -> tuple[Fraction, tuple[Fraction, ...], tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Return the least time, flows, prices of links and potentials."""
+        """Return minimum time, flows, link prices and potentials."""
         program, rows, loads = self._program(1)
         size = int(self.room.max(initial=1))  # times the time: prices that are about one, as the solver likes them
         (column,) = program.add_columns(1, cost=size, entries=Entries(loads, np.zeros_like(loads), -self.room))
@@ -325,7 +325,7 @@ class Reduced:
             raise InfeasibleError("the solver's flow exceeds what links share")
 
     def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
-        """Check that the prices prove that nothing is faster."""
+        """Check that the prices prove the minimum time."""
         offered = self._offered(price)
         room = np.zeros(len(self.room), dtype=np.int64)
         np.add.at(room, self.classes.load, self.topology.capacity)
@@ -355,7 +355,7 @@ class Reduced:
         return bool(np.all(self.closed | (height[self.head] - height[self.tail] <= most)))
 
     def _worth(self, potential: Sequence[Fraction]) -> Fraction:
-        """Return what all demands together cost at least."""
+        """Return the minimum cost of all demands."""
         demand = np.zeros(self.vertices, dtype=np.int64)
         np.add.at(demand, self.classes.vertex, self.demand)
         numbers, common = _integers(potential)
@@ -400,7 +400,7 @@ class Reduced:
         return price, potential
 
     def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Return columns and prices."""
+        """Return proven columns and prices."""
         many = self.columns > _MANY
         for interior in (many, not many):
             if program.solve(interior=interior) == "optimal":
@@ -428,7 +428,7 @@ def _integers(values: Sequence[Fraction]) -> tuple[NDArray[Any], int]:
 def _check_reachable(
     topology: Topology, sources: IntArray, demand: IntArray, allowed: NDArray[np.bool_] | None
 ) -> None:
-    """Raise InfeasibleError if some demand has no way."""
+    """Raise an error for a demand without a path."""
     reached = np.zeros(demand.shape, dtype=np.bool_)
     reached[np.arange(len(sources)), sources] = True
     order = np.argsort(topology.dst, kind="stable")
@@ -446,7 +446,7 @@ def _check_reachable(
 
 
 class UnreachableError(InfeasibleError):
-    """There is no way from one vertex to another.
+    """Error for a vertex that another cannot reach.
 
     * ``source``, ``goal``: their numbers.
     """
