@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from topodesign import Topology, rewire, wire
+from topodesign import Topology, change_wiring, plan_wiring
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.devices import Fixed, Host, Panel, PanelPort, Port, Trunk
 from topodesign.wiring.inventory.inventory import Inventory
@@ -159,10 +159,10 @@ def pair(rng: random.Random, *, small: bool) -> tuple[str, WiringPlan, WiringPla
         inventory = room(nodes, k, each, mode, pods=pods)
         try:
             seed = rng.randrange(2**20)
-            first = wire(make(rng, nodes, degree), inventory, mode=mode, seed=seed, time_limit=5)  # type: ignore[arg-type]
+            first = plan_wiring(make(rng, nodes, degree), inventory, mode=mode, seed=seed, time_limit=5)  # type: ignore[arg-type]
             inventory = replace(inventory, cabling=first.fixed)
             plans = [
-                wire(make(rng, nodes, degree), inventory, mode=mode, seed=seed, time_limit=5)  # type: ignore[arg-type]
+                plan_wiring(make(rng, nodes, degree), inventory, mode=mode, seed=seed, time_limit=5)  # type: ignore[arg-type]
                 for _ in range(2)
             ]
         except InfeasibleError:
@@ -176,8 +176,8 @@ def measured(number: int, *, small: bool) -> dict[str, Any]:
     start = time.process_time()
     row: dict[str, Any] = {"pair": number, "room": words}
     try:
-        free = rewire(before, target, downtime=True, throughput=False)
-        kept = rewire(before, target, downtime=True, throughput=False, keep_hosts=True)
+        free = change_wiring(before, target, downtime=True, throughput=False)
+        kept = change_wiring(before, target, downtime=True, throughput=False, keep_hosts=True)
     except InfeasibleError as error:
         return row | {"refused": str(error)}
     row |= {"moves": free.moves, "bound": free.change.at_least, "bound_so": free.change.least_so}

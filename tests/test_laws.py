@@ -17,17 +17,17 @@ from tests.conftest import few
 from topodesign import (
     Pareto,
     build,
+    change_wiring,
     compare,
     compare_methods,
     evaluate,
     optimum,
     pareto,
+    plan_wiring,
     price_groups,
-    rewire,
     schedule,
     simulate,
     survey,
-    wire,
 )
 from topodesign.base.errors import TopodesignError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH
@@ -131,7 +131,7 @@ def test_wiring_has_the_cables_that_are_compared_and_changes_keep_their_bound(se
     draw = random.Random(4 * QUESTIONS + seed)  # noqa: S311
     nodes = draw.randint(7, 12)
     before, after = (f"circulant({nodes},1,{jump})" for jump in draw.sample([2, 3], 2))
-    plan = wire(before, plain_inventory(nodes, 4))
+    plan = plan_wiring(before, plain_inventory(nodes, 4))
     assert len(plan.connects) == compare([before]).record()["contenders"][0]["cables"]
-    change = rewire(plan, after).record()
+    change = change_wiring(plan, after).record()
     assert change["bound"] <= change["moves"]

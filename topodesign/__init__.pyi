@@ -11,9 +11,9 @@ from topodesign.base.shipped import examples as examples
 from topodesign.base.spec import Spec as Spec
 from topodesign.base.spec import parse as parse
 from topodesign.base.version import __version__ as __version__
-from topodesign.catalog.changes import compare_catalogs as compare_catalogs
+from topodesign.catalog.changes import diff_catalog as diff_catalog
 from topodesign.catalog.lookup import Catalog as Catalog
-from topodesign.catalog.merge import merge_catalogs as merge_catalogs
+from topodesign.catalog.merge import merge_catalog as merge_catalog
 from topodesign.catalog.price import price_catalog as price_catalog
 from topodesign.collectives import as_collective as as_collective
 from topodesign.collectives.collective import Collective as Collective
@@ -33,11 +33,11 @@ from topodesign.fabrics.files import write_fabric as write_fabric
 from topodesign.fabrics.machines.outputs import fabric_of_machine as fabric_of_machine
 from topodesign.fabrics.networks.network import Network as Network
 from topodesign.fabrics.networks.read import read_network as read_network
-from topodesign.fabrics.part import part_of as part_of
+from topodesign.fabrics.part import select_part as select_part
 from topodesign.fabrics.places import as_fabric as as_fabric
 from topodesign.fabrics.places import as_topology as as_topology
 from topodesign.fabrics.presets import build_fabric as build_fabric
-from topodesign.fabrics.unwinding import unwind as unwind
+from topodesign.fabrics.unwinding import replace_switches as replace_switches
 from topodesign.finder.find import pareto as pareto
 from topodesign.finder.pareto import Pareto as Pareto
 from topodesign.finder.survey import show_catalog as show_catalog
@@ -74,7 +74,7 @@ from topodesign.report.design.design import design as design
 from topodesign.report.design.request import Request as Request
 from topodesign.report.design.writing import request_text as request_text
 from topodesign.report.families import families as families
-from topodesign.report.first_use import warm as warm
+from topodesign.report.first_use import compile_kernels as compile_kernels
 from topodesign.report.page.page import report_page as report_page
 from topodesign.report.plots import plot as plot
 from topodesign.report.schemas.documents import json_schema as json_schema
@@ -88,7 +88,7 @@ from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
 from topodesign.schedulers.evaluation import evaluate as evaluate
 from topodesign.schedulers.failure_plans import failure_plans as failure_plans
-from topodesign.schedulers.failure_plans import replan as replan
+from topodesign.schedulers.failure_plans import repair as repair
 from topodesign.schedulers.listing import methods as methods
 from topodesign.schedulers.scheduling import list_schedules as list_schedules
 from topodesign.schedulers.scheduling import schedule as schedule
@@ -105,28 +105,34 @@ from topodesign.topology.topology import Topology as Topology
 from topodesign.wiring.bringup.bringup import Bringup as Bringup
 from topodesign.wiring.bringup.bringup import bringup as bringup
 from topodesign.wiring.change.growth import grow as grow
-from topodesign.wiring.change.rewire import rewire as rewire
+from topodesign.wiring.change.rewire import change_wiring as change_wiring
 from topodesign.wiring.check.check import check_wiring as check_wiring
-from topodesign.wiring.check.lldp import heard_hosts as heard_hosts
+from topodesign.wiring.check.lldp import hosts_from_lldp as hosts_from_lldp
 from topodesign.wiring.exports.change import write_change as write_change
 from topodesign.wiring.exports.export import export_wiring as export_wiring
-from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
+from topodesign.wiring.exports.trace import show_wiring as show_wiring
 from topodesign.wiring.failures.report import failure_impact as failure_impact
-from topodesign.wiring.inventory.answers import new_inventory as new_inventory
+from topodesign.wiring.inventory.answers import init_wiring as init_wiring
 from topodesign.wiring.inventory.answers import plain_inventory as plain_inventory
-from topodesign.wiring.inventory.files import inventory_text as inventory_text
+from topodesign.wiring.inventory.files import format_inventory as format_inventory
 from topodesign.wiring.inventory.files import read_inventory as read_inventory
 from topodesign.wiring.inventory.inventory import Inventory as Inventory
 from topodesign.wiring.netbox.reading import read_netbox as read_netbox
-from topodesign.wiring.parts.buy import buy_cables as buy_cables
+from topodesign.wiring.parts.buy import bill_wiring as bill_wiring
 from topodesign.wiring.parts.parts import read_parts as read_parts
 from topodesign.wiring.plan.files import load_wiring as load_wiring
 from topodesign.wiring.plan.files import save_wiring as save_wiring
 from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
-from topodesign.wiring.plan.wire import wire as wire
+from topodesign.wiring.plan.wire import plan_wiring as plan_wiring
 from topodesign.wiring.plant.answer import Carried as Carried
 from topodesign.wiring.plant.carry import carry as carry
 from topodesign.wiring.plant.phases import CarriedPhases as CarriedPhases
 from topodesign.wiring.plant.phases import carry_phases as carry_phases
 
 __all__: list[str]  # noqa: PYI035  as many as lines above
+
+compile = compile_plan  # noqa: A001  the name of the command
+failures = single_failures
+kernels = compile_kernels
+run = run_plan
+training = compare_steps

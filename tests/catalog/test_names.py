@@ -16,10 +16,10 @@ from topodesign import (
     load_wiring,
     pareto,
     plain_inventory,
+    plan_wiring,
     save_plan,
     save_wiring,
     schedule,
-    wire,
 )
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError
 from topodesign.catalog.files import catalog_file, default_directory, file_check
@@ -99,7 +99,7 @@ def test_files_say_the_long_spec_and_the_short_one_with_its_version(tmp_path: Pa
     read = load_plan(save_plan(tmp_path / "plan.npz", plan))
     assert (read.spec, read.generator["alias"]) == ("circulant(12,2,3)", alias)
     assert "alias" not in schedule("circulant(12,2,3)", "allgather").generator
-    wiring = wire("catalog(12,4,1)", plain_inventory(12, 4))
+    wiring = plan_wiring("catalog(12,4,1)", plain_inventory(12, 4))
     save_wiring(wiring, tmp_path / "wiring.json")
     written = json.loads((tmp_path / "wiring.json").read_text())
     assert (written["spec"], written["alias"]) == ("circulant(12,2,3)", alias)
@@ -107,7 +107,7 @@ def test_files_say_the_long_spec_and_the_short_one_with_its_version(tmp_path: Pa
     assert again == wiring
     assert again.topology.alias == alias == again.record()["alias"]
     assert alias in str(again)
-    plain = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    plain = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     save_wiring(plain, tmp_path / "plain.json")
     assert "alias" not in json.loads((tmp_path / "plain.json").read_text())
     (tmp_path / "wrong.json").write_text(json.dumps(written | {"alias": 5}))

@@ -22,7 +22,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
-from topodesign.fabrics.part import Others, part_of
+from topodesign.fabrics.part import Others, select_part
 from topodesign.optima.group_price import GroupPrice, price_groups
 from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import upgrade
@@ -67,7 +67,7 @@ def random_fabric(seed: int, *, limits: bool = False) -> Fabric:
         shared=shared,
     )
     gone = [f"{a}>{b}" for a, b in draw.sample(ends, draw.choice((0, 0, 1, 2)))]
-    return part_of(whole, without=gone) if gone else whole
+    return select_part(whole, without=gone) if gone else whole
 
 
 # -- oracles -----------------------------------------------------------------------------------------------------------

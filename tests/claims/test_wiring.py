@@ -22,7 +22,7 @@ from tests.samples.wirings import bare, wired
 from topodesign.base.claims import PROVEN_NONE, Among, Claim, Of
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.rewire import Rewiring, rewire
+from topodesign.wiring.change.rewire import Rewiring, change_wiring
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelPort, Port
@@ -78,7 +78,7 @@ def plan_of(room: Room) -> WiringPlan | None:
 def changed(plan: WiringPlan, want: Topology, *, keep_hosts: bool = False) -> Rewiring | None:
     """The change, None if the two fields of the room cannot be wired so."""
     try:
-        return rewire(plan, want, downtime=True, throughput=False, keep_hosts=keep_hosts)
+        return change_wiring(plan, want, downtime=True, throughput=False, keep_hosts=keep_hosts)
     except InfeasibleError:
         return None
 
@@ -282,6 +282,6 @@ def test_a_random_wiring_has_the_links_that_it_should() -> None:
     plan = wired(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)]), 1)
     assert patched(plan) == Counter({("h0", "h1"): 1, ("h1", "h2"): 1, ("h2", "h0"): 1})
     assert needed(patched(plan), placed(Topology.from_links(3, [(1, 0), (0, 2), (2, 1)]), plan.hosts, "simplex")) == 3
-    assert rewire(plan, Topology.from_links(3, [(1, 0), (0, 2), (2, 1)]), downtime=True).moves == 0
+    assert change_wiring(plan, Topology.from_links(3, [(1, 0), (0, 2), (2, 1)]), downtime=True).moves == 0
     assert not patched(bare(3, 1))
     assert np.array_equal(plan.topology.src, [0, 1, 2])

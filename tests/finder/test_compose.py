@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from topodesign import carry, grow, pareto, plain_inventory, survey, wire
+from topodesign import carry, grow, pareto, plain_inventory, plan_wiring, survey
 from topodesign.pricing.mix import Mix, Share
 
 KIB = 2**10
@@ -17,7 +17,7 @@ OBJECTIVES: list[dict[str, Any]] = [{}, {"collective": "allgather"}, {"collectiv
 SOURCES = {
     "pareto": pareto,
     "carry": partial(carry, plain_inventory(8, 4)),
-    "grow": partial(grow, wire("circulant(7,1,2)", plain_inventory(7, 4))),
+    "grow": partial(grow, plan_wiring("circulant(7,1,2)", plain_inventory(7, 4))),
 }
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import Catalog, build, pareto, wire
+from topodesign import Catalog, build, pareto, plan_wiring
 from topodesign.finder import sources
 from topodesign.finder.candidate import measure
 from topodesign.finder.question import Objective, Question
@@ -76,7 +76,7 @@ def test_patches_and_lengths_of_those_that_can_be_counted_by_hand(spec: str, pat
 @pytest.mark.parametrize("spec", ["circulant(12,2,3)", "torus(4,4)", "genkautz(3,12)", "dicirculant(8,1,3)"])
 def test_patches_are_those_of_a_wiring_plan(spec: str) -> None:
     topology = build(spec)
-    plan = wire(topology, plain_inventory(topology.nodes, topology.degree))
+    plan = plan_wiring(topology, plain_inventory(topology.nodes, topology.degree))
     assert count_patches(topology)[0] <= len(plan.connects)
     if topology.is_duplex:
         assert count_patches(topology)[0] == len(plan.connects)

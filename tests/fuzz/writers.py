@@ -27,7 +27,7 @@ from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.exchange import EXCHANGE
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.merge import merge_catalogs
+from topodesign.catalog.merge import merge_catalog
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress, stored_rows
 from topodesign.cli.interrupt import Ended, in_order, listen
@@ -48,11 +48,11 @@ from topodesign.search.build import Journal
 from topodesign.search.tasks import Stage, Task
 from topodesign.topology.library import build
 from topodesign.wiring.change.growth import grow
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.exports.change import write_change
 from topodesign.wiring.exports.export import FORMATS, export_wiring
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.parts.buy import buy_cables
+from topodesign.wiring.parts.buy import bill_wiring
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plant.carry import carry
@@ -78,11 +78,11 @@ PLANS = Both(lambda: [schedule(f"circulant(6,1,{jump})", "allgather") for jump i
 PROGRAMS = Both(lambda: [compile_plan(plan) for plan in PLANS])
 ROWS = Both(lambda: [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)])
 GROWN = Both(lambda: [grow(WIRING, nodes, 4) for nodes in (7, 8)])
-CHANGES = Both(lambda: [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)])
+CHANGES = Both(lambda: [change_wiring(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)])
 WIRINGS = Both(lambda: [WIRING, plan_of(build("circulant(6,1,3)"))])
 CIRCUITS = Both(lambda: [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")])
 DUPLEX = Both(lambda: [plan_of(build(f"biring(2,{nodes})"), mode="duplex") for nodes in (6, 5)])
-BOUGHT = Both(lambda: [buy_cables(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
+BOUGHT = Both(lambda: [bill_wiring(plan, shipped_folder("configs") / "parts_neutral.yaml") for plan in DUPLEX])
 TIMED = Both(lambda: [schedule("circulant(6,1,2)", "allgather", method="tacos")])
 PICTURES = Both(lambda: [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
 REPORTS = Both(lambda: [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")])
@@ -222,7 +222,7 @@ def _packed(path: Path, version: int) -> None:
 def _merged(path: Path, version: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), 2, ROWS[version])
-        merge_catalogs([folder], path)
+        merge_catalog([folder], path)
 
 
 def _exported(name: str) -> Both[WiringPlan]:

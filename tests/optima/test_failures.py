@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topodesign import as_fabric, optimum, part_of, single_failures
+from topodesign import as_fabric, optimum, select_part, single_failures
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
@@ -17,7 +17,7 @@ SPECS = ("dgx_a100(2)", "mi250(1)", "fat_tree(3,2,2)", "rail_optimised(3,2)", "t
 
 def left_of(fabric: Fabric, word: str, collective: str = "allgather") -> Fraction | None:
     try:
-        return optimum(part_of(fabric, without=word), collective).bandwidth
+        return optimum(select_part(fabric, without=word), collective).bandwidth
     except (InfeasibleError, TopologyError):
         return None
 

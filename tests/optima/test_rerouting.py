@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topodesign import replan, schedule, verify
+from topodesign import repair, schedule, verify
 from topodesign.base.errors import InfeasibleError
 from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.plans.kinds import kind_of
@@ -16,7 +16,7 @@ from topodesign.plans.measure import flow_claim
 def test_what_is_torn_takes_other_ways(collective: str, gone: str) -> None:
     root = None if collective == "all-to-all" else "box0/gpu1"
     before = schedule("dgx_h100(2)", collective, method="fluid", root=root)
-    found = replan(before, gone)
+    found = repair(before, gone)
     assert verify(found.plan).ok
     anew = schedule("dgx_h100(2)", collective, method="fluid", root=root, without=gone, chunks=10**6)
     assert found.bandwidth >= anew.claim["algorithmic_bandwidth"] * 8 / 10
@@ -27,16 +27,16 @@ def test_what_is_torn_takes_other_ways(collective: str, gone: str) -> None:
 def test_nodes_pass_on_where_there_are_no_switches() -> None:
     before = schedule("torus(4,4)", "all-to-all", method="fluid")
     for gone in ("0-1", "5"):
-        found = replan(before, gone)
+        found = repair(before, gone)
         anew = schedule("torus(4,4)", "all-to-all", method="fluid", without=gone, chunks=10**6)
         assert anew.claim["algorithmic_bandwidth"] * 9 / 10 <= found.bandwidth <= found.bound
 
 
 def test_uneven_traffic_stays_what_it_was() -> None:
     before = schedule("dgx_h100(2)", "all-to-all", shards="zipf:1.2")
-    found = replan(before, "rail0")
+    found = repair(before, "rail0")
     assert kind_of(found.plan).amounts == kind_of(before).amounts
-    less = kind_of(replan(before, "box0/gpu0").plan).amounts
+    less = kind_of(repair(before, "box0/gpu0").plan).amounts
     assert len(less or ()) == 15**2
 
 
@@ -50,6 +50,6 @@ def test_what_loses_nothing_stays_as_it_is() -> None:
 def test_what_cannot_be_repaired_is_said() -> None:
     scatter = schedule("dgx_h100(2)", "scatter", method="fluid", root="box0/gpu1")
     with pytest.raises(InfeasibleError, match="the root is gone"):
-        replan(scatter, "box0/gpu1")
+        repair(scatter, "box0/gpu1")
     with pytest.raises(InfeasibleError, match="no way leads"):
-        replan(schedule("fat_tree(2,2,1,2)", "all-to-all", method="fluid"), "leaf0/host0>leaf0")
+        repair(schedule("fat_tree(2,2,1,2)", "all-to-all", method="fluid"), "leaf0/host0>leaf0")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.solve.flows.test_program import by_pairs
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.optima.failures import single_failures
 from topodesign.optima.flows import fabric_limits
 from topodesign.optima.group_price import price_groups
@@ -25,7 +25,7 @@ from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.groups import degree_of
 from topodesign.report.comparison.methods import compare_methods
-from topodesign.schedulers.failure_plans import replan
+from topodesign.schedulers.failure_plans import repair
 from topodesign.schedulers.scheduling import list_schedules, schedule
 
 EVERY = [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.thorough) for seed in range(60)]
@@ -232,7 +232,7 @@ def test_failures(seed: int) -> None:
     assert float(found.bandwidth) == pytest.approx(len(fabric.compute) / spanning_time(fabric), rel=1e-7)
     for one in found.parts:
         try:
-            left = part_of(fabric, without=one.first)
+            left = select_part(fabric, without=one.first)
             rate = len(left.compute) / spanning_time(left)
         except (InfeasibleError, TopologyError):
             rate = 0.0
@@ -288,7 +288,7 @@ def test_repairs(seed: int, tmp_path: Path) -> None:
     fabric = drawn(seed)
     for collective in ("allgather", "all-to-all"):
         plan = schedule(fabric, collective)
-        repaired = replan(plan, without="n0-n1")
+        repaired = repair(plan, without="n0-n1")
         assert verify(repaired.plan).ok
         left = repaired.plan.fabric
         if collective == "allgather":

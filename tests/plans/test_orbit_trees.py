@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from topodesign import as_fabric, compile_plan, load_plan, replan, save_plan, simulate, verify
+from topodesign import as_fabric, compile_plan, load_plan, repair, save_plan, simulate, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.latency import USUAL
 from topodesign.base.memory import VARIABLE
@@ -126,7 +126,7 @@ def test_files_reports_programs_and_repairs(tmp_path: Path) -> None:
     assert verify(again).ok
     assert path.stat().st_size < save_plan(tmp_path / "whole.npz", whole).stat().st_size
     assert compile_plan(again).files == compile_plan(whole).files
-    assert replan(again, "box0/gpu1").plan.claim == replan(whole, "box0/gpu1").plan.claim
+    assert repair(again, "box0/gpu1").plan.claim == repair(whole, "box0/gpu1").plan.claim
     assert again.trees == whole.trees
     assert kind_of(plan).image(np.arange(again.topology.nodes)) == whole
 
@@ -160,4 +160,4 @@ def test_thousands_of_accelerators_have_few_trees() -> None:
     assert verify(plan).ok
     assert simulate(plan, size="1MiB").time * plan.claim["algorithmic_bandwidth"] > parse_size("1MiB")
     with pytest.raises(TooLargeError, match="one by one, which have 100638720 rows, and a plan has at most"):
-        replan(plan, "box0/gpu1")
+        repair(plan, "box0/gpu1")

@@ -23,13 +23,13 @@ from topodesign import (
     optimum,
     pareto,
     plain_inventory,
+    plan_wiring,
     plot,
     price_groups,
     schedule,
     simulate,
     survey,
     verify,
-    wire,
 )
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
@@ -90,9 +90,9 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Report": lambda: verify(schedule("torus(3,3)")),
     "Simulation": lambda: simulate(schedule("torus(3,3)")),
     "Compiled": lambda: compile_plan(schedule("torus(3,3)")),
-    "WiringPlan": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)),
-    "Bill": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
-    "FailureReport": lambda: failure_impact(wire("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
+    "WiringPlan": lambda: plan_wiring("circulant(6,1,2)", plain_inventory(6, 4)),
+    "Bill": lambda: plan_wiring("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
+    "FailureReport": lambda: failure_impact(plan_wiring("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
 }
 TABLES = {"RunnersUp", "Bill", "FailureReport"}
 """Those that are rows about several things, or none that there is a picture of."""

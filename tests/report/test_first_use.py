@@ -30,11 +30,11 @@ COMMANDS = (
 def test_of_one_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_use, "_USES", {"_timed": first_use._USES["_timed"]})
     shares: list[float] = []
-    warmed = topodesign.warm(workers=1, progress=shares.append)
+    warmed = topodesign.compile_kernels(workers=1, progress=shares.append)
     assert "topodesign.schedulers.ten.forward_kernels.forward" in (*warmed.compiled, *warmed.found)
     assert all(Path(folder).is_dir() for folder in warmed.folders)
     assert shares == [0, 1]
-    again = topodesign.warm(workers=1)
+    again = topodesign.compile_kernels(workers=1)
     assert not again.compiled
     assert set(again.found) == {*warmed.compiled, *warmed.found}
     assert str(len(again.found)) in again.heading()
@@ -42,10 +42,10 @@ def test_of_one_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ParameterError, match="number of workers"):
-        topodesign.warm(workers=0)
+        topodesign.compile_kernels(workers=0)
     monkeypatch.setattr(first_use, "_use", _kept_nowhere)
     with pytest.raises(TopodesignError, match="NUMBA_CACHE_DIR"):
-        topodesign.warm(workers=1)
+        topodesign.compile_kernels(workers=1)
 
 
 def _kept_nowhere(_name: str) -> dict[str, tuple[bool, str | None]]:

@@ -319,9 +319,9 @@ def _mistaken(name: str) -> None:
     elif name == "wrong.xml":
         Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
     elif name == "near.json":
-        topodesign.save_wiring(topodesign.wire("circulant(12,2,3)", topodesign.plain_inventory(12, 4)), name)
+        topodesign.save_wiring(topodesign.plan_wiring("circulant(12,2,3)", topodesign.plain_inventory(12, 4)), name)
     elif name == "near4.json":
-        topodesign.save_wiring(topodesign.wire("biring(2,4)", topodesign.plain_inventory(4, 2)), name)
+        topodesign.save_wiring(topodesign.plan_wiring("biring(2,4)", topodesign.plain_inventory(4, 2)), name)
     elif name == "patches.csv":
         topodesign.export_wiring("testbed.json", "patches", name)
     elif name == "names.csv":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import failure_plans, part_of, replan, single_failures, verify
+from topodesign import failure_plans, repair, select_part, single_failures, verify
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.schedulers.failure_plans import INDEX
 
@@ -32,8 +32,8 @@ def test_every_failure_has_a_plan(spec: str, collective: str, method: str, tmp_p
     made.save(tmp_path / "set")
     for entry in made.entries:
         for failure in {entry.failures[0], entry.failures[-1], entry.failures[len(entry.failures) // 2]}:
-            found = replan(tmp_path / "set", failure)
-            assert found.plan.fabric == part_of(made.before.fabric, without=(failure,))
+            found = repair(tmp_path / "set", failure)
+            assert found.plan.fabric == select_part(made.before.fabric, without=(failure,))
             assert verify(found.plan).ok
             assert found.bandwidth == entry.bandwidth
             assert entry.bound is not None
@@ -46,11 +46,11 @@ def test_failures_that_end_it_say_so(tmp_path: Path) -> None:
     assert "none" in str(made)
     made.save(tmp_path / "set")
     with pytest.raises(InfeasibleError, match="no longer reach each other"):
-        replan(tmp_path / "set", "box0/nvswitch")
+        repair(tmp_path / "set", "box0/nvswitch")
     with pytest.raises(ParameterError, match="is no single failure"):
-        replan(tmp_path / "set", "box0/gpu9")
+        repair(tmp_path / "set", "box0/gpu9")
     with pytest.raises(ParameterError, match="name one with --fail"):
-        replan(tmp_path / "set", ("box0/gpu0", "box0/gpu1"))
+        repair(tmp_path / "set", ("box0/gpu0", "box0/gpu1"))
     with pytest.raises(ParameterError, match="plans for failures are of"):
         failure_plans("dgx_a100(1)", "broadcast")
 
@@ -63,4 +63,4 @@ def test_an_index_that_is_none(tmp_path: Path) -> None:
         index.write_text(wrong)
         if wrong != whole:
             with pytest.raises(FileFormatError, match=words):
-                replan(tmp_path / "set", "box0/gpu0")
+                repair(tmp_path / "set", "box0/gpu0")

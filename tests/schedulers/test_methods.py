@@ -14,7 +14,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.fabrics.places import as_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.optimum import optimum
@@ -154,7 +154,7 @@ def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> 
 def test_auto_takes_a_method_that_can_leave_out_what_has_failed(collective: str, without: str) -> None:
     root = 5 if COLLECTIVES[collective].rooted else None
     plan = schedule("torus(4,4)", collective, without=without, root=root)
-    left = part_of(as_fabric("torus(4,4)"), without=without)
+    left = select_part(as_fabric("torus(4,4)"), without=without)
     assert plan.topology == left.topology
     assert verify(plan).ok
     best = optimum(left, collective, root=None if root is None else str(root))

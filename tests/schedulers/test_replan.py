@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from topodesign import price_groups, replan, schedule, verify
+from topodesign import price_groups, repair, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.pricing.groups import degree_of
 from topodesign.schedulers.replan import repaired_plan
@@ -63,7 +63,7 @@ def test_groups(spec: str, collective: str, group: str, without: tuple[str, ...]
 def test_rounds_and_timed_sends_are_made_anew(options: dict[str, Any], without: str) -> None:
     """What comes out does not use what has failed, and is never below what the plan that it replaces could be."""
     before = schedule("torus(2,4)", **options)
-    found = replan(before, without)
+    found = repair(before, without)
     assert verify(found.plan).ok
     assert not found.kept
     assert found.bandwidth <= found.bound
@@ -76,12 +76,12 @@ def test_rounds_and_timed_sends_are_made_anew(options: dict[str, Any], without: 
 
 def test_the_bandwidth_before_is_that_of_the_plan() -> None:
     """Rounds have B over y; an allreduce of torus(2,4) has y = 7/4 and 100 Gbps a node."""
-    assert replan(schedule("torus(2,4)", "allreduce"), "0-1").before == Fraction(12_500_000_000) / Fraction(7, 4)
+    assert repair(schedule("torus(2,4)", "allreduce"), "0-1").before == Fraction(12_500_000_000) / Fraction(7, 4)
 
 
 def test_what_is_not_repaired() -> None:
     both = schedule("torus(2,4)", traffic=["0,1,2,3=allgather@64KiB", "4,5,6,7=allgather@64KiB"])
     with pytest.raises(ParameterError, match="concurrent collectives are not repaired"):
-        replan(both, "0")
+        repair(both, "0")
     with pytest.raises(ParameterError, match="say what has failed"):
-        replan(schedule("dgx_h100(2)", "allgather"), ())
+        repair(schedule("dgx_h100(2)", "allgather"), ())

@@ -24,7 +24,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog.files import read_rows
-from topodesign.catalog.merge import merge_catalogs
+from topodesign.catalog.merge import merge_catalog
 from topodesign.search import budgets
 from topodesign.search.budgets import Effort
 from topodesign.search.build import Journal, _of_shard, build_catalog
@@ -288,7 +288,7 @@ def test_shards_are_merged_to_one_build(tmp_path: Path) -> None:
     kept.write_bytes(b"".join(lines[:3]) + lines[3][:9])
     build_here(parts[0], NODES, DEGREES, kept, shard=(1, count), **options)
     assert texts(parts[0]) == before
-    merge_catalogs(parts, tmp_path / "merged")
+    merge_catalog(parts, tmp_path / "merged")
     assert texts(tmp_path / "merged") == texts(tmp_path / "whole")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from topodesign import Catalog, build, compare_catalogs, improve_catalog, pareto, verify_catalog
+from topodesign import Catalog, build, diff_catalog, improve_catalog, pareto, verify_catalog
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
@@ -53,7 +53,7 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     assert quotients.search(state, Target(25, 2, duplex=False), Draw(orbits=5, number=0, seed=0)) > 0
     assert {(row.nodes, row.cost.steps) for row in state.new} >= {(25, 4), (50, 5)}
     _Run(tmp_path, state, [False], 0).save()
-    (change,) = [one for one in compare_catalogs(poor, tmp_path) if not one.duplex]
+    (change,) = [one for one in diff_catalog(poor, tmp_path) if not one.duplex]
     assert not change.worse
     assert change.better == (25, 50)
     assert change.after < change.before
@@ -174,7 +174,7 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     assert any(row in state.front(Target(row.nodes, 3, duplex=False)) for row in new)
     assert [check_row(row) for row in new] == [None] * len(new)
     run.save()
-    changes = compare_catalogs(tmp_path / "before", tmp_path, degrees=[3], first=60, last=63)
+    changes = diff_catalog(tmp_path / "before", tmp_path, degrees=[3], first=60, last=63)
     assert changes.ok
     assert any(change.better for change in changes)
     again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")

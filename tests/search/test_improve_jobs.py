@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import Catalog, compare_catalogs, improve_catalog
+from topodesign import Catalog, diff_catalog, improve_catalog
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.progress import Share
 from topodesign.base.spec import parse
@@ -100,7 +100,7 @@ def test_improve_in_two_processes(tmp_path: Path) -> None:
     assert found.gain == pytest.approx(sum(one.gain for one in found.strategies))
     assert found.gain > 0
     assert [check_row(row) for row in found.rows] == [None] * len(found.rows)
-    changes = compare_catalogs(poor, tmp_path / "new", degrees=[2], first=20, last=40)
+    changes = diff_catalog(poor, tmp_path / "new", degrees=[2], first=20, last=40)
     assert changes.ok
     assert any(change.better for change in changes)
     assert isinstance(shares[-1], Share)

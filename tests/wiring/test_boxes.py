@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import load_wiring, plain_inventory, save_wiring, wire
+from topodesign import load_wiring, plain_inventory, plan_wiring, save_wiring
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.spec import Spec
 from topodesign.cli.main import run
@@ -32,7 +32,7 @@ PLACES = [
 def test_lanes_are_the_ports_of_nics(graph: str, numbers: tuple[int, ...], mode: str, tmp_path: Path) -> None:
     spec = f"boxes(dgx_h100,{','.join((graph, *map(str, numbers)))})"
     split = numbers[0] if numbers else 1
-    plan = wire(spec, plain_inventory(16, 8 * split))
+    plan = plan_wiring(spec, plain_inventory(16, 8 * split))
     assert plan.mode == mode
     split, shift, *swaps = [*numbers, *(1, 0)[len(numbers) :]]
     cables = wired(named_box(Spec("dgx_h100")), build(graph), split, shift, swaps)
@@ -56,7 +56,7 @@ def test_a_split_nic_is_a_port_of_as_many_lanes() -> None:
     room = plain_inventory(9, 32)
     ports = tuple(Port(f"nic{i}", "MPO-12", room.speeds[0]) for i in range(8))
     room = replace(room, hosts=tuple(replace(host, ports=ports) for host in room.hosts))
-    plan = wire("boxes(dgx_h100,circulant(9,1,2,3,4),4)", room)
+    plan = plan_wiring("boxes(dgx_h100,circulant(9,1,2,3,4),4)", room)
     boxed = as_boxed("boxes(dgx_h100,circulant(9,1,2,3,4),4)")
     assert boxed is not None
     cables = boxed.wiring
@@ -69,7 +69,7 @@ def test_a_split_nic_is_a_port_of_as_many_lanes() -> None:
 
 @pytest.mark.parametrize("panels", [1, 8])
 def test_rails_of_one_nic_fit_panels_of_their_own(panels: int) -> None:
-    plan = wire("boxes(dgx_h100,dicirculant(8,1,1,2,3,4,5,6,7))", plain_inventory(8, 8, panels=panels))
+    plan = plan_wiring("boxes(dgx_h100,dicirculant(8,1,1,2,3,4,5,6,7))", plain_inventory(8, 8, panels=panels))
     assert len(plan.connects) == 64
 
 
@@ -85,12 +85,12 @@ def test_rails_of_one_nic_fit_panels_of_their_own(panels: int) -> None:
 )
 def test_what_does_not_fit_is_refused(spec: str, options: dict[str, object], match: str) -> None:
     with pytest.raises((InfeasibleError, ParameterError), match=match):
-        wire(spec, plain_inventory(16, 8), **options)  # type: ignore[arg-type]
+        plan_wiring(spec, plain_inventory(16, 8), **options)  # type: ignore[arg-type]
 
 
 def test_fields_that_a_cable_does_not_cross_are_told() -> None:
     with pytest.raises(InfeasibleError, match="of the fields"):
-        wire("boxes(dgx_h100,complete(9),1,1)", plain_inventory(9, 8, panels=8))
+        plan_wiring("boxes(dgx_h100,complete(9),1,1)", plain_inventory(9, 8, panels=8))
 
 
 def test_the_command_takes_boxes(

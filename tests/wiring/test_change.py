@@ -30,7 +30,7 @@ from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.fields import labelled
 from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
 from topodesign.wiring.change.relabel import Relabelling, list_symmetries, most_kept, relabel
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.inventory.answers import plain_inventory
@@ -42,7 +42,7 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 
 def matrix(topology: Topology) -> np.ndarray:
@@ -450,11 +450,11 @@ def test_a_change_is_never_more_than_with_hosts_as_they_are_or_as_in_the_plan_th
     plan, target = wired(have, lanes, fields, mode=mode), wired(want, lanes, fields, mode=mode)
     order = data.draw(st.permutations(target.hosts))
     target = fewest_moves(replace(target, connects=()), want, hosts=order).after
-    found = rewire(plan, target, downtime=True, throughput=False)
+    found = change_wiring(plan, target, downtime=True, throughput=False)
     assert found.moves <= own_moves(plan, target)
     for hosts in (plan.hosts, target.hosts):
         assert found.moves <= fewest_moves(plan, want, hosts=hosts).moves
-    kept = rewire(plan, target, downtime=True, throughput=False, keep_hosts=True)
+    kept = change_wiring(plan, target, downtime=True, throughput=False, keep_hosts=True)
     assert found.moves <= kept.moves <= own_moves(plan, target)
     assert found.after.topology == want
 
@@ -472,9 +472,11 @@ def both_ways(topology: Topology, nodes: int) -> Topology:
 
 @pytest.mark.thorough
 def test_a_free_order_of_the_hosts_costs_no_more_than_none_over_four_switches() -> None:
-    plan = wire("circulant(256,1,3)", plain_inventory(256, 4, panels=4, kind="ocs"))
+    plan = plan_wiring("circulant(256,1,3)", plain_inventory(256, 4, panels=4, kind="ocs"))
     wanted = build("circulant(256,1,5)")
-    free, kept = (rewire(plan, wanted, downtime=True, throughput=False, keep_hosts=keep) for keep in (False, True))
+    free, kept = (
+        change_wiring(plan, wanted, downtime=True, throughput=False, keep_hosts=keep) for keep in (False, True)
+    )
     assert free.moves <= kept.moves == kept.change.at_least == 256
 
 

@@ -41,7 +41,7 @@ from topodesign.wiring.exports.cables import COLOURS
 from topodesign.wiring.exports.export import export_wiring
 from topodesign.wiring.exports.formats.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.pages import page
-from topodesign.wiring.exports.trace import trace_wiring
+from topodesign.wiring.exports.trace import show_wiring
 from topodesign.wiring.inventory.devices import Mode, PanelKind, PanelPort, PortLabels
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import distance, format_metres, length
@@ -691,7 +691,7 @@ def test_labels_that_a_spreadsheet_took_for_numbers_are_read_and_told(tmp_path: 
     others = tuple(panel for panel in plan.inventory.panels if panel.name != "PA")
     with pytest.raises(FileFormatError, match="no port '1', and both '001' and '01'"):
         PortLabels(replace(plan.inventory, panels=(twice, *others)).panel_port).read("PA", "1")
-    assert str(trace_wiring(plan, "PA:1")) == str(trace_wiring(plan, "PA:001"))
+    assert str(show_wiring(plan, "PA:1")) == str(show_wiring(plan, "PA:001"))
 
 
 def test_a_page_runs_its_own_scripts_alone() -> None:

@@ -16,7 +16,7 @@ from tests.wiring.test_netbox import inventories
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.inventory.devices import Tray
 from topodesign.wiring.inventory.fields import table_of
-from topodesign.wiring.inventory.files import inventory_text, read_inventory
+from topodesign.wiring.inventory.files import format_inventory, read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.model import as_objects
 from topodesign.wiring.netbox.reading import inventory_of as read_objects
@@ -83,7 +83,7 @@ def test_rooms_are_kept_by_files_plans_and_netbox(inventory: Inventory, tmp_path
     every = table_of(Inventory)
     assert every.load(every.dump(room), "inventory") == room
     path = tmp_path / "room.yaml"
-    path.write_text(inventory_text(room))
+    path.write_text(format_inventory(room))
     assert read_inventory(path) == room
     try:
         objects = as_objects(room)

@@ -29,18 +29,18 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change.grow import in_room, with_names_of
 from topodesign.wiring.change.growth import grow
 from topodesign.wiring.change.patches import wired_topology
-from topodesign.wiring.change.rewire import Rewiring, rewire
+from topodesign.wiring.change.rewire import Rewiring, change_wiring
 from topodesign.wiring.exports.change import to_change_page, write_change
-from topodesign.wiring.inventory.answers import extend_room, new_inventory, plain_inventory
+from topodesign.wiring.inventory.answers import extend_room, init_wiring, plain_inventory
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, Panel, PanelKind, PanelPort, Port, lanes_of
-from topodesign.wiring.inventory.files import inventory_text
+from topodesign.wiring.inventory.files import format_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.cabling import completed
 from topodesign.wiring.plan.cross_connects import fibres
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 
 def room(hosts: int, lanes: int, panels: int = 1) -> Inventory:
@@ -87,8 +87,8 @@ def check_growth(before: WiringPlan, found: Rewiring, space: Inventory) -> None:
     ],
 )
 def test_a_wiring_grows_and_shrinks_without_downtime(panels: int, old: str, new: str, hosts: int) -> None:
-    plan, space = wire(old, room(12, 4, panels)), room(hosts, 4, panels)
-    found = rewire(plan, new, inventory=space, most_dark=2)
+    plan, space = plan_wiring(old, room(12, 4, panels)), room(hosts, 4, panels)
+    found = change_wiring(plan, new, inventory=space, most_dark=2)
     check_growth(plan, found, space)
     assert {one.host for one in found.laid} == set(found.after.hosts) - set(plan.hosts)
     assert {one.host for one in found.drawn} == set(plan.hosts) - space.host.keys()
@@ -105,8 +105,8 @@ def test_few_hosts_grow_with_the_fewest_moves(one: Topology, two: Topology, mode
     lanes = panels * max(one.degree, two.degree)
     space = plain_inventory(max(one.nodes, two.nodes), lanes, panels=panels)
     try:
-        plan = wire(one, plain_inventory(one.nodes, lanes, panels=panels), mode=mode)
-        found = rewire(plan, two, inventory=space, downtime=True, throughput=False)
+        plan = plan_wiring(one, plain_inventory(one.nodes, lanes, panels=panels), mode=mode)
+        found = change_wiring(plan, two, inventory=space, downtime=True, throughput=False)
     except InfeasibleError:
         return
     start = in_room(plan, space, two).plan
@@ -116,10 +116,10 @@ def test_few_hosts_grow_with_the_fewest_moves(one: Topology, two: Topology, mode
 
 
 def test_patches_of_a_switch_that_goes_are_lost_and_counted(tmp_path: Path) -> None:
-    plan = wire("circulant(8,1,2)", room(8, 4, 4))
+    plan = plan_wiring("circulant(8,1,2)", room(8, 4, 4))
     space = room(8, 4, 4)
     other = replace(space, panels=(replace(space.panels[0], name="new", field="new"), *space.panels[1:]))
-    found = rewire(plan, "circulant(8,1,2)", inventory=other, most_dark=4)
+    found = change_wiring(plan, "circulant(8,1,2)", inventory=other, most_dark=4)
     gone = space.panels[0].name
     assert {one.panel for one in found.drawn} == {gone}
     assert {one.panel for one in found.laid} == {"new"}
@@ -136,7 +136,7 @@ def test_cabling_that_is_there_in_part_is_kept_and_completed(tmp_path: Path) -> 
     space = room(12, 4, 2)
     some = Fixed("h3", space.hosts[3].ports[2].name, 1, space.panels[1].name, space.panels[1].ports[7].label)
     part = replace(space, cabling=(some,))
-    plan = wire("circulant(12,2,3)", part)
+    plan = plan_wiring("circulant(12,2,3)", part)
     assert some in plan.fixed
     lanes = Counter((one.host, one.panel) for one in plan.fixed)
     assert set(lanes.values()) == {2}
@@ -165,14 +165,14 @@ def test_lanes_that_lack_come_where_others_have_theirs() -> None:
 
 
 def test_what_does_not_fit_is_said() -> None:
-    plan = wire("circulant(12,2,3)", room(12, 4))
+    plan = plan_wiring("circulant(12,2,3)", room(12, 4))
     with pytest.raises(InfeasibleError, match="16 nodes do not fit on 12 hosts"):
-        rewire(plan, "circulant(16,2,3)")
+        change_wiring(plan, "circulant(16,2,3)")
     narrow = replace(room(16, 4), panels=room(12, 4).panels)
     with pytest.raises(InfeasibleError, match="none is free"):
-        rewire(plan, "circulant(16,2,3)", inventory=narrow)
+        change_wiring(plan, "circulant(16,2,3)", inventory=narrow)
     with pytest.raises(InfeasibleError, match=r"has 4 lane.s. at panels and needs 6"):
-        rewire(plan, "circulant(12,1,2,3)", inventory=room(12, 4))
+        change_wiring(plan, "circulant(12,1,2,3)", inventory=room(12, 4))
 
 
 def ask(*arguments: str) -> dict[str, Any]:
@@ -182,9 +182,9 @@ def ask(*arguments: str) -> dict[str, Any]:
 
 
 def test_command(tmp_path: Path) -> None:
-    plan = wire("circulant(12,2,3)", room(12, 4))
+    plan = plan_wiring("circulant(12,2,3)", room(12, 4))
     save_wiring(plan, tmp_path / "plan.json")
-    (tmp_path / "new.yaml").write_text(inventory_text(room(16, 4)))
+    (tmp_path / "new.yaml").write_text(format_inventory(room(16, 4)))
     grown = [str(tmp_path / "plan.json"), "circulant(16,2,3)", "--inventory", str(tmp_path / "new.yaml")]
     document = ask(*grown, "-o", str(tmp_path / "grown"))
     assert len(document["cables_laid"]) == 16
@@ -222,10 +222,10 @@ def test_fixed_cables_move_only_where_none_can_stay() -> None:
     room = Inventory(hosts, tuple(Panel(f"s{k}", "", "s", k + 1, "ocs", labels, f"s{k}") for k in (0, 1)))
     three = [(u, v) for u in range(3) for v in range(3) if u != v]
     triangles = Topology.from_links(6, [(3 * part + u, 3 * part + v) for part in (0, 1) for u, v in three])
-    before = wire("circulant(6,1)", replace(room, cabling=wire("circulant(6,1)", room).fixed))
+    before = plan_wiring("circulant(6,1)", replace(room, cabling=plan_wiring("circulant(6,1)", room).fixed))
     with pytest.raises(InfeasibleError, match="no way is found"):
-        rewire(before, triangles, downtime=True)
-    found = rewire(before, triangles, inventory=room, downtime=True)
+        change_wiring(before, triangles, downtime=True)
+    found = change_wiring(before, triangles, inventory=room, downtime=True)
     assert found.cables
     assert not found.laid
     lanes = {(one.host, one.port, one.lane) for one in before.fixed}
@@ -234,7 +234,7 @@ def test_fixed_cables_move_only_where_none_can_stay() -> None:
     assert len(stay) + len(found.cables) == len(before.fixed)
     assert f"move {len(found.cables)} fixed cables" in str(found)
     assert not found.change.fewest
-    assert not rewire(before, "circulant(6,1)", inventory=room).cables
+    assert not change_wiring(before, "circulant(6,1)", inventory=room).cables
 
 
 @pytest.mark.parametrize("mode", ["duplex", "simplex"])
@@ -242,8 +242,8 @@ def test_what_is_bought_in_addition_is_the_new_bill_less_the_old(mode: Mode) -> 
     """Fixed cables stay, and cords are pulled: what the two bills differ by is bought, or left over."""
     small, large = (inventory_of(hosts, 4, (100, 60), racks=True, kind="patch panel", field="f") for hosts in (12, 20))
     small = replace(small, panels=large.panels, racks=large.racks)
-    plan = wire("circulant(12,2,3)", small, mode=mode)
-    found = rewire(plan, "circulant(20,2,5)", inventory=large, downtime=True)
+    plan = plan_wiring("circulant(12,2,3)", small, mode=mode)
+    found = change_wiring(plan, "circulant(20,2,5)", inventory=large, downtime=True)
     old, new = (
         Counter({(item.kind, item.length): item.count for item in one.bill().items}) for one in (plan, found.after)
     )
@@ -261,8 +261,8 @@ def test_what_is_bought_in_addition_is_the_new_bill_less_the_old(mode: Mode) -> 
 
 @pytest.mark.dear
 def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> None:
-    plan = wire("circulant(12,2,3)", room(12, 4))
-    found = rewire(plan, 13, inventory=room(16, 4))
+    plan = plan_wiring("circulant(12,2,3)", room(12, 4))
+    found = change_wiring(plan, 13, inventory=room(16, 4))
     assert found.after.topology.nodes == 13
     assert found.moves == min(one.moves for one in grow(plan, 13, 4, bidirectional=True).topologies)
     assert found.target.startswith("13 hosts: ")
@@ -270,7 +270,7 @@ def test_a_number_of_hosts_is_grown_to_with_the_fewest_moves(tmp_path: Path) -> 
     with pytest.raises(
         InfeasibleError, match="has 12 hosts; for 20 it needs 8 hosts like h11, 32 more ports at P0, 32 LC duplex"
     ):
-        rewire(plan, 20)
+        change_wiring(plan, 20)
 
 
 @pytest.mark.parametrize("kind", ["ocs", "patch panel"])
@@ -284,14 +284,14 @@ def test_a_larger_room_takes_a_topology_of_as_many_hosts(kind: PanelKind, panels
         assert len(larger.inventory.host) == 20
         assert str(larger).startswith("the room has 12 hosts; for 20 it needs 8 hosts like h11")
         assert ("enough ports" in str(larger)) == (larger.inventory.panels == room.panels)
-        wire("circulant(20,2,3)", larger.inventory)
+        plan_wiring("circulant(20,2,3)", larger.inventory)
         assert extend_room(room, 12, 4).inventory == room
 
 
 def test_numbers_with_more_zeros_name_the_same_hosts() -> None:
     """A room of 96 hosts names host01, one of 128 host001: the wiring grows as if both were named alike."""
-    small, large = new_inventory(12, ports=1), new_inventory(120, ports=1)
-    plan = wire("circulant(12,1,3)", small)
+    small, large = init_wiring(12, ports=1), init_wiring(120, ports=1)
+    plan = plan_wiring("circulant(12,1,3)", small)
     assert small.hosts[0].name == "host01"
     assert large.hosts[0].name == "host001"
     room, names = with_names_of(small, large)
@@ -305,7 +305,7 @@ def test_numbers_with_more_zeros_name_the_same_hosts() -> None:
     assert back == large
     both = replace(large, hosts=(replace(large.hosts[5], name="host01"), *large.hosts[:3]))
     assert with_names_of(replace(small, hosts=small.hosts[:2]), both)[1].keys() <= {"r1"}  # host01 is another there
-    found = rewire(plan, 20, inventory=replace(large, hosts=large.hosts[:20]))
+    found = change_wiring(plan, 20, inventory=replace(large, hosts=large.hosts[:20]))
     assert set(plan.hosts) < set(found.after.hosts)
     assert {fixed.host for fixed in found.laid} == {f"host{number}" for number in range(13, 21)}
     assert "names are those of the plan: host001 of the inventory is host01, and 1" in str(found)

@@ -14,11 +14,11 @@ from topodesign.cli.main import program
 from topodesign.fabrics.networks import read_network
 from topodesign.schedulers.price import price_plans
 from topodesign.wiring.change.growth import Growth, grow
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.devices import Mode
 from topodesign.wiring.plan.files import save_wiring
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 
 def check(found: Growth) -> None:
@@ -53,18 +53,18 @@ def check(found: Growth) -> None:
     ],
 )
 def test_a_change_to_what_was_found_needs_no_more_moves(nodes: int, panels: int, mode: Mode) -> None:
-    plan = wire("circulant(12,2,3)", plain_inventory(12, 4, panels=panels, kind="ocs"), mode=mode)
+    plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4, panels=panels, kind="ocs"), mode=mode)
     found = grow(plan, nodes, 4)
     check(found)
     room = plain_inventory(nodes, 4, panels=panels, kind="ocs")
     for one in found.topologies:
-        change = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False)
+        change = change_wiring(plan, one.topology, inventory=room, downtime=True, throughput=False)
         assert not change.drawn
         assert one.at_least <= change.moves <= one.moves
 
 
 def test_what_cannot_be_asked() -> None:
-    plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     with pytest.raises(ParameterError, match="nodes must be at least 13"):
         grow(plan, 12, 4)
     with pytest.raises(InfeasibleError, match="nothing is known for 100000 nodes of degree 37"):
@@ -73,7 +73,7 @@ def test_what_cannot_be_asked() -> None:
 
 @pytest.mark.dear
 def test_command(tmp_path: Path) -> None:
-    save_wiring(wire("circulant(12,2,3)", plain_inventory(12, 4)), tmp_path / "plan.json")
+    save_wiring(plan_wiring("circulant(12,2,3)", plain_inventory(12, 4)), tmp_path / "plan.json")
     asked = ["pareto", "-n", "16", "-d", "4", "--grow-from", str(tmp_path / "plan.json")]
     run = CliRunner().invoke(program, [*asked, "--links", str(tmp_path / "grown"), "--json"], catch_exceptions=False)
     document = json.loads(run.stdout)
@@ -105,15 +105,15 @@ def test_command(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("mode", ["duplex", "simplex"])
 def test_nodes_inserted_into_links_move_nothing_else(spec: str, degree: int, nodes: int, mode: Mode) -> None:
-    plan = wire(spec, plain_inventory(build(spec).nodes, degree, panels=degree, kind="ocs"), mode=mode)
+    plan = plan_wiring(spec, plain_inventory(build(spec).nodes, degree, panels=degree, kind="ocs"), mode=mode)
     found = [one for one in grow(plan, nodes, degree).topologies if "inserted" in one.name]
     assert found
     room = plain_inventory(nodes, degree, panels=degree, kind="ocs")
     for one in found:
-        kept = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False, keep_hosts=True)
+        kept = change_wiring(plan, one.topology, inventory=room, downtime=True, throughput=False, keep_hosts=True)
         assert kept.change.fewest
         assert kept.moves == kept.change.least_so == one.moves
-        free = rewire(plan, one.topology, inventory=room, downtime=True, throughput=False)
+        free = change_wiring(plan, one.topology, inventory=room, downtime=True, throughput=False)
         assert free.change.at_least <= free.change.least_so <= free.moves <= kept.moves
         assert not free.drawn
         assert not free.cables

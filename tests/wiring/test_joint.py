@@ -19,7 +19,7 @@ from tests.conftest import few
 from tests.samples.inventories import SPEED, inventory_of
 from tests.samples.topologies import regular_digraphs
 from tests.wiring.test_plan import traced, wanted
-from topodesign import build, copy_examples, wire
+from topodesign import build, copy_examples, plan_wiring
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.devices import Fixed, Host, Mode, Panel, PanelPort, Port, Trunk
@@ -272,7 +272,7 @@ def test_no_more_links_go_through_circuit_switches_than_brute_force_needs(seed: 
 def test_links_within_a_row_stay_at_its_panel(tmp_path: Path) -> None:
     """And so whichever solver is there: with another version all that could stay did, with this one a dozen did not."""
     paths = copy_examples(["inventory_pods.yaml"], tmp_path)
-    plan = wire("circulant(32,3,4,5)", paths[0])
+    plan = plan_wiring("circulant(32,3,4,5)", paths[0])
     assert sum(plan.inventory.panel[connect.a.panel].kind == "ocs" for connect in plan.connects) == 24
 
 

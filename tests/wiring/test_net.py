@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.samples.rooms import random_room
-from topodesign import save_wiring, trace_wiring, wire
+from topodesign import plan_wiring, save_wiring, show_wiring
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed
@@ -67,7 +67,7 @@ def trips(plan: dict[str, Any]) -> list[Trip]:
 def drawn(seed: int) -> WiringPlan:
     room, topology, mode = random_room(seed)
     try:
-        return wire(topology, room, mode=mode, time_limit="2s")
+        return plan_wiring(topology, room, mode=mode, time_limit="2s")
     except InfeasibleError:
         assume(False)
         raise
@@ -86,7 +86,7 @@ def test_paths_are_those_of_a_walk_along_the_file(seed: int, tmp_path_factory: p
     assert made == {(u, v): count for u, v, count in plan.topology.links() if u != v}
     for one in walked:
         host, port, lane = one.start
-        ways = trace_wiring(plan, f"{host}:{port}/{lane}").ways
+        ways = show_wiring(plan, f"{host}:{port}/{lane}").ways
         here = {tuple(name.rstrip("AB") for name in way.through if not name.startswith(("F", "T"))) for way in ways}
         assert one.met in here
 
@@ -139,7 +139,7 @@ def test_a_cable_and_a_port_on_the_way_can_fail(tmp_path: Path) -> None:
     plan = drawn(0)
     lead = next(lead for lead in plan.net.leads.values() if lead.trunk is not None and len(lead.fixed.name) > 1)
     near, _ = lead.places
-    (way, *_) = trace_wiring(plan, ":".join(near)).ways
+    (way, *_) = show_wiring(plan, ":".join(near)).ways
     assert ":".join(near) in {name.rstrip("AB") for name in way.through}
     dead = lost_and_left(plan, Failure("panel port", *near))[0]
     assert dead == lost_and_left(plan, Failure("panel port", *lead.end.place))[0]

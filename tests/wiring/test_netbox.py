@@ -36,7 +36,7 @@ from topodesign.wiring.inventory.devices import (
     lanes_of,
 )
 from topodesign.wiring.inventory.fields import exact
-from topodesign.wiring.inventory.files import inventory_text, read_inventory
+from topodesign.wiring.inventory.files import format_inventory, read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.model import as_objects
 from topodesign.wiring.netbox.reading import inventory_of
@@ -189,7 +189,7 @@ def test_the_shipped_room_with_trunks_goes_to_netbox_and_back(tmp_path: Path) ->
     assert found.trunks == plan.inventory.trunks
     assert found == plan.inventory
     again = tmp_path / "again.yaml"
-    again.write_text(inventory_text(found))
+    again.write_text(format_inventory(found))
     assert read_inventory(again) == found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import check_wiring, export_wiring, read_netbox, wire
+from topodesign import check_wiring, export_wiring, plan_wiring, read_netbox
 from topodesign.wiring.inventory.inventory import Inventory
 
 Lane = tuple[str, str, int]
@@ -191,7 +191,7 @@ def test_rooms_are_read_planned_written_and_read_back_with_the_same_paths(seed: 
 def check_plan_of(room: Room, inventory: Inventory, panel: str, hosts: list[str], tmp_path: Path) -> None:
     """Plan a room on hosts of one panel, write it, and hold what is read back against the paths of the room."""
     lanes = sum(host == hosts[0] for host, _, _ in room.paths)
-    plan = wire(
+    plan = plan_wiring(
         "complete(2)" if lanes == 1 else f"biring(2,{max(3, len(hosts))})" if len(hosts) > 2 else "complete(2)",
         inventory,
         hosts=hosts if lanes > 1 else hosts[:2],

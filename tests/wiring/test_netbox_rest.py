@@ -24,7 +24,7 @@ from topodesign.wiring.netbox.reading import inventory_of
 from topodesign.wiring.netbox.rest import NetboxError, read_rest
 from topodesign.wiring.netbox.tables import read_tables
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 pytest.importorskip("pynetbox")
 
@@ -44,7 +44,7 @@ def room() -> Inventory:
 
 def plan() -> WiringPlan:
     with patch("topodesign.wiring.plan.planner.turn_along_ring", lambda patches, *_, **__: patches):
-        return wire("circulant(4,1)", room(), mode="simplex")  # as it was planned when the answers were recorded
+        return plan_wiring("circulant(4,1)", room(), mode="simplex")  # as it was planned when the answers were recorded
 
 
 def same(found: NetboxObjects) -> bool:
@@ -252,6 +252,6 @@ def test_wrong_addresses_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_of_other_devices_is_refused() -> None:
-    other = wire(build("circulant(4,1)"), read_inventory(CONFIGS / "inventory_testbed.yaml"))
+    other = plan_wiring(build("circulant(4,1)"), read_inventory(CONFIGS / "inventory_testbed.yaml"))
     with pytest.raises(FileFormatError, match="no cable of the devices of the plan"):
         check_wiring(other, netbox=ANSWERS)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from topodesign import buy_cables, inventory_text, load_wiring, read_inventory, read_parts, save_wiring, wire
+from topodesign import bill_wiring, format_inventory, load_wiring, plan_wiring, read_inventory, read_parts, save_wiring
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
 from topodesign.base.shipped import copy_examples, shipped_folder
 from topodesign.cli.main import run
@@ -75,7 +75,7 @@ def ring(inventory: Inventory, mode: Mode = "duplex") -> WiringPlan:
     if lanes == 1:
         spec = "degree(complete(2),1)" if count == 2 else f"uniring(1,{count})"
         mode = "simplex"
-    return wire(spec, inventory, mode=mode)
+    return plan_wiring(spec, inventory, mode=mode)
 
 
 def test_splices_of_both_fixed_cables_are_counted() -> None:
@@ -212,8 +212,8 @@ def test_every_fibre_is_in_one_part_and_comes_out_where_it_is_received(
     parts: PartsList, ways: tuple[Way, ...], mode: Mode
 ) -> None:
     inventory = room(3, 5, 4)
-    plan = wire("circulant(15,1,2)", inventory, mode=mode)
-    bought = buy_cables(plan, parts, ways=ways)
+    plan = plan_wiring("circulant(15,1,2)", inventory, mode=mode)
+    bought = bill_wiring(plan, parts, ways=ways)
     sides = audit(plan, bought, parts)
     assert len(set(sides.values())) == 1
     assert mode == "duplex" or set(sides.values()) == {"A"}
@@ -225,58 +225,58 @@ def test_every_fibre_is_in_one_part_and_comes_out_where_it_is_received(
 @pytest.mark.parametrize("ways", [("breakouts",), ("trunks",)])
 def test_ports_of_one_lane(parts: PartsList, ways: tuple[Way, ...]) -> None:
     inventory = room(2, 4, 2, connector="LC")
-    plan = wire("uniring(1,8)", inventory)
-    bought = buy_cables(plan, parts, ways=ways)
+    plan = plan_wiring("uniring(1,8)", inventory)
+    bought = bill_wiring(plan, parts, ways=ways)
     assert set(audit(plan, bought, parts).values()) == {"A"}
 
 
 @pytest.mark.parametrize("way", ["breakouts", "trunks"])
 def test_one_fibre_goes_both_ways(parts: PartsList, way: Way) -> None:
-    plan = wire("circulant(15,1,2)", room(3, 5, 4))
-    bought = buy_cables(plan, parts, ways=[way], one_fibre="circulators")
+    plan = plan_wiring("circulant(15,1,2)", room(3, 5, 4))
+    bought = bill_wiring(plan, parts, ways=[way], one_fibre="circulators")
     audit(plan, bought, parts)
     circulators = sum(line.count for line in bought.lines if line.sort == "circulator")
     assert circulators == len(plan.fixed) == 60
-    pairs = buy_cables(plan, parts, ways=[way])
+    pairs = bill_wiring(plan, parts, ways=[way])
     tightest, before = (found.loss.links[0].loss for found in (bought, pairs))
     assert tightest >= before + Fraction(8, 5)  # a circulator at either end, and the cords behind
     if way == "trunks":  # two lanes to a pair of fibres
         assert sum(one.connectors for one in bought.bundles) < sum(one.connectors for one in pairs.bundles)
-    lone = wire("complete(2)", room(2, 1, 1, connector="LC"), mode="duplex")
-    count = Counter(unit.piece.part.name for unit in buy_cables(lone, parts, ways=[way], one_fibre="optics").units)
+    lone = plan_wiring("complete(2)", room(2, 1, 1, connector="LC"), mode="duplex")
+    count = Counter(unit.piece.part.name for unit in bill_wiring(lone, parts, ways=[way], one_fibre="optics").units)
     assert count["simplex cord"] == (2 if way == "breakouts" else 4)
     assert count.total() - count["simplex cord"] == (0 if way == "breakouts" else 6)
     with pytest.raises(ParameterError, match="one fibre goes both ways, so the plan has to be duplex"):
-        buy_cables(wire("circulant(15,1,2)", room(3, 5, 4), mode="simplex"), parts, one_fibre="optics")
+        bill_wiring(plan_wiring("circulant(15,1,2)", room(3, 5, 4), mode="simplex"), parts, one_fibre="optics")
     with pytest.raises(InfeasibleError, match="optics of one fibre have ports of one lane"):
-        buy_cables(plan, parts, one_fibre="optics")
+        bill_wiring(plan, parts, one_fibre="optics")
     with pytest.raises(InfeasibleError, match="no circulator is in the list"):
-        buy_cables(plan, PartsList(parts.parts[:5]), one_fibre="circulators")
+        bill_wiring(plan, PartsList(parts.parts[:5]), one_fibre="circulators")
 
 
 def test_sides_of_a_switch(parts: PartsList, tmp_path: Path) -> None:
     """A table from side 1 to side 2 alone: one fibre goes between them both ways, and never from a side to itself."""
-    plan = wire("biring(2,8)", room(2, 4, 2))
+    plan = plan_wiring("biring(2,8)", room(2, 4, 2))
     labels = [port.label for port in plan.inventory.panels[0].ports]
     sides = (labels[::2], labels[1::2])
     rows = [["", *sides[1]], *([a, *(["0.7"] * len(sides[1]))] for a in sides[0])]
     table = _file(tmp_path, "\n".join(map(",".join, rows)) + "\n")
-    bought = buy_cables(plan, parts, one_fibre="circulators", tables={"x0": table, "x1": table})
+    bought = bill_wiring(plan, parts, one_fibre="circulators", tables={"x0": table, "x1": table})
     for link in bought.loss.links:
         one = next(connect for connect in plan.connects if connect.cable == link.cable)
         across = (one.a.panel_port in sides[0]) != (one.b.panel_port in sides[0])
         assert across == (not link.refused)
         assert across == any(part.name == "circuit" and part.loss == Fraction(7, 10) for part in link.parts)
-    both = buy_cables(plan, parts, tables={"x0": table, "x1": table})
+    both = bill_wiring(plan, parts, tables={"x0": table, "x1": table})
     assert all(link.refused for link in both.loss.links)  # two fibres would need it in both directions
 
 
 def test_losses_are_those_of_the_parts_on_the_way(parts: PartsList) -> None:
     """Added up once more from the list of runs: parts, metres of fibre, ports of panels, circuits."""
     inventory = room(3, 5, 4)
-    plan = wire("circulant(15,1,2)", inventory)
+    plan = plan_wiring("circulant(15,1,2)", inventory)
     for way in WAYS:
-        bought = buy_cables(plan, parts, ways=[way])
+        bought = bill_wiring(plan, parts, ways=[way])
         known = {part.name: part for part in parts.parts}
         lost: defaultdict[tuple[str, str, int], Fraction] = defaultdict(Fraction)
         for row in csv.DictReader(io.StringIO(bought.runs_text())):
@@ -451,7 +451,7 @@ def least_of_rack(
 def test_the_choice_is_the_cheapest_of_all(seed: int) -> None:
     draw = Random(seed)  # noqa: S311  no secret
     inventory = room(2, draw.randrange(2, 6), 4)
-    plan = wire(f"biring(2,{len(inventory.hosts)})", inventory)
+    plan = plan_wiring(f"biring(2,{len(inventory.hosts)})", inventory)
     listed = random_parts(draw)
     far: dict[str, list[str]] = {}
     for one in plan.fixed:
@@ -462,7 +462,7 @@ def test_the_choice_is_the_cheapest_of_all(seed: int) -> None:
     for odd in (False, True):
         prices = [least_of_rack(listed, inventory, hosts, next(iter(far.values())), odd=odd) for hosts in racks]
         least += [] if None in prices else [sum((one for one in prices if one is not None), Fraction(0))]
-    bought = buy_cables(plan, listed)
+    bought = bill_wiring(plan, listed)
     assert bought.fixed_price == min(least), (bought.fixed_price, least)
     assert bought.proven
     audit(plan, bought, listed)
@@ -495,10 +495,10 @@ def test_rooms_of_all_kinds(seed: int, asked: Way | Single | None) -> None:
     draw, parts = Random(seed), read_parts(NEUTRAL)  # noqa: S311  no secret
     inventory = scattered(draw)
     try:
-        plan = wire(f"biring(2,{len(inventory.hosts)})", inventory, mode="duplex")
+        plan = plan_wiring(f"biring(2,{len(inventory.hosts)})", inventory, mode="duplex")
         ways = [one for one in WAYS if asked in (one, None, *SINGLES)]
         single = next((one for one in SINGLES if one == asked), None)
-        bought = buy_cables(plan, parts, ways=ways, one_fibre=single)
+        bought = bill_wiring(plan, parts, ways=ways, one_fibre=single)
     except InfeasibleError:
         assume(False)
     assert len(set(audit(plan, bought, parts).values())) == 1
@@ -507,10 +507,10 @@ def test_rooms_of_all_kinds(seed: int, asked: Way | Single | None) -> None:
 
 
 def test_many_groups_are_not_gone_through(parts: PartsList, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = wire("circulant(15,1,2)", room(3, 5, 4))
-    sure = buy_cables(plan, parts)
+    plan = plan_wiring("circulant(15,1,2)", room(3, 5, 4))
+    sure = bill_wiring(plan, parts)
     monkeypatch.setattr("topodesign.wiring.parts.choice._MOST_CHOICES", 1)
-    found = buy_cables(plan, parts)
+    found = bill_wiring(plan, parts)
     assert not found.proven
     assert "(not proven to be the least)" in str(found)
     assert sure.fixed_price <= found.fixed_price <= min(one.price for one in sure.ways if one.price is not None)
@@ -529,30 +529,30 @@ def test_types_of_trunks() -> None:
 
 
 def test_what_would_join_tx_to_tx_is_refused(parts: PartsList) -> None:
-    plan = wire("circulant(15,1,2)", room(3, 5, 4), mode="simplex")
+    plan = plan_wiring("circulant(15,1,2)", room(3, 5, 4), mode="simplex")
     straight = [part for part in parts.parts if part.polarity != "either" and part.sort != "trunk"]
     crossing = [part for part in parts.parts if part.sort == "trunk" and part.polarity == "A"]
     with pytest.raises(InfeasibleError, match=r"none brings Tx to Rx behind these trunks \(polarity\)"):
-        buy_cables(plan, PartsList((*straight, *crossing)), ways=["trunks"])
-    both = buy_cables(replace(plan, mode="simplex"), parts, ways=["trunks"])
+        bill_wiring(plan, PartsList((*straight, *crossing)), ways=["trunks"])
+    both = bill_wiring(replace(plan, mode="simplex"), parts, ways=["trunks"])
     assert set(audit(plan, both, parts).values()) == {"A"}
 
 
 def test_a_duplex_patch_has_to_cross(parts: PartsList, tmp_path: Path) -> None:
     paths = copy_examples(["inventory_testbed.yaml"], tmp_path)
-    plan = wire("circulant(12,2,3)", read_inventory(paths[0]))
+    plan = plan_wiring("circulant(12,2,3)", read_inventory(paths[0]))
     flat = PartsList(
         tuple(replace(part, polarity="straight") if part.connector == "LC duplex" else part for part in parts.parts)
     )
     with pytest.raises(
         InfeasibleError, match=r"patch C01: no crossed LC duplex cord of .* a straight one would join Tx"
     ):
-        buy_cables(plan, flat)
+        bill_wiring(plan, flat)
 
 
 def test_tables_of_circuits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory = room(2, 4, 2)
-    plan = wire("biring(2,8)", inventory)
+    plan = plan_wiring("biring(2,8)", inventory)
     labels = [port.label for port in inventory.panels[0].ports]
     pairs = tmp_path / "pairs.csv"
     loss = {(a, b): Fraction(10 + (7 * int(a) + 3 * int(b)) % 20, 10) for a in labels for b in labels}
@@ -652,27 +652,27 @@ def test_other_files_are_told(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_is_looked_at(parts: PartsList) -> None:
-    plan = wire("biring(2,8)", room(2, 4, 2))
+    plan = plan_wiring("biring(2,8)", room(2, 4, 2))
     with pytest.raises(ParameterError, match="'many' is no share of spares such as 3%"):
-        buy_cables(plan, parts, spares="many")
+        bill_wiring(plan, parts, spares="many")
     with pytest.raises(ParameterError, match="from 0% to 100%"):
-        buy_cables(plan, parts, spares="120%")
+        bill_wiring(plan, parts, spares="120%")
     with pytest.raises(ParameterError, match="there is no circuit switch 'x9'; did you mean"):
-        buy_cables(plan, parts, tables={"x9": "t.csv"})
+        bill_wiring(plan, parts, tables={"x9": "t.csv"})
     with pytest.raises(ParameterError, match="name at least one way"):
-        buy_cables(plan, parts, ways=[])
+        bill_wiring(plan, parts, ways=[])
     nowhere = replace(plan.inventory, racks={})
     with pytest.raises(InfeasibleError, match="racks r0 and w0 need a site in common and places"):
-        buy_cables(replace(plan, inventory=nowhere), parts)
-    some = buy_cables(plan, parts, spares="10%")
+        bill_wiring(replace(plan, inventory=nowhere), parts)
+    some = bill_wiring(plan, parts, spares="10%")
     assert all(line.spares == -(-line.count // 10) for line in some.lines)
     assert some.total == sum(line.price * (line.count + line.spares) for line in some.lines)
 
 
 def test_cabling_that_exists_is_not_bought(parts: PartsList) -> None:
-    plan = wire("biring(2,8)", room(2, 4, 2))
+    plan = plan_wiring("biring(2,8)", room(2, 4, 2))
     there = replace(plan, inventory=replace(plan.inventory, cabling=plan.fixed))
-    bought = buy_cables(there, parts)
+    bought = bill_wiring(there, parts)
     assert (bought.lines, bought.ways, bought.cabled) == ((), (), True)
     assert "the fixed cabling exists" in str(bought)
 
@@ -680,18 +680,18 @@ def test_cabling_that_exists_is_not_bought(parts: PartsList) -> None:
 def test_legs_that_no_breakout_has_are_refused(parts: PartsList) -> None:
     """The room of 1024 hosts: four legs end in four racks 7.2 m apart, which no usual breakout reaches."""
     inventory = read_inventory(shipped_folder("configs") / "inventory_room1024.yaml")
-    plan = wire("torus(32,32)", inventory)
+    plan = plan_wiring("torus(32,32)", inventory)
     usual = PartsList(tuple(part for part in parts.parts if part.sort != "breakout" or max(part.legs) <= 3))
     with pytest.raises(
         InfeasibleError, match=r"a1-01 eth0: .* end up to 7\.2 m apart, 10\.8 m away with slack; no MPO-12"
     ):
-        buy_cables(plan, usual, ways=["breakouts"])
+        bill_wiring(plan, usual, ways=["breakouts"])
 
 
 @pytest.mark.thorough
 def test_a_room_of_1024_hosts_is_bought(parts: PartsList) -> None:
-    plan = wire("torus(32,32)", read_inventory(shipped_folder("configs") / "inventory_room1024.yaml"))
-    bought = buy_cables(plan, parts)
+    plan = plan_wiring("torus(32,32)", read_inventory(shipped_folder("configs") / "inventory_room1024.yaml"))
+    bought = bill_wiring(plan, parts)
     assert [one.way for one in bought.ways if one.price is not None] == list(WAYS)
     assert bought.proven
     audit(plan, bought, parts)
@@ -714,8 +714,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_patch_goes_by_a_panel_and_fixed_cables_to_where_hosts_plug_in(parts: PartsList, tmp_path: Path) -> None:
     [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
-    plan = wire("circulant(32,3,4,5)", read_inventory(path))
-    bought = buy_cables(plan, parts)
+    plan = plan_wiring("circulant(32,3,4,5)", read_inventory(path))
+    bought = bill_wiring(plan, parts)
     patched = sum(connect.a.panel != "ocs" for connect in plan.connects)
     assert {(line.part, line.count) for line in bought.lines} == {("MPO-16 breakout", 32), ("duplex cord", patched)}
     assert all(isinstance(one, Fixed) for one in plan.fixed)
@@ -746,13 +746,13 @@ def test_cables_run_in_trays(parts: PartsList, tmp_path: Path) -> None:
         way = tray_way(inventory, "s", a, b)
         assert way is not None
         assert way[0] == nx.dijkstra_path_length(graph, a, b) == sum(inventory.trays[one].length for one in way[1])
-    plan = wire("circulant(15,1,2)", replace(inventory, parts=str(NEUTRAL)))
+    plan = plan_wiring("circulant(15,1,2)", replace(inventory, parts=str(NEUTRAL)))
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json") == plan
-    (tmp_path / "room.yaml").write_text(inventory_text(plan.inventory))
+    (tmp_path / "room.yaml").write_text(format_inventory(plan.inventory))
     assert read_inventory(tmp_path / "room.yaml").trays == inventory.trays
     assert read_inventory(tmp_path / "room.yaml").parts == str(NEUTRAL)
-    bought = buy_cables(plan)  # the list that the inventory names
+    bought = bill_wiring(plan)  # the list that the inventory names
     assert bought.ok
     # Everything goes through the tray across: the area of all cables that leave a rack, counted from the units.
     [across] = [use for use in bought.trays if use.tray == "r0 - w0"]
@@ -770,22 +770,22 @@ def test_cables_run_in_trays(parts: PartsList, tmp_path: Path) -> None:
 def test_what_does_not_fit_is_laid_another_way(parts: PartsList) -> None:
     """A tray that is too small for the cheapest; all choices of two racks are gone through for the least that fits."""
     pytest.importorskip("ortools")
-    plan = wire("circulant(24,1,2)", room(2, 12, 4))
+    plan = plan_wiring("circulant(24,1,2)", room(2, 12, 4))
     thick = PartsList(
         tuple(replace(part, diameter=Fraction(9, 1000)) if part.sort == "breakout" else part for part in parts.parts)
     )
-    wide = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), thick)
+    wide = bill_wiring(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), thick)
     assert {one.sort for one in wide.lines} == {"breakout"}
     need = {way: alone_fill(plan, thick, way) for way in ("breakouts", "trunks")}
     assert need["trunks"] < need["breakouts"]
     width = (need["breakouts"] + need["trunks"]) / 2
-    tight = buy_cables(replace(plan, inventory=with_trays(plan.inventory, width)), thick)
+    tight = bill_wiring(replace(plan, inventory=with_trays(plan.inventory, width)), thick)
     assert tight.ok
     assert tight.proven
     assert wide.fixed_price < tight.fixed_price
     prices = {one.way: one.price for one in tight.ways}
     assert tight.fixed_price <= min(price for way, price in prices.items() if way != "breakouts" and price is not None)
-    full = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1, 1000))), thick)
+    full = bill_wiring(replace(plan, inventory=with_trays(plan.inventory, Fraction(1, 1000))), thick)
     assert not full.ok
     assert not full.proven
     assert "too full: tray r0 - w0: " in str(full)
@@ -793,12 +793,12 @@ def test_what_does_not_fit_is_laid_another_way(parts: PartsList) -> None:
 
 def alone_fill(plan: WiringPlan, parts: PartsList, way: Way) -> Fraction:
     """How wide the tray across has to be for one way."""
-    found = buy_cables(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), parts, ways=[way])
+    found = bill_wiring(replace(plan, inventory=with_trays(plan.inventory, Fraction(1))), parts, ways=[way])
     return max(use.filled / use.fill for use in found.trays)
 
 
 def test_wrong_trays(tmp_path: Path) -> None:
-    text = inventory_text(with_trays(room(2, 1, 2), Fraction(1, 2)))
+    text = format_inventory(with_trays(room(2, 1, 2), Fraction(1, 2)))
     for old, new, words in (
         ("length: 1m", "fill: 0.4, length: 1m", "trays.fill: '0.4' is no share such as 40%"),
         ("to: r1", "to: r0", "both ends are at 'r0'"),
@@ -825,9 +825,9 @@ def test_lists_of_earlier_versions_are_read_and_name_what_they_ignore(parts: Par
     assert not parts.notes
     [note] = old.notes
     assert note == "ignored in old.yaml, as retired after 0.27: shuffles, optics, fit, cords with MPO ends"
-    plan = wire("biring(2,8)", room(2, 4, 2))
-    assert note in " ".join(str(buy_cables(plan, old)).split())
-    assert buy_cables(plan, old).lines == buy_cables(plan, parts).lines
+    plan = plan_wiring("biring(2,8)", room(2, 4, 2))
+    assert note in " ".join(str(bill_wiring(plan, old)).split())
+    assert bill_wiring(plan, old).lines == bill_wiring(plan, parts).lines
 
 
 def reused(needed: list[Fraction], there: list[Fraction], price: dict[Fraction, Fraction]) -> Fraction:
@@ -847,9 +847,9 @@ def test_an_addition_is_what_the_cables_that_are_there_do_not_do(parts: PartsLis
     site = room(4, 4, 4)
     boards = tuple(replace(panel, kind="patch panel", circuit_db=None, field="all") for panel in site.panels)
     site = replace(site, panels=boards)
-    before, after = (wire(f"circulant({count},1,3)", site, mode="duplex") for count in (old, new))
-    whole = buy_cables(after, parts, ways=["breakouts"])
-    added = buy_cables(after, parts, ways=["breakouts"], since=before)
+    before, after = (plan_wiring(f"circulant({count},1,3)", site, mode="duplex") for count in (old, new))
+    whole = bill_wiring(after, parts, ways=["breakouts"])
+    added = bill_wiring(after, parts, ways=["breakouts"], since=before)
     count = {sort: sum(line.count for line in added.lines if line.sort == sort) for sort in ("breakout", "cord")}
     places = {frozenset(fibres(one)) for one in before.connects} & {frozenset(fibres(one)) for one in after.connects}
     shop = Shop(site, parts)
@@ -871,4 +871,4 @@ def test_an_addition_is_what_the_cables_that_are_there_do_not_do(parts: PartsLis
     racks = {run.host: run.racks for run in runs_of(before.net)}
     assert count["breakout"] == sum(run.racks != racks.get(run.host) for run in runs_of(after.net))
     assert "in addition to a plan" in str(added)
-    assert not buy_cables(after, parts, ways=["breakouts"], since=after).lines
+    assert not bill_wiring(after, parts, ways=["breakouts"], since=after).lines

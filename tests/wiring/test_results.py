@@ -17,7 +17,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result
 from topodesign.cli.main import program
 from topodesign.topology.library import build
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.check.check import WiringCheck, check_wiring
 from topodesign.wiring.check.observed import read_lldp
 from topodesign.wiring.exports.export import FORMATS, export_wiring
@@ -26,13 +26,13 @@ from topodesign.wiring.inventory.answers import plain_inventory
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SPEC = "circulant(12,2,3)"
 OTHER = "degree(biring(2,6),2)"
 ROOM = plain_inventory(12, 4)
-PLAN = wire(SPEC, ROOM, mode="simplex")
+PLAN = plan_wiring(SPEC, ROOM, mode="simplex")
 
 
 def heard(folder: Path, plan: WiringPlan, swapped: int = 0) -> Path:
@@ -54,9 +54,9 @@ def results(folder: Path) -> list[Result]:
         PLAN,
         PLAN.bill(),
         check_wiring(PLAN, export=path),
-        check_wiring(wire(OTHER, ROOM, mode="simplex"), export=path),
-        rewire(PLAN, OTHER, most_dark=4),
-        rewire(PLAN, SPEC),
+        check_wiring(plan_wiring(OTHER, ROOM, mode="simplex"), export=path),
+        change_wiring(PLAN, OTHER, most_dark=4),
+        change_wiring(PLAN, SPEC),
         check_wiring(PLAN, lldp=heard(folder, PLAN)),
         check_wiring(PLAN, lldp=heard(folder, PLAN, 5)),
         failure_impact(PLAN, throughput=False),
@@ -90,7 +90,7 @@ def test_a_bill_without_cable_that_is_long_enough_is_told_and_refused() -> None:
     host, *_ = ROOM.hosts
     far = {"": {"r0": (Fraction(0), Fraction(0))}}
     short = type(ROOM)(ROOM.hosts, ROOM.panels, stock={"LC simplex": (Fraction(1, 100),)}, racks=far, slack=Fraction(1))
-    assert "needs" in str(wire("biring(2,3)", short, mode="simplex"))
+    assert "needs" in str(plan_wiring("biring(2,3)", short, mode="simplex"))
     assert host.rack == "r0"
 
 
@@ -98,23 +98,29 @@ def test_topologies_inventories_and_plans_may_be_named(tmp_path: Path) -> None:
     room = CONFIGS / "inventory_testbed.yaml"
     links = tmp_path / "links.csv"
     links.write_text("src,dst,capacity\n" + "".join(f"{u},{v},{c}\n" for u, v, c in build(SPEC).links()))
-    plans = [wire(which, room) for which in (SPEC, str(links), links, build(SPEC), nx.circulant_graph(12, [2, 3]))]
-    plans.append(wire(SPEC, read_inventory(str(room))))
+    plans = [
+        plan_wiring(which, room) for which in (SPEC, str(links), links, build(SPEC), nx.circulant_graph(12, [2, 3]))
+    ]
+    plans.append(plan_wiring(SPEC, read_inventory(str(room))))
     assert {plan.connects for plan in plans} == {plans[0].connects}
     path = tmp_path / "plan.json"
     save_wiring(PLAN, path)
     save_wiring(str(path), tmp_path / "again.json")
     assert load_wiring(str(tmp_path / "again.json")) == PLAN
     other = tmp_path / "other.json"
-    save_wiring(wire(OTHER, ROOM), other)
+    save_wiring(plan_wiring(OTHER, ROOM), other)
     seen = heard(tmp_path, PLAN, 5)
     for call in CALLS:
-        assert call(PLAN, wire(OTHER, ROOM), str(seen)) == call(str(path), str(other), seen) == call(path, other, seen)
+        assert (
+            call(PLAN, plan_wiring(OTHER, ROOM), str(seen))
+            == call(str(path), str(other), seen)
+            == call(path, other, seen)
+        )
     assert check_wiring(PLAN, read_lldp(seen, PLAN)) == check_wiring(PLAN, lldp=seen)
 
 
 CALLS: list[Callable[[Any, Any, Any], Any]] = [
-    lambda plan, other, _: rewire(plan, other, keep_hosts=True, most_dark=4).record(),
+    lambda plan, other, _: change_wiring(plan, other, keep_hosts=True, most_dark=4).record(),
     lambda plan, _, seen: check_wiring(plan, lldp=seen).record(),
     lambda plan, *_: failure_impact(plan, cable="C01").record(),
 ]
@@ -122,13 +128,13 @@ CALLS: list[Callable[[Any, Any, Any], Any]] = [
 
 def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
     path, room = str(tmp_path / "plan.json"), str(CONFIGS / "inventory_testbed.yaml")
-    plan = wire(SPEC, room, mode="simplex")
+    plan = plan_wiring(SPEC, room, mode="simplex")
     save_wiring(plan, path)
     seen, patches = str(heard_by_lanes(tmp_path, plan)), str(tmp_path / "patches.csv")
     export_wiring(plan, "patches", patches)
     cases: list[tuple[list[str], Any]] = [
         (["plan", SPEC, "--inventory", room, "--mode", "simplex"], plan),
-        (["change", path, OTHER, "--max-dark", "4"], rewire(plan, OTHER, most_dark=4)),
+        (["change", path, OTHER, "--max-dark", "4"], change_wiring(plan, OTHER, most_dark=4)),
         (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
         (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
         (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
@@ -168,20 +174,20 @@ def untyped(function: Any) -> Any:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: untyped(wire)(42, ROOM), "a topology, a spec"),
-        (lambda: untyped(wire)(SPEC, 42), "an inventory or the path"),
-        (lambda: untyped(wire)(SPEC, ROOM, mode="both"), "mode 'both' is not known"),
-        (lambda: untyped(wire)(SPEC, ROOM, seed=-1), "seed must be at least 0"),
-        (lambda: untyped(wire)(SPEC, ROOM, place=True, hosts=PLAN.hosts), "place cannot be combined with hosts"),
+        (lambda: untyped(plan_wiring)(42, ROOM), "a topology, a spec"),
+        (lambda: untyped(plan_wiring)(SPEC, 42), "an inventory or the path"),
+        (lambda: untyped(plan_wiring)(SPEC, ROOM, mode="both"), "mode 'both' is not known"),
+        (lambda: untyped(plan_wiring)(SPEC, ROOM, seed=-1), "seed must be at least 0"),
+        (lambda: untyped(plan_wiring)(SPEC, ROOM, place=True, hosts=PLAN.hosts), "place cannot be combined with hosts"),
         (lambda: untyped(load_wiring)(3), "the path of a file"),
         (lambda: untyped(save_wiring)(PLAN, "plan.txt"), "ending .json"),
         (lambda: untyped(export_wiring)(PLAN, "netboxx", "x"), "did you mean 'netbox'"),
-        (lambda: untyped(rewire)(PLAN, 7), "nodes must be at least 13"),
-        (lambda: untyped(rewire)(PLAN, 1.5), "a topology, a spec"),
-        (lambda: untyped(rewire)(7, SPEC), "a wiring plan or the path"),
-        (lambda: untyped(rewire)(PLAN, SPEC, seed=2**70), "seed must be from 0"),
-        (lambda: untyped(rewire)(PLAN, SPEC, most_dark=0), "most_dark must be at least 1"),
-        (lambda: untyped(rewire)(PLAN, "biring(2,3)", keep_hosts=True), "3 nodes are wanted, and 12 wired"),
+        (lambda: untyped(change_wiring)(PLAN, 7), "nodes must be at least 13"),
+        (lambda: untyped(change_wiring)(PLAN, 1.5), "a topology, a spec"),
+        (lambda: untyped(change_wiring)(7, SPEC), "a wiring plan or the path"),
+        (lambda: untyped(change_wiring)(PLAN, SPEC, seed=2**70), "seed must be from 0"),
+        (lambda: untyped(change_wiring)(PLAN, SPEC, most_dark=0), "most_dark must be at least 1"),
+        (lambda: untyped(change_wiring)(PLAN, "biring(2,3)", keep_hosts=True), "3 nodes are wanted, and 12 wired"),
         (lambda: untyped(check_wiring)(PLAN), "exactly one"),
         (lambda: untyped(check_wiring)(PLAN, lldp="a.csv", ocs="b.json"), "exactly one"),
         (lambda: untyped(failure_impact)(PLAN, kinds=["hosts"]), "did you mean 'host'"),
@@ -199,7 +205,7 @@ def test_bad_arguments_are_refused(call: Callable[[], object], words: str) -> No
 
 def test_missing_files_are_named() -> None:
     for call in (
-        lambda: wire(SPEC, "no.yaml"),
+        lambda: plan_wiring(SPEC, "no.yaml"),
         lambda: load_wiring("no.json"),
         lambda: check_wiring(PLAN, lldp="no.csv"),
     ):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from topodesign import build, load_wiring, new_inventory, plain_inventory, save_wiring, wire
+from topodesign import build, init_wiring, load_wiring, plain_inventory, plan_wiring, save_wiring
 from topodesign.topology.topology import Topology
-from topodesign.wiring.check.lldp import heard_hosts
+from topodesign.wiring.check.lldp import hosts_from_lldp
 from topodesign.wiring.inventory.devices import LANES, Connector, Fixed, Mode, lanes_of
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.ring import find_ring
@@ -23,7 +23,7 @@ def rank_of_lanes(plan: WiringPlan, host: str) -> dict[tuple[str, int], int]:
 @pytest.mark.parametrize("mode", ["duplex", "simplex"])
 @pytest.mark.parametrize(("nodes", "degree"), [(3, 2), (4, 2), (5, 2), (6, 4), (7, 6), (9, 8)])
 def test_every_cable_of_a_ring_goes_from_the_first_ports_to_the_last(nodes: int, degree: int, mode: Mode) -> None:
-    plan = wire(f"biring({degree},{nodes})", plain_inventory(nodes, degree), mode=mode)
+    plan = plan_wiring(f"biring({degree},{nodes})", plain_inventory(nodes, degree), mode=mode)
     assert plan.ring is not None
     assert sorted(plan.ring) == sorted(plan.hosts)
     following = dict(zip(plan.ring, (*plan.ring[1:], plan.ring[0]), strict=True))
@@ -40,7 +40,7 @@ def test_every_cable_of_a_ring_goes_from_the_first_ports_to_the_last(nodes: int,
 def test_rings_whose_lanes_are_on_several_fields_stay_as_they_can_be() -> None:
     room = plain_inventory(6, 2, panels=2)
     cabled = tuple(Fixed(f"h{n}", f"eth{k}", 1, f"P{k}", str(n + 1)) for n in range(6) for k in range(2))
-    plan = wire("biring(2,6)", replace(room, cabling=cabled), mode="duplex")
+    plan = plan_wiring("biring(2,6)", replace(room, cabling=cabled), mode="duplex")
     assert plan.ring is not None
     assert all(one.a.port == one.b.port for one in plan.connects)
     assert "every cable" not in str(plan)
@@ -77,11 +77,11 @@ def test_several_rings_and_lassos_are_none(links: list[tuple[int, int]]) -> None
 @pytest.mark.parametrize("connector", ["MPO-12", "MPO-16", "MPO-24", "MPO-32"])
 def test_ports_of_up_to_16_lanes_are_planned_named_and_heard_again(connector: Connector, tmp_path: Path) -> None:
     lanes = LANES[connector]
-    plan = wire("complete(5)", new_inventory(5, connector=connector, speed="800Gbps"), mode="duplex")
+    plan = plan_wiring("complete(5)", init_wiring(5, connector=connector, speed="800Gbps"), mode="duplex")
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json") == plan
     for names in ([f"eth0/{lane}" for lane in range(1, lanes + 1)], [f"eth0s{lane}" for lane in range(lanes)]):
         rows = [f"a,{name},b,{name}" for name in names] + [f"b,{name},a,{name}" for name in (names[0], names[-1])]
         (tmp_path / "heard.csv").write_text("\n".join(["host,port,neighbour_host,neighbour_port", *rows]))
-        hosts = heard_hosts(tmp_path / "heard.csv", speed="800Gbps")
+        hosts = hosts_from_lldp(tmp_path / "heard.csv", speed="800Gbps")
         assert [[(port.name, port.connector) for port in host.ports] for host in hosts] == [[("eth0", connector)]] * 2

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.samples.inventories import SPEED, inventory_of
 from tests.wiring.test_plan import traced, wanted
-from topodesign import build, read_inventory, trace_wiring, wire
+from topodesign import build, plan_wiring, read_inventory, show_wiring
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
@@ -38,7 +38,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
 
 @pytest.fixture(scope="module")
 def plan(rows: Inventory) -> WiringPlan:
-    return wire("circulant(32,3,4,5)", rows)
+    return plan_wiring("circulant(32,3,4,5)", rows)
 
 
 def test_links_within_a_row_stay_in_it_and_others_go_through_the_switch(rows: Inventory, plan: WiringPlan) -> None:
@@ -51,12 +51,12 @@ def test_links_within_a_row_stay_in_it_and_others_go_through_the_switch(rows: In
 
 def test_a_trunk_is_part_of_the_way(plan: WiringPlan, tmp_path: Path) -> None:
     connect = next(one for one in plan.connects if one.a.panel == "ocs")
-    [way] = trace_wiring(plan, connect.cable).ways
+    [way] = show_wiring(plan, connect.cable).ways
     near = [plan.inventory.plugged_at(end.panel, end.panel_port) for end in (connect.a, connect.b)]
     assert way.through[1] == ":".join(near[0])
     assert way.through[-2] == ":".join(near[1])
     assert [name[0] for name in way.through] == ["F", "X", "T", "o", "C", "o", "T", "X", "F"]
-    assert way in trace_wiring(plan, way.through[2]).ways  # by the name of the trunk
+    assert way in show_wiring(plan, way.through[2]).ways  # by the name of the trunk
     export_wiring(plan, "patches", tmp_path / "patches.csv")
     assert check_wiring(plan, export=tmp_path / "patches.csv").ok
 
@@ -79,14 +79,14 @@ def test_plan_files_keep_everything(rows: Inventory, plan: WiringPlan, tmp_path:
 
 def test_the_fastest_lanes_are_used_if_they_do(rows: Inventory) -> None:
     assert rows.speeds == (Fraction(50 * 10**9), Fraction(10 * 10**9))
-    fast, slow = (wire("uniring(1,32)", rows, speed=speed) for speed in (None, "10Gbps"))
+    fast, slow = (plan_wiring("uniring(1,32)", rows, speed=speed) for speed in (None, "10Gbps"))
     assert (fast.speed, slow.speed) == rows.speeds
     assert {fixed.port for fixed in fast.fixed} == {"fab0"}
     assert {fixed.port for fixed in slow.fixed} == {"mgmt0"}
     with pytest.raises(ParameterError, match="no lane has 25Gbps; there are 50Gbps and 10Gbps"):
-        wire("torus(8,4)", rows, speed="25Gbps")
+        plan_wiring("torus(8,4)", rows, speed="25Gbps")
     with pytest.raises(InfeasibleError, match=r"with 50Gbps a lane, .*; with 10Gbps a lane, too few ports"):
-        wire("complete(32)", rows)
+        plan_wiring("complete(32)", rows)
     with pytest.raises(TopologyError, match="one speed"):
         check_plan(replace(fast, inventory=rows))
 
@@ -97,27 +97,27 @@ def test_lanes_that_are_cabled_decide_the_speed() -> None:
     cabling = tuple(
         Fixed(f"h{host}", f"eth{lane}", 1, "P0", str(2 * host + lane + 1)) for host, lane in product(range(4), range(2))
     )
-    made = wire("biring(2,4)", replace(room, hosts=hosts, cabling=cabling))
+    made = plan_wiring("biring(2,4)", replace(room, hosts=hosts, cabling=cabling))
     assert made.speed == SPEED
     assert made.fixed == cabling
 
 
 def test_idle_hosts_are_cabled_only_if_asked() -> None:
     room = inventory_of(8, 2, (20,))
-    assert {fixed.host for fixed in wire("biring(2,6)", room).fixed} == {f"h{host}" for host in range(6)}
-    assert len(wire("biring(2,6)", room, idle=True).fixed) == 16
-    assert len(wire("biring(2,6)", inventory_of(8, 2, (14,)), idle=True).fixed) == 12  # no room for all
+    assert {fixed.host for fixed in plan_wiring("biring(2,6)", room).fixed} == {f"h{host}" for host in range(6)}
+    assert len(plan_wiring("biring(2,6)", room, idle=True).fixed) == 16
+    assert len(plan_wiring("biring(2,6)", inventory_of(8, 2, (14,)), idle=True).fixed) == 12  # no room for all
 
 
 def test_spare_ports_stay_free() -> None:
     room = inventory_of(6, 2, (8, 8))
     kept = replace(room, panels=tuple(replace(panel, spare=2) for panel in room.panels))
-    made = wire("biring(2,6)", kept)
+    made = plan_wiring("biring(2,6)", kept)
     assert traced(made) == wanted(made.topology)
     assert max(Counter(fixed.panel for fixed in made.fixed).values()) == 6
     more = replace(room, panels=tuple(replace(panel, spare=3) for panel in room.panels))
     with pytest.raises(InfeasibleError, match="6 hosts need 12, there are 10; 6 stay free as spares"):
-        wire("biring(2,6)", more)
+        plan_wiring("biring(2,6)", more)
     with pytest.raises(TopologyError, match="fewer than 3 ports left free"):
         check_plan(replace(made, inventory=more))
 
@@ -125,7 +125,7 @@ def test_spare_ports_stay_free() -> None:
 def test_what_no_order_of_hosts_can_do_is_proven(rows: Inventory) -> None:
     alone = replace(rows, panels=rows.panels[:2], trunks=())  # nothing joins the rows
     with pytest.raises(InfeasibleError, match=r"impossible: .*proven"):
-        wire("biring(2,32)", alone)
+        plan_wiring("biring(2,32)", alone)
 
 
 @given(st.sampled_from(list(LANES)), st.sampled_from(POLARITIES), st.data())
@@ -217,9 +217,9 @@ def test_port_tables_say_the_same(tmp_path: Path) -> None:
 def test_trunks_lead_somewhere_else() -> None:
     room = inventory_of(4, 2, (8, 8), kind="patch panel")
     led = replace(room, trunks=tuple(Trunk("P0", str(port), "P1", str(port)) for port in range(1, 9)))
-    made = wire("biring(2,4)", led)
+    made = plan_wiring("biring(2,4)", led)
     assert {fixed.panel for fixed in made.fixed} == {"P0"}
     with pytest.raises(ParameterError, match="port '1' of 'P1' leads to port '1' of 'P0'; name that one"):
         replace(led, cabling=(Fixed("h0", "eth0", 1, "P1", "1"),))
     with pytest.raises(InfeasibleError, match="there are 8; 8 only lead to others"):
-        wire(build("biring(2,5)"), replace(led, hosts=inventory_of(5, 2, (1,)).hosts))
+        plan_wiring(build("biring(2,5)"), replace(led, hosts=inventory_of(5, 2, (1,)).hosts))

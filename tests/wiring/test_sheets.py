@@ -18,7 +18,7 @@ from lxml import etree
 from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, read_inventory, rewire, trace_wiring, wire, write_change
+from topodesign import build, change_wiring, plan_wiring, read_inventory, show_wiring, write_change
 from topodesign.base.errors import ParameterError
 from topodesign.base.shipped import copy_examples
 from topodesign.cli.main import run
@@ -43,7 +43,7 @@ from topodesign.wiring.plan.planner import make_plan
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> WiringPlan:
     [path] = copy_examples(["inventory_pods.yaml"], tmp_path_factory.mktemp("rows"))
-    return wire("circulant(32,3,4,5)", read_inventory(path))
+    return plan_wiring("circulant(32,3,4,5)", read_inventory(path))
 
 
 def texts(svg: str) -> Counter[str]:
@@ -190,7 +190,7 @@ def test_the_lookup_says_what_a_trace_says(rows: WiringPlan) -> None:
             found[cells[0]] = cells[1:]
     assert len(found) == len(rows.fixed)
     for connect in rows.connects:
-        [way] = trace_wiring(rows, connect.cable).ways
+        [way] = show_wiring(rows, connect.cable).ways
         for lane, other in ((way.sender, way.receiver), (way.receiver, way.sender)):
             fixed, _, *links = found[lane]
             assert fixed in way.through
@@ -211,7 +211,7 @@ def test_a_drawing_has_every_host_and_every_link(rows: WiringPlan) -> None:
 
 def test_stages_leave_and_take_what_the_pictures_mark() -> None:
     plan = make_plan(build("circulant(12,2,3)"), inventory_of(12, 4, (48,), kind="patch panel"), mode="simplex")
-    change = rewire(plan, "genkautz(4,12)", keep_hosts=True)
+    change = change_wiring(plan, "genkautz(4,12)", keep_hosts=True)
     assert len(change.stages) > 1
     taken = {place: connect.cable for connect in plan.connects for place in fibres(connect)}
     for stage in change.stages:
@@ -232,7 +232,7 @@ def test_stages_leave_and_take_what_the_pictures_mark() -> None:
 
 def test_nothing_to_move_is_a_page_too(tmp_path: Path) -> None:
     plan = make_plan(build("biring(2,4)"), inventory_of(4, 2, (8,)))
-    write_change(rewire(plan, "biring(2,4)"), tmp_path / "none")
+    write_change(change_wiring(plan, "biring(2,4)"), tmp_path / "none")
     assert "nothing has to move" in (tmp_path / "none" / "sheets.html").read_text()
 
 
@@ -291,7 +291,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_high_panels_are_printed_in_strips_that_have_each_row_once() -> None:
-    plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     (panel,) = plan.inventory.panels
     ports = tuple(PanelPort(f"{n}", "simplex") for n in range(24 * 30))
     high = replace(panel, ports=(*ports[:-1], replace(ports[-1], blocked=True)))

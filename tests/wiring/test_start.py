@@ -21,12 +21,12 @@ from tests.samples.netbox import ANSWERS, GOOD_TOKEN, recorded, serving
 from tests.wiring.test_netbox import inventories
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.cli.main import program
-from topodesign.wiring.check.lldp import heard_hosts
-from topodesign.wiring.inventory.answers import new_inventory, plain_inventory
-from topodesign.wiring.inventory.files import inventory_text, read_inventory
+from topodesign.wiring.check.lldp import hosts_from_lldp
+from topodesign.wiring.inventory.answers import init_wiring, plain_inventory
+from topodesign.wiring.inventory.files import format_inventory, read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.reading import read_netbox
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 CONFIGS = Path(__file__).parent.parent.parent / "configs"
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -45,7 +45,7 @@ def run(*arguments: str) -> Result:
 def test_the_text_says_the_inventory(inventory: Inventory, tmp_path: Path) -> None:
     assume(all(len(stock) for stock in inventory.stock.values()))
     path = tmp_path / "room.yaml"
-    path.write_text(inventory_text(inventory))
+    path.write_text(format_inventory(inventory))
     want = replace(inventory, name=inventory.name or path.stem)
     assert read_inventory(path) == want
 
@@ -55,14 +55,14 @@ def test_sides_of_switches_are_kept(tmp_path: Path) -> None:
     ports = tuple(replace(port, side="1" if port.label < "3" else "2") for port in plain.panels[0].ports)
     inventory = replace(plain, panels=(replace(plain.panels[0], ports=ports),))
     path = tmp_path / "room.yaml"
-    path.write_text(inventory_text(inventory))
+    path.write_text(format_inventory(inventory))
     assert read_inventory(path) == inventory
 
 
 @pytest.mark.parametrize("name", ["inventory_testbed.yaml", "inventory_room1024.yaml", "inventory_testbed.csv"])
 def test_ranges_are_found_again(name: str, tmp_path: Path) -> None:
     inventory = read_inventory(CONFIGS / name)
-    text = inventory_text(inventory)
+    text = format_inventory(inventory)
     path = tmp_path / name.replace(".csv", ".yaml")
     path.write_text(text)
     assert read_inventory(path) == inventory
@@ -70,12 +70,12 @@ def test_ranges_are_found_again(name: str, tmp_path: Path) -> None:
 
 
 def test_what_a_file_cannot_say_is_refused() -> None:
-    room = new_inventory(2)
+    room = init_wiring(2)
     odd = replace(room, hosts=(replace(room.hosts[0], name="a[0]"), *room.hosts[1:]))
     with pytest.raises(ParameterError, match="begins a range"):
-        inventory_text(odd)
+        format_inventory(odd)
     with pytest.raises(ParameterError, match="no decimal"):
-        inventory_text(replace(room, slack=Fraction(1, 3)))
+        format_inventory(replace(room, slack=Fraction(1, 3)))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_answers_make_a_file_that_plans_at_once(options: str, spec: str, tmp_pat
     assert f"wrote {path}" in found.stderr
     assert path.read_text().count("\n#") >= 6
     room = read_inventory(path)
-    plan = wire(spec, room)
+    plan = plan_wiring(spec, room)
     assert plan.topology.nodes == len(room.hosts)
     assert plan.bill().metres is not None
     again = run(*options.split(), "-o", str(path))
@@ -145,10 +145,10 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
 
 def test_hosts_are_found_by_what_they_hear() -> None:
     room = read_inventory(CONFIGS / "inventory_testbed.yaml")
-    hosts = heard_hosts(CONFIGS / "observed_testbed.csv")
+    hosts = hosts_from_lldp(CONFIGS / "observed_testbed.csv")
     assert [host.name for host in hosts] == [host.name for host in room.hosts]
     assert all(host.ports == room.hosts[0].ports for host in hosts)
-    assert len(new_inventory(hosts).panels[0].ports) == 48
+    assert len(init_wiring(hosts).panels[0].ports) == 48
 
 
 def test_slots_are_no_lanes_and_switches_no_hosts(tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_slots_are_no_lanes_and_switches_no_hosts(tmp_path: Path) -> None:
     path = tmp_path / "heard.csv"
     with path.open("w", newline="") as stream:
         csv.writer(stream).writerows([("host", "port", "neighbour_host", "neighbour_port"), *rows])
-    hosts = heard_hosts(path, "400Gbps")
+    hosts = hosts_from_lldp(path, "400Gbps")
     for host in hosts:
         assert {port.name: port.connector for port in host.ports} == {"enp1s0": "LC", "enp2s0": "LC", "swp1": "MPO-12"}
         assert all(port.speed * port.lanes == 400 * 10**9 for port in host.ports)
     path.write_text("host,port,neighbour_host,neighbour_port\na,mgmt,tor,7\n")
     with pytest.raises(FileFormatError, match="no host hears another"):
-        heard_hosts(path)
+        hosts_from_lldp(path)
 
 
 def test_netbox_makes_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.samples.wirings import wired
-from topodesign import build, check_wiring, export_wiring, read_inventory, rewire, wire, write_change
+from topodesign import build, change_wiring, check_wiring, export_wiring, plan_wiring, read_inventory, write_change
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.main import program
 from topodesign.wiring.plan.files import save_wiring
@@ -79,7 +79,7 @@ def run_files(folder: Path, names: tuple[str, ...], switches: dict[str, Switch])
 @pytest.mark.parametrize("file_format", ["scpi", "sonic"])
 def test_the_commands_of_all_stages_lead_from_one_wiring_to_the_other(file_format: Any, tmp_path: Path) -> None:
     before = wired(build("circulant(8,1,2)"), 4, 2, kind="ocs")
-    change = rewire(before, "circulant(8,1,3)", throughput=False)
+    change = change_wiring(before, "circulant(8,1,3)", throughput=False)
     assert len(change.stages) > 1
     written = write_change(change, tmp_path / "out", file_format=file_format)
     names = written[3:]
@@ -92,7 +92,7 @@ def test_the_commands_of_all_stages_lead_from_one_wiring_to_the_other(file_forma
 
 def test_a_change_that_stopped_half_way_is_carried_on_from_the_answers(tmp_path: Path) -> None:
     before = wired(build("circulant(8,1,2)"), 4, 2, kind="ocs")
-    change = rewire(before, "circulant(8,1,3)", throughput=False)
+    change = change_wiring(before, "circulant(8,1,3)", throughput=False)
     switches = switches_of(before)
     names = write_change(change, tmp_path / "out", file_format="scpi")[3:]
     run_files(tmp_path / "out", names[: len(names) // 2], switches)
@@ -100,7 +100,7 @@ def test_a_change_that_stopped_half_way_is_carried_on_from_the_answers(tmp_path:
         (tmp_path / "seen").mkdir(exist_ok=True)
         (tmp_path / "seen" / f"{name}.scpi").write_text(switch.answer())
     there = check_wiring(before, ocs=tmp_path / "seen").built
-    rest = rewire(there, change.after, keep_hosts=True, throughput=False)
+    rest = change_wiring(there, change.after, keep_hosts=True, throughput=False)
     assert 0 < rest.moves < change.moves
     run_files(tmp_path / "rest", write_change(rest, tmp_path / "rest", file_format="scpi")[3:], switches)
     for name, pairs in circuits_by_switch(change.after, change.after.connects).items():
@@ -141,7 +141,7 @@ def sided(folder: Path, spec: str, labels: str, switches: int) -> WiringPlan:
         f"[{{label: '{one}', mode: duplex, side: 1}}, {{label: '{two}', mode: duplex, side: 2}}]}}]\n"
     )
     (folder / "room.yaml").write_text(text)
-    return wire(spec, read_inventory(folder / "room.yaml"))
+    return plan_wiring(spec, read_inventory(folder / "room.yaml"))
 
 
 def places(plan: WiringPlan) -> dict[str, Circuits]:
@@ -190,7 +190,7 @@ def test_a_switch_with_two_sides_gets_each_circuit_once(spec: str, labels: str, 
 
 def test_changes_of_a_switch_with_two_sides_are_commands_that_it_takes(tmp_path: Path) -> None:
     plan = sided(tmp_path, "circulant(9,1,2)", "letters", 2)
-    change = rewire(plan, "circulant(9,1,3)", keep_hosts=True, downtime=True, throughput=False)
+    change = change_wiring(plan, "circulant(9,1,3)", keep_hosts=True, downtime=True, throughput=False)
     switches = {name: Switch(9, circuits) for name, circuits in places(plan).items()}
     run_files(tmp_path / "out", write_change(change, tmp_path / "out", file_format="sonic")[3:], switches)
     assert {name: switch.circuits for name, switch in switches.items()} == places(change.after)
@@ -231,7 +231,7 @@ def test_ports_that_cannot_be_numbered_are_refused(old: str, new: str, words: st
         else text.replace("{label: 'N[1-5]', mode: duplex, side: 1}", ", ".join(letters))
     )
     (tmp_path / "room.yaml").write_text(text)
-    plan = wire("circulant(5,1)", read_inventory(tmp_path / "room.yaml"))
+    plan = plan_wiring("circulant(5,1)", read_inventory(tmp_path / "room.yaml"))
     with pytest.raises(ParameterError, match=words):
         export_wiring(plan, "scpi", tmp_path / "out")
 

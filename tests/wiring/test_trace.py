@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import few
 from tests.samples.inventories import inventory_of
-from topodesign import build, save_wiring, trace_wiring
+from topodesign import build, save_wiring, show_wiring
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.wiring.exports.cables import plugs
@@ -27,7 +27,7 @@ def plan_of(mode: Mode, spec: str = "circulant(12,2,3)") -> WiringPlan:
 def test_ways_of_a_host_are_its_links(mode: Mode) -> None:
     plan = plan_of(mode)
     for name, node in plan.node.items():
-        ways = trace_wiring(plan, name).ways
+        ways = show_wiring(plan, name).ways
         sent = Counter(way.receiver.split()[0] for way in ways if way.sender.split()[0] == name)
         heard = Counter(way.sender.split()[0] for way in ways if way.receiver.split()[0] == name)
         links = Counter(plan.hosts[v] for u, v, count in plan.topology.links() if u == node for _ in range(count))
@@ -39,35 +39,35 @@ def test_ways_of_a_host_are_its_links(mode: Mode) -> None:
 def test_everything_with_a_name_is_found_and_lies_on_its_ways(mode: Mode) -> None:
     plan = plan_of(mode)
     for cable in few([*plan.net.wires]):
-        ways = trace_wiring(plan, cable.name).ways
+        ways = show_wiring(plan, cable.name).ways
         assert ways
         assert all(cable.name in way.through for way in ways)
-        assert set(ways) <= {*trace_wiring(plan, cable.a.label).ways, *trace_wiring(plan, cable.b.label).ways}
-    assert all(trace_wiring(plan, plug.here).ways for plug in few([*plugs(plan)]))
+        assert set(ways) <= {*show_wiring(plan, cable.a.label).ways, *show_wiring(plan, cable.b.label).ways}
+    assert all(show_wiring(plan, plug.here).ways for plug in few([*plugs(plan)]))
     for connect in few(plan.connects):
-        (way,) = trace_wiring(plan, connect.cable).ways
+        (way,) = show_wiring(plan, connect.cable).ways
         assert way.sender == f"{connect.a.host} {connect.a.port}/{connect.a.lane}"
         assert way.receiver == f"{connect.b.host} {connect.b.port}/{connect.b.lane}"
         side = "A" if mode == "simplex" else ""
-        assert way in trace_wiring(plan, f"{connect.a.panel}:{connect.a.panel_port}{side}").ways
+        assert way in show_wiring(plan, f"{connect.a.panel}:{connect.a.panel_port}{side}").ways
 
 
 def test_ways_there_and_back_begin_where_was_asked() -> None:
     plan = plan_of("duplex")
     for connect in plan.connects:
         for end in (connect.a, connect.b):
-            (way,) = trace_wiring(plan, f"{end.host}:{end.port}/{end.lane}").ways
+            (way,) = show_wiring(plan, f"{end.host}:{end.port}/{end.lane}").ways
             assert way.sender == f"{end.host} {end.port}/{end.lane}"
 
 
 def test_what_is_free_blocked_or_not_there_is_said() -> None:
     plan = plan_of("simplex", "genkautz(4,12)")
     loops = [spare.end for spare in plan.spare]
-    notes = {way.note for end in loops for way in trace_wiring(plan, f"{end.host}:{end.port}/{end.lane}").ways}
+    notes = {way.note for end in loops for way in show_wiring(plan, f"{end.host}:{end.port}/{end.lane}").ways}
     assert notes == {"free to send", "free to receive"}
-    assert str(trace_wiring(plan, "P1:28")) == "P1:28: not cabled"
+    assert str(show_wiring(plan, "P1:28")) == "P1:28: not cabled"
     with pytest.raises(ParameterError, match=r"no host, port or cable 'h12'; did you mean h2"):
-        trace_wiring(plan, "h12")
+        show_wiring(plan, "h12")
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + 4
     assert run(["wire", "show", str(path), "C01", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["traces"] == [trace_wiring(plan, "C01").record()]
+    assert json.loads(capsys.readouterr().out)["traces"] == [show_wiring(plan, "C01").record()]
     assert run(["wire", "show", str(path)]) == 0
     assert capsys.readouterr().out.strip() == str(plan)
     assert run(["wire", "show", str(path), "nothing"]) != 0

@@ -16,7 +16,7 @@ from tests.floors import reached
 from topodesign.base.errors import FileFormatError, InfeasibleError
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.failures.impact import Failure, best_repair
@@ -26,7 +26,7 @@ from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.two_sided import split_sided, turned
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 from topodesign.wiring.plant.carry import carry
 
 FILE = """
@@ -85,14 +85,14 @@ def wanted(topology: Topology, hosts: tuple[str, ...]) -> Counter[frozenset[str]
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
 def test_every_multigraph_of_degree_2k_is_carried(seed: int, nodes: int, switches: int) -> None:
     topology = multigraph(seed, nodes, 2 * switches)
-    plan = wire(topology, room(nodes, switches))
+    plan = plan_wiring(topology, room(nodes, switches))
     assert made(plan) == wanted(topology, plan.hosts)
 
 
 @pytest.mark.parametrize("spec", ["complete(5)", "circulant(1024,1,41)", "torus(4,4,4)"])
 def test_odd_cycles_are_no_hindrance(spec: str) -> None:
     topology = build(spec)
-    plan = wire(topology, room(topology.nodes, topology.degree // 2))
+    plan = plan_wiring(topology, room(topology.nodes, topology.degree // 2))
     assert made(plan) == wanted(topology, plan.hosts)
 
 
@@ -141,7 +141,7 @@ def test_uneven_rooms_carry_what_all_ways_gone_through_carry(seed: int, nodes: i
         return
     hosts = [host.name for host in inventory.hosts]
     try:
-        plan = wire(topology, inventory, hosts=hosts)
+        plan = plan_wiring(topology, inventory, hosts=hosts)
     except InfeasibleError:
         reached("refused")
         assert not exists(topology, inventory)
@@ -156,8 +156,8 @@ def test_a_link_that_cannot_be_made_is_named() -> None:
     split = Inventory(inventory.hosts, inventory.panels, fixed)
     pair = Topology.from_links(6, [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4)])
     with pytest.raises(InfeasibleError, match=r"link 0 - 1 .*'h0' and 'h1': both end at the same side .* and 1 more"):
-        wire(pair, split, hosts=["h0", "h1", "h2", "h3", "h4", "h5"])
-    assert wire(pair, split, hosts=["h0", "h2", "h1", "h3", "h4", "h5"]).connects
+        plan_wiring(pair, split, hosts=["h0", "h1", "h2", "h3", "h4", "h5"])
+    assert plan_wiring(pair, split, hosts=["h0", "h2", "h1", "h3", "h4", "h5"]).connects
 
 
 @settings(max_examples=40, deadline=None)
@@ -214,28 +214,28 @@ def test_hosts_alike_may_have_other_lanes_at_each_side() -> None:
 @given(st.integers(0, 10**6), st.integers(4, 6), st.integers(1, 3))
 def test_changes_keep_to_the_sides(seed: int, nodes: int, switches: int) -> None:
     inventory = room(nodes, switches)
-    plans = [wire(multigraph(seed + n, nodes, 2 * switches), inventory, seed=seed) for n in (0, 1)]
+    plans = [plan_wiring(multigraph(seed + n, nodes, 2 * switches), inventory, seed=seed) for n in (0, 1)]
     for target in (plans[1], plans[1].topology):
-        found = rewire(plans[0], target, downtime=True, throughput=False)
-        kept = rewire(plans[0], target, downtime=True, throughput=False, keep_hosts=True)
+        found = change_wiring(plans[0], target, downtime=True, throughput=False)
+        kept = change_wiring(plans[0], target, downtime=True, throughput=False, keep_hosts=True)
         assert made(found.after) == wanted(plans[1].topology, found.after.hosts)
         assert found.change.at_least <= found.moves <= kept.moves
         there = {(one.a, one.b) for one in plans[0].connects}
         assert len(there - {(one.a, one.b) for one in found.after.connects}) == len(found.change.removed)
     own = {(one.a, one.b) for one in plans[1].connects}
     most = max(len(there), len(own))
-    assert rewire(plans[0], plans[1], downtime=True, throughput=False).moves <= most - len(there & own)
+    assert change_wiring(plans[0], plans[1], downtime=True, throughput=False).moves <= most - len(there & own)
 
 
 def test_nothing_moves_where_nothing_changes() -> None:
-    plan = wire("torus(4,4)", room(16, 2))
-    assert rewire(plan, "torus(4,4)").moves == 0
+    plan = plan_wiring("torus(4,4)", room(16, 2))
+    assert change_wiring(plan, "torus(4,4)").moves == 0
 
 
 def test_files_keep_sides(tmp_path: Path) -> None:
     path = tmp_path / "room.yaml"
     path.write_text(FILE)
-    plan = wire("circulant(6,1,2)", path)
+    plan = plan_wiring("circulant(6,1,2)", path)
     assert made(plan) == wanted(plan.topology, plan.hosts)
     save_wiring(plan, tmp_path / "plan.json")
     assert load_wiring(tmp_path / "plan.json").inventory == plan.inventory
@@ -261,7 +261,7 @@ def test_sides_that_contradict_are_refused() -> None:
 
 
 def test_check_and_repairs_keep_to_the_sides() -> None:
-    plan = wire("circulant(8,1,2)", room(8, 2))
+    plan = plan_wiring("circulant(8,1,2)", room(8, 2))
     heard: dict[Lane, Lane] = {}
     first, second = [one for one in plan.connects if one.a.panel == "s0" and one.link[0] in {0, 4}][:2]
     for one in plan.connects:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of
-from topodesign import build, rewire, wire
+from topodesign import build, change_wiring, plan_wiring
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import program
 from topodesign.topology.topology import Topology
@@ -102,8 +102,8 @@ def digraphs(draw: st.DrawFn) -> tuple[Topology, Topology]:
 @settings(max_examples=6, deadline=None)
 @given(pair=digraphs())
 def test_less_is_walked_on_request_and_no_more_is_moved(pair: tuple[Topology, Topology]) -> None:
-    plan = wire(pair[0], hall(3), mode="simplex")
-    plain, less = (rewire(plan, pair[1], downtime=True, throughput=False, walk=walk) for walk in (False, True))
+    plan = plan_wiring(pair[0], hall(3), mode="simplex")
+    plain, less = (change_wiring(plan, pair[1], downtime=True, throughput=False, walk=walk) for walk in (False, True))
     for found in (plain, less):
         check(found)
     assert less.moves <= plain.moves
@@ -113,9 +113,9 @@ def test_less_is_walked_on_request_and_no_more_is_moved(pair: tuple[Topology, To
 
 
 def test_way_of_a_change_that_can_be_shorter() -> None:
-    plan = wire("genkautz(4,12)", hall(4, 12), mode="simplex")
+    plan = plan_wiring("genkautz(4,12)", hall(4, 12), mode="simplex")
     plain, less = (
-        rewire(plan, "circulant(12,1,5)", downtime=True, throughput=False, walk=walk) for walk in (False, True)
+        change_wiring(plan, "circulant(12,1,5)", downtime=True, throughput=False, walk=walk) for walk in (False, True)
     )
     assert less.moves == plain.moves
     assert less.metres is not None
@@ -124,16 +124,16 @@ def test_way_of_a_change_that_can_be_shorter() -> None:
 
 
 def test_walking_less_needs_to_know_where_panels_stand() -> None:
-    plan = wire("circulant(6,1,2)", inventory_of(6, 4, (12, 12), field="hall", kind="patch panel"))
+    plan = plan_wiring("circulant(6,1,2)", inventory_of(6, 4, (12, 12), field="hall", kind="patch panel"))
     with pytest.raises(ParameterError, match="coordinates"):
-        rewire(plan, "circulant(6,1,3)", downtime=True, walk=True)
-    found = rewire(plan, "circulant(6,1,3)", downtime=True, throughput=False)
+        change_wiring(plan, "circulant(6,1,3)", downtime=True, walk=True)
+    found = change_wiring(plan, "circulant(6,1,3)", downtime=True, throughput=False)
     assert found.metres is None
 
 
 @pytest.mark.dear
 def test_the_command_groups_by_panel(tmp_path: Path) -> None:
-    save_wiring(wire("genkautz(4,12)", hall(4, 12), mode="simplex"), tmp_path / "p.json")
+    save_wiring(plan_wiring("genkautz(4,12)", hall(4, 12), mode="simplex"), tmp_path / "p.json")
     words = ["wire", "change", str(tmp_path / "p.json"), "circulant(12,1,5)", "--downtime", "--walk"]
     words.append("--no-throughput")
     said = CliRunner().invoke(program, words).output
@@ -143,5 +143,5 @@ def test_the_command_groups_by_panel(tmp_path: Path) -> None:
     assert [line.split()[2] for line in headings] == stage["panels"]
     assert Fraction(stage["walk_m"]) > 0
     assert " m to walk" in said
-    one = rewire(plan_of(build("circulant(6,1,2)")), "circulant(6,1,3)", downtime=True, throughput=False)
+    one = change_wiring(plan_of(build("circulant(6,1,2)")), "circulant(6,1,3)", downtime=True, throughput=False)
     assert "at panel" not in str(one)

@@ -52,11 +52,28 @@ OPTIONS: dict[str, dict[str, str]] = {
 FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rivals, such as tpu_v4(4,4,8)."}
 """Successor of each retired field of a request."""
 
+RENAMED: dict[str, str] = {
+    "buy_cables": "bill_wiring",
+    "compare_catalogs": "diff_catalog",
+    "heard_hosts": "hosts_from_lldp",
+    "inventory_text": "format_inventory",
+    "known_topologies": "show_catalog",
+    "merge_catalogs": "merge_catalog",
+    "new_inventory": "init_wiring",
+    "part_of": "select_part",
+    "replan": "repair",
+    "rewire": "change_wiring",
+    "trace_wiring": "show_wiring",
+    "unwind": "replace_switches",
+    "warm": "compile_kernels",
+    "wire": "plan_wiring",
+}
+"""Today's name of each Python function that was renamed; the old one works, with a warning."""
+
 NAMES: dict[str, str] = {
     "audit_catalog": "use verify_catalog(by='audit').",
     "find_undercut_rows": "use verify_catalog(by='plans').",
     "compile_set": "use compile_library(place, 'all'), or with a workload in place of all.",
-    "known_topologies": "use show_catalog.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
     "OrbitTrees": "use Flow, whose 'fold' says of which nodes it has the trees.",
     "Paths": "use Flow, or flow_of_paths of topodesign.plans.chunk_ops.",

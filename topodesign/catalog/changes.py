@@ -70,7 +70,7 @@ class Changes(ResultList[Change]):
         )
 
 
-def compare_catalogs(
+def diff_catalog(
     old: Catalog | str | Path,
     new: Catalog | str | Path | None = None,
     *,

@@ -46,7 +46,7 @@ class Merged(ResultList[Share]):
         return Table(self.heading(), ("degree", "rows", "kept", "directory"), rows, words=frozenset(("directory",)))
 
 
-def merge_catalogs(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> Merged:
+def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Path) -> Merged:
     """Write a catalog of the undominated rows of several catalogs.
 
     The prices of all-to-all that any of them has of a row that stays are kept; of two bounds the tighter one. So are

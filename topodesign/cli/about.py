@@ -95,5 +95,5 @@ def kernels(jobs: int | None) -> None:
     Example: topodesign kernels
     """
     with progress_bar("compiling") as progress:
-        warmed = topodesign.warm(workers=jobs, progress=progress)
+        warmed = topodesign.compile_kernels(workers=jobs, progress=progress)
     tell(warmed, warmed.heading())

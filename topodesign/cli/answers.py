@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 import click
 
+import topodesign
 from topodesign.base import retired
 from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.errors import TopodesignError
-from topodesign.base.faces import FUNCTIONS
+from topodesign.base.faces import function_of
 from topodesign.base.fitted import columns_of, fitted, wrapped
 from topodesign.base.wording import suggest
 from topodesign.cli.renamed import former
@@ -265,9 +266,9 @@ class Command(click.Command):
         """Name the Python function of the command."""
         super().format_epilog(ctx, formatter)
         words = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
-        if words in FUNCTIONS:
+        if " " in words and function_of(words) in topodesign.__all__:
             formatter.write_paragraph()
-            formatter.write_text(f"In Python: topodesign.{FUNCTIONS[words]}()")
+            formatter.write_text(f"In Python: topodesign.{function_of(words)}()")
 
 
 def refuse_retired(ctx: click.Context, args: Sequence[str]) -> None:

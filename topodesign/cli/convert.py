@@ -97,7 +97,7 @@ def _write_links(
 def _write_fabric(
     network: str, output: Path | None, wanted: str | None, part: dict[str, Any], machine: dict[str, Any]
 ) -> None:
-    fabric = topodesign.part_of(_whole(network, machine), part["only"], part["others"], part["without"])
+    fabric = topodesign.select_part(_whole(network, machine), part["only"], part["others"], part["without"])
     file_format = _format_of(output, wanted, _FABRIC, "yaml")
     text = _table_of_links(fabric) if file_format == "csv" else topodesign.write_fabric(fabric, file_format)
     if output is None:

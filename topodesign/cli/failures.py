@@ -64,7 +64,7 @@ def command(network: str, collective: Collective, **options: Any) -> None:
         return
     _refuse(given, set(_OF_WIRINGS), "a network")
     place = topodesign.as_fabric(network, options["bandwidth"])
-    part = topodesign.part_of(place, options["only"], options["others"], options["without"])
+    part = topodesign.select_part(place, options["only"], options["others"], options["without"])
     target = directory()
     if target is None:
         with progress_bar("pricing failures") as progress:

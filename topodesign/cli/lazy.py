@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from topodesign.base.faces import COMMANDS
+from topodesign.base.faces import command_of
 from topodesign.base.wording import suggest
 from topodesign.cli.answers import Group, refuse_retired
 from topodesign.cli.renamed import modernise
@@ -74,8 +74,8 @@ class LazyGroup(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command by its name or function; suggest known ones if unknown."""
-        if args and ctx.parent is None and args[0] in COMMANDS:
-            args = [*COMMANDS[args[0]].split(), *args[1:]]
+        if args and ctx.parent is None and args[0] not in self.table:
+            args = [*(command_of(args[0]) or args[0]).split(), *args[1:]]
         refuse_retired(ctx, args)
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)

@@ -48,7 +48,7 @@ def command(plan: Path, without: tuple[str, ...], output: Path | None, **options
         raise click.UsageError("Missing option '-o' / '--output'.")
     check_ending(output, "schedule")
     with progress_bar("repairing"):
-        found = topodesign.replan(plan, without)
+        found = topodesign.repair(plan, without)
         found.save(output)
     print_answer(f"{found}\nwritten to {output}", {**found.record(), "file": str(output)}, found.to_records)
 

@@ -35,7 +35,7 @@ READY = Option(
 
 
 class PartOptions(TypedDict, total=False):
-    """Members and failures, for :func:`topodesign.fabrics.part.part_of`."""
+    """Members and failures, for :func:`topodesign.fabrics.part.select_part`."""
 
     only: Annotated[
         "Some",

@@ -24,7 +24,7 @@ _SHARE = re.compile(r"0?\.[0-9]{1,6}|[0-9]{1,6}/0*[1-9][0-9]{0,5}")
 Others = Literal["vanish", "forward"]  # what nodes do that do not take part
 
 
-def part_of(fabric: Fabric, only: Some = (), others: Others = "vanish", without: Some = ()) -> Fabric:
+def select_part(fabric: Fabric, only: Some = (), others: Others = "vanish", without: Some = ()) -> Fabric:
     """Return what takes part and works.
 
     Parameters

@@ -14,7 +14,7 @@ from topodesign.base.wording import nearest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.networks import names_file, read_network
 from topodesign.fabrics.networks.network import TAKES_FABRICS
-from topodesign.fabrics.part import Some, part_of
+from topodesign.fabrics.part import Some, select_part
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.everyday import SPOKEN
 from topodesign.topology.library import TopologyLike, build, linked, names_fabric, names_topology
@@ -144,7 +144,7 @@ def working(
 
     A link of a topology is as fast as before, also where no node has all of its links left.
 
-    * ``without``: what has failed, as :func:`topodesign.fabrics.part.part_of` takes it.
+    * ``without``: what has failed, as :func:`topodesign.fabrics.part.select_part` takes it.
     * ``bandwidth``: of a node of the whole topology over all its links, in bits per second; of a fabric None.
 
     Examples
@@ -154,7 +154,7 @@ def working(
     (3, True)
     """
     whole = as_fabric(place, bandwidth)
-    part = part_of(whole, without=without)
+    part = select_part(whole, without=without)
     return (
         part.topology if without and isinstance(place, Topology) else place if part is whole else part,
         part,

@@ -10,7 +10,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
 
-def unwind(fabric: Fabric, degree: int | None = None, *, both_ways: bool = False) -> Fabric:
+def replace_switches(fabric: Fabric, degree: int | None = None, *, both_ways: bool = False) -> Fabric:
     """Return the fabric with switches replaced by links between neighbours.
 
     Of a switch with the neighbours 0 to n - 1, in the order of their numbers, neighbour i gets links to i + 1, i + 2,

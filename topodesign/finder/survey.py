@@ -346,6 +346,14 @@ def show_catalog(
     ------
     TopodesignError
         As :func:`topodesign.pareto` and :func:`survey`.
+
+    Examples
+    --------
+    >>> from topodesign import show_catalog
+    >>> show_catalog(12, 4)[0].spec
+    'circulant(12,2,3)'
+    >>> [one.best.spec for one in show_catalog(range(11, 13), 4)]
+    ['circulant(11,2,3)', 'circulant(12,2,3)']
     """
     sizes = as_ascending("number of nodes", nodes)
     if len(sizes) == 1:

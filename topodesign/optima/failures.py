@@ -19,7 +19,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
 from topodesign.collectives import ALL_TO_ALL, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.optimum import METHODS, solve
 from topodesign.optima.question import Question
@@ -133,7 +133,7 @@ def single_failures(
     parts = []
     for what, names in each(alike_failures(fabric), progress):
         try:
-            left = part_of(fabric, without=names[:1])
+            left = select_part(fabric, without=names[:1])
             bandwidth: Fraction | None = solve(Question(left, kind), method).bandwidth
         except (InfeasibleError, TopologyError):
             bandwidth = None

@@ -18,7 +18,7 @@ from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
-from topodesign.fabrics.part import Others, Some, part_of
+from topodesign.fabrics.part import Others, Some, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flows import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
@@ -145,7 +145,7 @@ def price_groups(
     others
         Whether nodes outside a group ``forward`` its data or ``vanish``; switches always forward.
     without
-        What has failed, as :func:`topodesign.part_of` takes it.
+        What has failed, as :func:`topodesign.select_part` takes it.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def price_groups(
     """
     as_choice("others", others, ("vanish", "forward"))
     where = as_place(place)
-    fabric = part_of(as_fabric(where), without=without)
+    fabric = select_part(as_fabric(where), without=without)
     groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
     wanted = as_collective(collective)
     if not wanted.like(*TREE_COLLECTIVES, *FLOWS):

@@ -17,7 +17,7 @@ from topodesign.base.wording import with_article
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import Costs, Shards, as_costs, as_shards
-from topodesign.fabrics.part import Others, compute_node, part_of
+from topodesign.fabrics.part import Others, compute_node, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.forest.schedule import spanning
 from topodesign.topology.topology import IntArray, Topology
@@ -105,7 +105,7 @@ def asked(
     if (name is not None) != kind.rooted:
         verb, article = ("needs", "a") if kind.rooted else ("has", "no")
         raise ParameterError(f"{kind} {verb} {article} root")
-    fabric = part_of(whole, only, others, without)
+    fabric = select_part(whole, only, others, without)
     if name is not None and shards is not None:
         raise ParameterError(f"the only shard of {with_article(kind)} is its root's; omit shard sizes")
 

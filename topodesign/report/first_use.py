@@ -44,7 +44,7 @@ class Warmed(Result):
         return f"{counted(len(self.compiled), 'kernel')} compiled, {len(self.found)} had been before{place}"
 
 
-def warm(*, workers: int | None = None, progress: Progress | None = None) -> Warmed:
+def compile_kernels(*, workers: int | None = None, progress: Progress | None = None) -> Warmed:
     """Compile the kernels of the main commands ahead of first use.
 
     A kernel that is not compiled yet is on its first call, once on every machine, which takes up to 12 seconds each;

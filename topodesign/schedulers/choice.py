@@ -14,7 +14,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.base.options import typed
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim
@@ -104,7 +104,7 @@ def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool
 
 def _on_what_is_left(request: Request, method: str, methods: Methods) -> Plan:
     """Return the plan on the remaining links."""
-    fabric = part_of(request.whole, without=request.without) if request.unwind is None else request.unwound
+    fabric = select_part(request.whole, without=request.without) if request.unwind is None else request.unwound
     alone = request.but(without=(), unwind=None)
     if isinstance(fabric, Topology) or (not request.plain and request.unwind is None):
         return make_plan(alone.but(place=fabric), method, methods)

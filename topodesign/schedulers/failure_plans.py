@@ -30,7 +30,7 @@ from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import Quantity, as_time, format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import Some, listed, part_of
+from topodesign.fabrics.part import Some, listed, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.failures import KIND, LEFT, alike_failures, failure_image, gigabytes, over_trees
 from topodesign.optima.question import Question
@@ -185,7 +185,7 @@ def _entry(
 ) -> FailurePlan:
     """Return the repaired plan if near the bound, otherwise the fastest."""
     try:
-        left = part_of(before.fabric, without=names[:1])
+        left = select_part(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
         found = {"repaired": repaired_plan(before, names[:1]).plan} if kind_of(before).program == "trees" else {}
     except (InfeasibleError, TopologyError):
@@ -203,7 +203,7 @@ def _entry(
     return FailurePlan(what, names, Fraction(plan.claim["algorithmic_bandwidth"]), bound, word, plan)
 
 
-def replan(plan: Plan | str | Path, without: Some) -> Replanned:
+def repair(plan: Plan | str | Path, without: Some) -> Replanned:
     """Replan after a failure, starting from the previous plan.
 
     What survives of its trees stays. A route that has failed is spread over others between the same vertices, and where
@@ -216,7 +216,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
         Of a fabric or a topology, or its file: one over trees or paths is repaired, any other made anew. Or the
         directory of :meth:`FailurePlans.save`, in which the one failure is looked up.
     without
-        What has failed, as :func:`topodesign.part_of` takes it.
+        What has failed, as :func:`topodesign.select_part` takes it.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def replan(plan: Plan | str | Path, without: Some) -> Replanned:
 
 def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     """Return the verified plan mapped from an equivalent failure."""
-    image, left = failure_image(whole, first, failure), part_of(whole, without=(failure,))
+    image, left = failure_image(whole, first, failure), select_part(whole, without=(failure,))
     number = {name: at for at, name in enumerate(left.names)}
     order = (
         [] if image is None else [number.get(whole.names[image[whole.number(name)]], -1) for name in plan.fabric.names]

@@ -20,7 +20,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import compute_node, part_of
+from topodesign.fabrics.part import compute_node, select_part
 from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
 from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
@@ -114,7 +114,7 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
     """
     if request.group in {"", ()} and request.collective.group is None:
         return request.fabric, request.collective.at(fabric_root(request)), False
-    whole, fabric = request.whole, part_of(request.whole, without=request.without)
+    whole, fabric = request.whole, select_part(request.whole, without=request.without)
     groups, roots = zip(*((one.group or (), one.root) for one in request.among.single), strict=True)
     number = [[fabric.number(whole.names[node]) for node in group] for group in groups]
     chosen = [fabric.number(whole.names[root]) for root in roots if root is not None] or None

@@ -19,9 +19,9 @@ from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.node_values import as_ready
-from topodesign.fabrics.part import chosen_nodes, listed, part_of
+from topodesign.fabrics.part import chosen_nodes, listed, select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset
-from topodesign.fabrics.unwinding import unwind
+from topodesign.fabrics.unwinding import replace_switches
 from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import LinkTimes, link_times
 from topodesign.plans.measure import flow_claim
@@ -135,7 +135,7 @@ class Request:
     @cached_property
     def fabric(self) -> Fabric:
         """Participating part of the network, as a fabric."""
-        return part_of(self.whole, self.only, self.others, self.without)
+        return select_part(self.whole, self.only, self.others, self.without)
 
     @cached_property
     def where(self) -> Topology | Fabric:
@@ -157,7 +157,7 @@ class Request:
         if degree is not None and not degree.isdecimal():
             raise ParameterError(f"--set unwind= is a number of links, all, or ring, not {self.unwind!r:.30}")
         ring = self.unwind == "ring"
-        return unwind(self.where, 1 if ring else None if degree is None else int(degree), both_ways=ring)
+        return replace_switches(self.where, 1 if ring else None if degree is None else int(degree), both_ways=ring)
 
     @property
     def step_alpha(self) -> Fraction:

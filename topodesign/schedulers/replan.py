@@ -20,7 +20,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import format_rate
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.part import Some, part_of
+from topodesign.fabrics.part import Some, select_part
 from topodesign.fabrics.part import listed as as_list
 from topodesign.optima.forest.repair import remaining, repaired
 from topodesign.optima.group_price import slowest_cut
@@ -112,7 +112,7 @@ class Replanned(Result):
 def repaired_plan(plan: Plan, without: Some) -> Replanned:
     """Return a plan after a failure, for trees or paths.
 
-    See :func:`topodesign.replan`.
+    See :func:`topodesign.repair`.
     """
     begun, gone = Stopwatch(), tuple(map(str, as_list(without)))
     moved = plan.movement
@@ -124,7 +124,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
             f"{' '.join(f'--fail {one}' for one in gone)}"
         )
     fabric = plan.fabric
-    left = part_of(fabric, without=without)
+    left = select_part(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
     if not isinstance(moved, Flow) or moved.model != "chunks":

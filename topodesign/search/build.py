@@ -65,7 +65,7 @@ def build_catalog(
         Address of a Dask scheduler (``tcp://host:port``), whose workers then do the tasks.
     shard
         ``(k, K)``: only the k-th of K parts of the grid, each with a directory of its own, as tasks of a job array do;
-        :func:`merge_catalogs` of these is what one build would be. What sizes of other parts a part rests on it works
+        :func:`merge_catalog` of these is what one build would be. What sizes of other parts a part rests on it works
         out itself.
     progress
         Called after every task with the share of the work that is done.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.samples.forest import fabrics
 from tests.samples.verdicts import verify_trees
-from topodesign import optimum, part_of, schedule
+from topodesign import optimum, schedule, select_part
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import as_fabric
@@ -20,7 +20,7 @@ from topodesign.plans.trees import Trees
 
 
 def repair(fabric: Fabric, trees: Trees, without: str) -> tuple[Fabric, Trees]:
-    left = part_of(fabric, without=(without,))
+    left = select_part(fabric, without=(without,))
     order = [left.names.index(name) if name in left.names else -1 for name in fabric.names]
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
     slower = {
@@ -93,7 +93,7 @@ def test_random_fabrics_and_failures(data: st.DataObject, collective: str) -> No
     link = f"{one.src}-{one.dst}"
     ends = data.draw(st.sampled_from([link, f"{one.src}>{one.dst}", one.src, f"{link}=0.5"]))
     try:
-        left = part_of(fabric, without=(ends,))
+        left = select_part(fabric, without=(ends,))
         best = optimum(left, "allgather").bandwidth
     except (InfeasibleError, TopologyError):
         reject()

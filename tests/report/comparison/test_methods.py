@@ -17,7 +17,7 @@ from topodesign.base import doors
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.flow import Flow
 from topodesign.plans.time.simulate import simulate
@@ -181,7 +181,7 @@ def test_links_with_latencies_of_their_own(place: str, collective: str) -> None:
 
 def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
     fabric = build_fabric("dgx_a100(2)")
-    left = part_of(fabric, (), "vanish", ["box0/gpu1"])
+    left = select_part(fabric, (), "vanish", ["box0/gpu1"])
     for where in (fabric, left):
         plan = schedule(where, "broadcast", method="tacos", root="box0/gpu0", alpha="fabric")
         assert isinstance(plan.movement, Flow)

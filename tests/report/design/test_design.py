@@ -14,7 +14,18 @@ from typing import Any
 import pytest
 
 from tests.conftest import few
-from topodesign import Decision, as_topology, build, design, load_plan, load_wiring, schedule, simulate, verify, wire
+from topodesign import (
+    Decision,
+    as_topology,
+    build,
+    design,
+    load_plan,
+    load_wiring,
+    plan_wiring,
+    schedule,
+    simulate,
+    verify,
+)
 from topodesign.base.claims import Among
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import format_time
@@ -26,7 +37,7 @@ from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import request_of
 from topodesign.report.design.request import Request
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.answers import init_wiring
 
 STEP = {
     "collectives": [
@@ -199,7 +210,7 @@ def test_growth_is_by_moves_that_a_change_of_the_plan_makes(found: Decision) -> 
 @pytest.mark.dear
 def test_growth_beyond_the_hosts_of_a_room_says_what_it_needs() -> None:
     """Four hosts more, as many fixed cables, and panel ports; what there is does not change."""
-    room = replace(new_inventory(8, connector="LC", ports=3, speed="100Gbps"), racks={})
+    room = replace(init_wiring(8, connector="LC", ports=3, speed="100Gbps"), racks={})
     asked = FIELDS | {"nodes": 8, "degree": 3, "rivals": [], "bandwidth": "300Gbps", "room": room}
     found, alone = design(**asked | {"grow": [12]}), design(**asked | {"grow": []})
     (stage,) = found.growth
@@ -316,7 +327,7 @@ def check_ranking(seed: int) -> int:
             continue
         try:
             other = value(request, step_of(one, request), *cables_of(one))
-            wire(one, plain_room(request))
+            plan_wiring(one, plain_room(request))
         except InfeasibleError:
             continue
         assert reached <= other, f"seed {seed}: {one.spec} beats {best.name}"

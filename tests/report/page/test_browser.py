@@ -21,7 +21,7 @@ import pytest
 
 from tests.report.page.test_decision import STEP
 from tests.report.page.test_page import EVIL
-from topodesign import design, export_wiring, pareto, plain_inventory, report_page, schedule, wire
+from topodesign import design, export_wiring, pareto, plain_inventory, plan_wiring, report_page, schedule
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.report.charts.decision import labels
 from topodesign.report.page.page import Page
@@ -81,7 +81,7 @@ def show(browser: Any, page: Page, folder: Path) -> None:
 
 def test_a_work_package_is_searched(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "package.html"
-    export_wiring(wire("circulant(12,2,3)", plain_inventory(12, 4)), "package", path)
+    export_wiring(plan_wiring("circulant(12,2,3)", plain_inventory(12, 4)), "package", path)
     browser.get(path.as_uri())
     every = browser.find_elements("css selector", "#patches tbody tr")
     find(browser, "#find").send_keys("C07")
@@ -96,7 +96,7 @@ def test_a_work_package_is_searched(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_directory_leads_to_its_pages(browser: Any, tmp_path: Path) -> None:
-    plan = wire("circulant(64,1,5)", plain_inventory(64, 4, panels=2, kind="patch panel"))
+    plan = plan_wiring("circulant(64,1,5)", plain_inventory(64, 4, panels=2, kind="patch panel"))
     export_wiring(plan, "package", tmp_path / "work")
     index = (tmp_path / "work" / "index.html").as_uri()
     for width in (390, 1200):

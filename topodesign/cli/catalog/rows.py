@@ -189,7 +189,7 @@ def merge(directories: tuple[Path, ...], output: Path) -> None:
 
     Example: topodesign catalog merge mine better -o both
     """
-    found = topodesign.merge_catalogs(directories, output)
+    found = topodesign.merge_catalog(directories, output)
     show(found, {"shares": found.to_records()})
 
 
@@ -206,6 +206,6 @@ def diff(old: Path, new: Path | None, nodes: range, degrees: range | None) -> in
 
     Example: topodesign catalog diff before after -d 4
     """
-    found = topodesign.compare_catalogs(old, new, degrees=degrees, first=nodes[0], last=nodes[-1])
+    found = topodesign.diff_catalog(old, new, degrees=degrees, first=nodes[0], last=nodes[-1])
     show(found, {"degrees": found.to_records()})
     return 0 if found.ok else 1

@@ -11,7 +11,7 @@ from topodesign.base.atomic import check_not_input, write_whole
 from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.options import PATH, option
 from topodesign.cli.wire.options import table_option
-from topodesign.wiring.parts.buy import buy_cables
+from topodesign.wiring.parts.buy import bill_wiring
 from topodesign.wiring.parts.ways import SINGLES, WAYS
 
 
@@ -53,7 +53,7 @@ def command(plan: Path, parts: Path | None, runs: Path | None, **options: Any) -
         check_not_input(runs, plan)
         if parts is not None:
             check_not_input(runs, parts)
-    found = buy_cables(plan, parts, **options)
+    found = bill_wiring(plan, parts, **options)
     if runs is not None:
         write_whole(runs, found.runs_text())
     tell(found)

@@ -12,7 +12,7 @@ from topodesign.cli.answers import Command, json_option, tell
 from topodesign.cli.options import PATH, SPEC, flag, offer, option, whole
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.wire.options import seed_option, spelling_option, throughput_option
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.options import SOURCES, Observations
 from topodesign.wiring.exports.change import write_change
@@ -68,7 +68,7 @@ def command(
         before = check.as_wired()
     with progress_bar("looking for an order of the hosts") as progress:
         wanted = int(target) if target.isdecimal() and not Path(target).exists() else target
-        found = rewire(before, wanted, progress=progress, **options)
+        found = change_wiring(before, wanted, progress=progress, **options)
     if output is not None:
         write_change(found, output, file_format=file_format, spelling=spelling)
     tell(found)

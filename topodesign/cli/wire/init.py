@@ -76,9 +76,9 @@ def command(
     else:
         said = _asked(said, closed)
         if lldp is not None:
-            said["hosts"] = topodesign.heard_hosts(lldp, said.pop("speed"))
-        inventory = topodesign.new_inventory(**said)
-    text = topodesign.inventory_text(inventory)
+            said["hosts"] = topodesign.hosts_from_lldp(lldp, said.pop("speed"))
+        inventory = topodesign.init_wiring(**said)
+    text = topodesign.format_inventory(inventory)
     if output is None:
         click.echo(text, nl=False)
         return

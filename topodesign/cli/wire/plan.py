@@ -25,7 +25,7 @@ from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory, format_metres
 from topodesign.wiring.plan.files import save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 from topodesign.wiring.plant.carry import carry
 
 _BEST = "best"  # the word for the best topology that the inventory can carry
@@ -77,9 +77,9 @@ def command(
         room = read_inventory(inventory)
         if isinstance(wanted, Topology):
             tell_of_names(wanted)
-        unplaced = plan = wire(wanted, room, mode=mode, **options)
+        unplaced = plan = plan_wiring(wanted, room, mode=mode, **options)
     if place:
-        plan = wire(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
+        plan = plan_wiring(wanted, room, mode=plan.mode, place=True, **options | {"speed": plan.speed})
     plan.bill()  # what cannot be cut to length is refused before anything is written
     status = 0 if plan.loss is None or plan.loss.ok else 1
     if output is not None:

@@ -52,7 +52,7 @@ def command(plan: Path, names: tuple[str, ...], loss: bool, addresses: bool, tab
     if not names:
         tell(wiring)
         return 0
-    traces = [topodesign.trace_wiring(wiring, name) for name in names]
+    traces = [topodesign.show_wiring(wiring, name) for name in names]
     records = [trace.record() for trace in traces]
     print_answer("\n".join(map(str, traces)), {"traces": records}, lambda: records)
     return 0

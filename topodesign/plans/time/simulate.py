@@ -20,7 +20,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
-from topodesign.fabrics.part import part_of
+from topodesign.fabrics.part import select_part
 from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
@@ -264,7 +264,7 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
     if shares:
         reason = "a link table has other bandwidths"
         raise ParameterError(f"simulate knows links that are down, not {shares[0]!r:.100}; {reason}")
-    left = {(link.src, link.dst) for link in part_of(fabric, (), "vanish", without).links()}
+    left = {(link.src, link.dst) for link in select_part(fabric, (), "vanish", without).links()}
     return [
         (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left
     ]

@@ -86,7 +86,7 @@ def compare_methods(
     root
         Name or number of the node of a collective that has one.
     without
-        What has failed, as :func:`topodesign.part_of` takes it; the name of a root is then that of the whole.
+        What has failed, as :func:`topodesign.select_part` takes it; the name of a root is then that of the whole.
     methods
         Names of those to compare; if there are none all but ``exact`` and ``tacos-ilp``, which search as long as they
         may.

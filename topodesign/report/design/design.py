@@ -21,10 +21,10 @@ from topodesign.report.design.growth import bound_of, limits_of, stages_of
 from topodesign.report.design.parts import Offer
 from topodesign.report.design.reading import read_request, request_of
 from topodesign.report.design.request import Request
-from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.answers import init_wiring
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.wire import wire, wire_boxes
+from topodesign.wiring.plan.wire import plan_wiring, wire_boxes
 
 
 @takes(RequestOptions)
@@ -118,7 +118,7 @@ def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
         if best.wiring is not None:
             return offers, best.wiring
         try:
-            return offers, wire(best.topology, room) if best.boxed is None else wire_boxes(best.boxed, room)
+            return offers, plan_wiring(best.topology, room) if best.boxed is None else wire_boxes(best.boxed, room)
         except InfeasibleError as error:
             offers = in_order([replace(best, refused=f"it cannot be wired: {error}"), *offers[1:]], request)
     raise InfeasibleError("\n".join(f"{one.name}: {one.refused}" for one in offers))
@@ -127,7 +127,7 @@ def _wired(found: Gathered, request: Request) -> tuple[list[Offer], WiringPlan]:
 def plain_room(request: Request) -> Inventory:
     """Return a default room: hosts in racks, and one panel."""
     most, rate = max((request.nodes, *request.grow)), request.work.bandwidth / request.degree
-    return new_inventory(most, ports=request.degree, connector="LC", speed=rate, name="plain room")
+    return init_wiring(most, ports=request.degree, connector="LC", speed=rate, name="plain room")
 
 
 def _claims(offers: list[Offer], request: Request, found: Gathered) -> tuple[Claim, ...]:

@@ -17,7 +17,7 @@ from topodesign.report.design.measure import measure_step, run_of
 from topodesign.report.design.parts import Limit, Part, Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import grow
-from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -43,7 +43,7 @@ def stages_of(request: Request, wiring: WiringPlan, progress: Progress | None) -
             room, needs = larger.inventory, str(larger)
         if needs or place + 1 < len(request.grow):
             try:
-                change = rewire(now, stage.topology, inventory=room, downtime=True, throughput=False)
+                change = change_wiring(now, stage.topology, inventory=room, downtime=True, throughput=False)
             except InfeasibleError as error:
                 raise InfeasibleError(f"grow to {nodes}: {error}{f' ({needs})' if needs else ''}") from None
             now = change.after

@@ -34,7 +34,7 @@ from topodesign.report.design.fields import RequestOptions
 from topodesign.report.design.request import Request
 from topodesign.schedulers.step import as_step
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.answers import new_inventory
+from topodesign.wiring.inventory.answers import init_wiring
 from topodesign.wiring.inventory.devices import MODES, PANEL_KINDS
 from topodesign.wiring.inventory.files import as_inventory
 from topodesign.wiring.inventory.inventory import Inventory
@@ -262,7 +262,7 @@ def _planned(fields: Fields, nodes: int, degree: int) -> Inventory:
             wrong_at(value, f"room: {name} is one of {', '.join(words)}, not {str(value.value)[:50]!r}")
         answers[name] = value.value if words is not None else fields.read("room", number_of, value)
     try:
-        return new_inventory(nodes, ports=degree, name="room", **answers)
+        return init_wiring(nodes, ports=degree, name="room", **answers)
     except TopodesignError as error:
         fields.wrong("room", str(error))
 

@@ -18,7 +18,7 @@ from topodesign.report.page.player import MOST_NODES
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.answers import plain_inventory
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import plan_wiring
 
 MOST_WIRED = 20_000  # links of a topology that is wired to count its cables
 _OVER = tuple(4**power for power in range(5, 16))  # sizes at which a plot compares designs, from 1 KiB to 1 GiB
@@ -74,7 +74,7 @@ def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce
 def _cabling(graph: Topology) -> Cabling | None:
     if len(graph.src) > MOST_WIRED:
         return None
-    plan = wire(graph, plain_inventory(graph.nodes, graph.degree))
+    plan = plan_wiring(graph, plain_inventory(graph.nodes, graph.degree))
     bill = plan.bill()
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 

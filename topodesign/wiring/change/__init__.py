@@ -1,6 +1,6 @@
 """Stagewise changes from existing to wanted wiring.
 
-``rewire`` is the door; ``change`` finds the fewest moves (``relabel`` which host becomes which node and how many
+``change_wiring`` is the door; ``change`` finds the fewest moves (``relabel`` which host becomes which node and how many
 patches can stay at most, ``fields`` that and the panels of links together), ``patches`` their fibres and what to do at
 the panels, ``stages`` the order and the way, ``strength`` what the fabric can do meanwhile; ``grow`` takes a wiring to
 another room. May import ``inventory`` and ``plan``.

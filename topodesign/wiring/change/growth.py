@@ -178,7 +178,7 @@ def grow(
     Returns
     -------
     Growth
-        Its ``save`` writes files of links, to which :func:`topodesign.rewire` changes the wiring.
+        Its ``save`` writes files of links, to which :func:`topodesign.change_wiring` changes the wiring.
 
     Raises
     ------

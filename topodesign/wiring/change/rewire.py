@@ -273,7 +273,7 @@ def _by_size(cords: Iterable[Cord]) -> Counter[tuple[CableType, Fraction | None]
     return Counter((wire.sort, length) for wire, length in cords if wire.sort is not None)
 
 
-def rewire(
+def change_wiring(
     plan: WiringLike,
     wanted: TopologyLike | WiringPlan | int,
     *,

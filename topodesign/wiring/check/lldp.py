@@ -30,7 +30,7 @@ _LANE = re.compile(r"(.+)(?:/([1-9]|1[0-6])|s([0-9]|1[0-5]))")
 _SLOT = re.compile(r"(en|eth|ib|wl)(P[0-9]+)?p[0-9]+")  # what s0 behind is a slot of, as in enp1s0
 
 
-def heard_hosts(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ...]:
+def hosts_from_lldp(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host, ...]:
     """Return the reporting hosts with the ports that connect them.
 
     An interface counts if its neighbour is one of these hosts, at either end. Interfaces ``PORT/1`` to ``PORT/16`` and

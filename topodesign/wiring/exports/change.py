@@ -52,7 +52,7 @@ def write_change(
     Parameters
     ----------
     change
-        Result of :func:`~topodesign.wiring.change.rewire.rewire`.
+        Result of :func:`~topodesign.wiring.change.rewire.change_wiring`.
     path
         The directory.
     file_format

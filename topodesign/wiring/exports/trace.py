@@ -74,7 +74,7 @@ class Traces(Declared):
     KEYS = "traces"
 
 
-def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
+def show_wiring(plan: WiringLike, name: str) -> WiringTrace:
     """Trace the paths through a cable, port, label or host.
 
     Ports are those of hosts and panels. A host gives the paths of all its ports.

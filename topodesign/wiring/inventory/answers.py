@@ -72,7 +72,7 @@ def plain_inventory(
     )
 
 
-def new_inventory(
+def init_wiring(
     hosts: int | Sequence[devices.Host],
     *,
     ports: int = 1,

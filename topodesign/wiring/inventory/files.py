@@ -180,7 +180,7 @@ def _cabled(row: FileFields) -> Iterator[Located]:
 # Writing.
 
 
-def inventory_text(inventory: InventoryLike) -> str:
+def format_inventory(inventory: InventoryLike) -> str:
     """Return an inventory as YAML for :func:`topodesign.read_inventory`.
 
     Entries are drawn together into ranges, and comments say what for.

@@ -40,7 +40,7 @@ _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*%")
 _LaneKey = tuple[str, str, int]
 
 
-def buy_cables(
+def bill_wiring(
     plan: WiringLike,
     parts: PartsLike | None = None,
     *,

@@ -104,7 +104,7 @@ class Parallel(Declared):
 
 @dataclass(frozen=True, repr=False)
 class WiringPlan(Result):
-    """Wiring plan, as returned by :func:`topodesign.wiring.plan.wire.wire`.
+    """Wiring plan, as returned by :func:`topodesign.wiring.plan.wire.plan_wiring`.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ from topodesign.wiring.plan.planner import SECONDS, check_hosts_there, check_spe
 from topodesign.wiring.plan.proof import check_plan
 
 
-def wire(
+def plan_wiring(
     topology: TopologyLike,
     inventory: InventoryLike,
     *,
@@ -141,8 +141,8 @@ def wire_boxes(
 
     Which NIC has which cable is settled by the spec: port p of NIC i, split into s ports, is lane ``i s + p`` of its
     host, from 0, in the order of the host's ports. So nothing is left to choose but panel ports.
-    Parameters are those of :func:`~topodesign.wiring.plan.wire.wire`; without a speed lanes are as fast as ports of
-    NICs, where the inventory has several speeds.
+    Parameters are those of :func:`plan_wiring`; without a speed lanes are as
+    fast as ports of NICs, where the inventory has several speeds.
     """
     graph, wiring, box, split = boxed.graph, boxed.wiring, boxed.box, boxed.split
     if inventory.two_sided:
