@@ -278,6 +278,8 @@ class Flow(Moving):
             self._check_chunks()
         if (self.model == "chunks") != (self.weight is not None) or (self.model == "clock") != (self.clock is not None):
             raise ScheduleError("chunks have weights, and ticks a clock")
+        if self.model != "chunks" and self.sizes is not None:
+            raise ScheduleError("only chunks are of blocks that differ in size")
         if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
             raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
         if self.routes is not None:
@@ -318,8 +320,11 @@ class Flow(Moving):
         if self.rate is not None and self.rate <= 0:
             raise ScheduleError(f"the rate of chunks must be positive, not {self.rate}")
         sizes, blocks = self.sizes, self.collective.block_count(self.nodes)
-        if sizes is not None and (sizes.shape != (blocks,) or np.any(sizes < 0) or not np.any(sizes)):
-            raise ScheduleError(f"sizes must be {blocks} numbers, not negative and not all zero")
+        if sizes is not None:
+            right = sizes.dtype.kind == "i" and sizes.shape == (blocks,) and not np.any(sizes < 0)
+            if not right or not 0 < sum(sizes.tolist()) < 2**62:
+                raise ScheduleError(f"sizes must be {blocks} numbers from 0 that add up to a sum from 1 to {2**62 - 1}")
+            sizes.setflags(write=False)
         self.weight.setflags(write=False)
 
     def _check_fold(self, fold: Symmetry) -> None:
@@ -334,6 +339,10 @@ class Flow(Moving):
             raise ScheduleError("the representatives must be nodes of different orbits")
         if not np.all(np.isin(one.owners(self.block, self.nodes), chosen)):
             raise ScheduleError("only what moves of the representatives has rows of its own")
+        if self.sizes is not None:
+            table = self.sizes.reshape((self.nodes,) * (2 if one.pairwise else 1))
+            if any(not np.array_equal(table[np.ix_(*[names] * table.ndim)], table) for names in fold.generators):
+                raise ScheduleError("a symmetry takes blocks to blocks of the same size")
 
     def __repr__(self) -> str:
         return f"<Flow {self.collective} in {self.model}, {len(self.block)} pieces, {len(self.piece)} sends>"

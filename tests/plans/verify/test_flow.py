@@ -16,7 +16,7 @@ from tests.floors import reached
 from tests.plans.test_adapters import MORE
 from tests.plans.test_files import PLANS
 from topodesign import schedule
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import ScheduleError, TopodesignError
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
@@ -207,3 +207,44 @@ def test_shares_of_links_are_as_the_definition_says(name: str) -> None:
         assert check_flows((one,), one.collective).ok == right, check_flows((one,), one.collective).problems
         if not right:
             reached("wrong")
+
+
+SIZED = {
+    "shards": lambda: schedule("complete(4)", "allreduce", method="forest", shards="2,1,1,0"),
+    "matrix": lambda: schedule("complete(3)", "all-to-all", shards=np.array([[0, 2, 1], [1, 0, 3], [1, 1, 0]])),
+    "in-network": lambda: schedule("dgx_h100(1)", "allreduce", method="in-network"),
+    "orbittrees": PLANS["orbittrees"],
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_no_other_size_of_a_block_is_right(name: str) -> None:
+    """Whatever one size is changed to is found or refused, but for what a node has for itself, which stays there."""
+    flow = flow_of(SIZED[name]())
+    sizes = flow.sizes
+    if sizes is None:  # which says that all are alike
+        sizes = np.isin(np.arange(flow.collective.block_count(flow.nodes)), flow.blocks).astype(np.int64)
+    figures = check_flows((flow,), flow.collective).figures
+    assert check_flows((replace(flow, sizes=sizes),), flow.collective).figures == figures != {}
+    for block, own in enumerate(sizes.tolist()):
+        for size in {0, own - 1, own + 1, 2**40, 2**61} - {own}:
+            changed = sizes.copy()
+            changed[block] = size
+            try:
+                found = check_flows((replace(flow, sizes=changed),), flow.collective)
+            except TopodesignError:  # not even the form is right
+                continue
+            stays = flow.collective.pairwise and block % (flow.nodes + 1) == 0
+            assert found.ok == stays
+            assert found.figures == (figures if stays else {})
+
+
+def test_sizes_have_a_form() -> None:
+    """They are whole numbers that can be added up, one for every block, and of flows in chunks."""
+    flow = flow_of(SIZED["shards"]())
+    wrong: list[Any] = [np.ones(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.ones(4), np.full(4, 2**60)]
+    for sizes in wrong:
+        with pytest.raises(ScheduleError, match="sizes must be 4 numbers from 0"):
+            replace(flow, sizes=sizes)
+    with pytest.raises(ScheduleError, match="only chunks are of blocks that differ"):
+        replace(flow_of(schedule("complete(4)", "allgather")), sizes=np.ones(4, dtype=np.int64))
