@@ -297,6 +297,8 @@ class Fabric:
     @property
     def shared_links(self) -> tuple[tuple[int, ...], ...]:
         """The positions in ``topology.links()`` of each shared limit, ascending."""
+        if not self.shared:
+            return ()
         place = {(self.names[u], self.names[v]): at for at, (u, v, _) in enumerate(self.topology.links())}
         return tuple(tuple(sorted(place[ends] for ends in limit.links)) for limit in self.shared)
 
