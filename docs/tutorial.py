@@ -94,7 +94,7 @@ td.check_file("allreduce.xml").ok
 # %%
 td.copy_examples(["inventory_testbed.yaml", "observed_testbed.csv"], ".")
 inventory = td.read_inventory("inventory_testbed.yaml")
-wiring = td.wire(topology, inventory, mode="simplex")
+wiring = td.plan_wiring(topology, inventory, mode="simplex")
 wiring
 
 # %% [markdown]

@@ -98,8 +98,8 @@ def diff_catalog(
 
     Examples
     --------
-    >>> from topodesign import Catalog, compare_catalogs
-    >>> compare_catalogs(Catalog(), degrees=[2], last=64).ok
+    >>> from topodesign import Catalog, diff_catalog
+    >>> diff_catalog(Catalog(), degrees=[2], last=64).ok
     True
     """
     if not isinstance(old, Catalog | str | Path):

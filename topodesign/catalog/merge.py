@@ -75,10 +75,10 @@ def merge_catalog(catalogs: Sequence[Catalog | str | Path], directory: str | Pat
 
     Examples
     --------
-    >>> from topodesign import Effort, build_catalog, merge_catalogs
+    >>> from topodesign import Effort, build_catalog, merge_catalog
     >>> for name, sizes in (("small", range(3, 5)), ("more", range(4, 7))):
     ...     paths = build_catalog(name, sizes, [2], effort=Effort(percent=0), jobs=1)
-    >>> [(str(one.directory), one.rows, one.kept) for one in merge_catalogs(["small", "more"], "both")]
+    >>> [(str(one.directory), one.rows, one.kept) for one in merge_catalog(["small", "more"], "both")]
     [('small', 2, 2), ('more', 4, 3)]
     """
     sources = [as_catalog(one) for one in as_several("catalogs", catalogs)]  # type: ignore[arg-type]

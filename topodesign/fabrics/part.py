@@ -47,7 +47,7 @@ def select_part(fabric: Fabric, only: Some = (), others: Others = "vanish", with
     Examples
     --------
     >>> from topodesign.fabrics.presets import build_fabric
-    >>> print(part_of(build_fabric("dgx_a100(1)"), only="box0/gpu[0-3]", others="forward"))
+    >>> print(select_part(build_fabric("dgx_a100(1)"), only="box0/gpu[0-3]", others="forward"))
     part of dgx_a100(1): 4 nodes, 5 switches
     """
     as_choice("others", others, ("vanish", "forward"))

@@ -36,8 +36,8 @@ def replace_switches(fabric: Fabric, degree: int | None = None, *, both_ways: bo
 
     Examples
     --------
-    >>> from topodesign import build_fabric, unwind
-    >>> ring = unwind(build_fabric("dgx_a100(1)"), 1)
+    >>> from topodesign import build_fabric, replace_switches
+    >>> ring = replace_switches(build_fabric("dgx_a100(1)"), 1)
     >>> print(ring, len(ring.links()))
     unwound(1) dgx_a100(1): 8 nodes, 0 switches 8
     """

@@ -70,8 +70,8 @@ def compile_kernels(*, workers: int | None = None, progress: Progress | None = N
 
     Examples
     --------
-    >>> from topodesign import warm
-    >>> warm()  # doctest: +SKIP
+    >>> from topodesign import compile_kernels
+    >>> compile_kernels()  # doctest: +SKIP
     <Warmed: 38 kernels compiled, 0 had been before; kept below ~/.venv/lib/topodesign>
     """
     count = os.cpu_count() or 1 if workers is None else as_integer("the number of workers", workers, 1)

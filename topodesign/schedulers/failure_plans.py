@@ -229,8 +229,8 @@ def repair(plan: Plan | str | Path, without: Some) -> Replanned:
 
     Examples
     --------
-    >>> from topodesign import replan, schedule
-    >>> print(replan(schedule("dgx_h100(2)", "allgather"), "box0/gpu0-rail0"))
+    >>> from topodesign import repair, schedule
+    >>> print(repair(schedule("dgx_h100(2)", "allgather"), "box0/gpu0-rail0"))
     allgather on part of dgx_h100(2), without box0/gpu0-rail0: 480GB/s in 52 trees, 533.333GB/s before (-10.0%); ...
 
     References

@@ -223,8 +223,8 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> found = bringup(wire("biring(2,4)", plain_inventory(4, 2)), subnet=31)
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> found = bringup(plan_wiring("biring(2,4)", plain_inventory(4, 2)), subnet=31)
     >>> found
     <Bringup: 4 lines between 4 hosts, with a ring of cables through all>
     >>> [line.b.address for line in found.lines]

@@ -189,8 +189,8 @@ def grow(
 
     Examples
     --------
-    >>> from topodesign import grow, plain_inventory, wire
-    >>> found = grow(wire("circulant(12,2,3)", plain_inventory(12, 4)), 16, 4)
+    >>> from topodesign import grow, plain_inventory, plan_wiring
+    >>> found = grow(plan_wiring("circulant(12,2,3)", plain_inventory(12, 4)), 16, 4)
     >>> [(one.name, one.moves, one.at_least) for one in found.topologies]
     [('circulant(16,3,4)', 12, 12)]
     """

@@ -332,9 +332,9 @@ def change_wiring(
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
-    >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
+    >>> found = change_wiring(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found
     <Rewiring: 12 moves; 36 patches of 48 stay (proven to be the fewest)>
     >>> found.after

@@ -206,8 +206,8 @@ def check_wiring(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from topodesign import plain_inventory, wire
-    >>> plan = wire("biring(2,3)", plain_inventory(3, 2), mode="simplex")
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> plan = plan_wiring("biring(2,3)", plain_inventory(3, 2), mode="simplex")
     >>> heard = ["host,port,neighbour_host,neighbour_port"]
     >>> heard += [f"{link.b.host},{link.b.port},{link.a.host},{link.a.port}" for link in plan.connects]
     >>> _ = Path("heard.csv").write_text("\n".join(heard))

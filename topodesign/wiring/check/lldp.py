@@ -54,9 +54,9 @@ def hosts_from_lldp(path: str | Path, speed: Quantity = "100Gbps") -> tuple[Host
 
     Examples
     --------
-    >>> from topodesign import copy_examples, new_inventory
+    >>> from topodesign import copy_examples, init_wiring
     >>> [path] = copy_examples(["observed_testbed.csv"], ".")
-    >>> new_inventory(heard_hosts(path))
+    >>> init_wiring(hosts_from_lldp(path))
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     path = as_path(path)

@@ -75,9 +75,9 @@ def write_change(
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, rewire, wire, write_change
-    >>> plan = wire("circulant(8,1,2)", plain_inventory(8, 4), mode="simplex")
-    >>> write_change(rewire(plan, "circulant(8,1,3)"), "change")
+    >>> from topodesign import plain_inventory, change_wiring, plan_wiring, write_change
+    >>> plan = plan_wiring("circulant(8,1,2)", plain_inventory(8, 4), mode="simplex")
+    >>> write_change(change_wiring(plan, "circulant(8,1,3)"), "change")
     ('plan.json', 'sheets.html', 'buy.csv')
     """
     if not isinstance(change, Rewiring):

@@ -83,8 +83,8 @@ def export_wiring(
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "patches", "patches.csv")
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> _ = export_wiring(plan_wiring("circulant(6,1,2)", plain_inventory(6, 4)), "patches", "patches.csv")
     >>> print(Path("patches.csv").read_text().splitlines()[-1].split(",")[0])
     C12
     """

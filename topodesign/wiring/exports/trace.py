@@ -97,9 +97,9 @@ def show_wiring(plan: WiringLike, name: str) -> WiringTrace:
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
-    >>> print(trace_wiring(plan, "h1:eth0"))
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> plan = plan_wiring("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> print(show_wiring(plan, "h1:eth0"))
     h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (3 m)
     """
     wiring, wanted = as_wiring(plan), as_text("name", name).strip()

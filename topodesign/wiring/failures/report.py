@@ -175,8 +175,8 @@ def failure_impact(
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     >>> found = failure_impact(plan, cable="C01", throughput=False)
     >>> print(found.before)
     12 hosts, 2 steps, y 0.9167

@@ -112,7 +112,7 @@ def init_wiring(
 
     Examples
     --------
-    >>> new_inventory(12)
+    >>> init_wiring(12)
     Inventory('my room', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
     panels = as_integer("panels", panels, 1, _MOST)

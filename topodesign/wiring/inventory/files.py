@@ -198,7 +198,7 @@ def format_inventory(inventory: InventoryLike) -> str:
     Examples
     --------
     >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> print(inventory_text(plain_inventory(12, 4)).splitlines()[-1])
+    >>> print(format_inventory(plain_inventory(12, 4)).splitlines()[-1])
       - {name: P0, rack: r0, unit: 0, kind: patch panel, ports: [{label: "[1-48]", mode: simplex}]}
     """
     inventory = as_inventory(inventory)

@@ -331,8 +331,8 @@ def read_netbox(
 
     Examples
     --------
-    >>> from topodesign import export_wiring, plain_inventory, wire
-    >>> _ = export_wiring(wire("circulant(6,1,2)", plain_inventory(6, 4)), "netbox", "files")
+    >>> from topodesign import export_wiring, plain_inventory, plan_wiring
+    >>> _ = export_wiring(plan_wiring("circulant(6,1,2)", plain_inventory(6, 4)), "netbox", "files")
     >>> read_netbox("files")
     Inventory('plain', 6 hosts with 24 lanes, 1 panel with 24 ports)
     """

@@ -88,9 +88,9 @@ def bill_wiring(
 
     Examples
     --------
-    >>> from topodesign import copy_examples, wire
+    >>> from topodesign import copy_examples, plan_wiring
     >>> paths = copy_examples(["inventory_testbed.yaml", "parts_neutral.yaml"], ".")
-    >>> buy_cables(wire("circulant(12,2,3)", paths[0]), paths[1])
+    >>> bill_wiring(plan_wiring("circulant(12,2,3)", paths[0]), paths[1])
     <Purchase: 36 pieces in 3 lines: 528 EUR, there in 5 days>
     """
     wiring = as_wiring(plan)

@@ -74,8 +74,8 @@ def save_wiring(plan: WiringLike, path: str | Path) -> None:
 
     Examples
     --------
-    >>> from topodesign import load_wiring, plain_inventory, save_wiring, wire
-    >>> save_wiring(wire("biring(2,6)", plain_inventory(6, 2)), "ring.json")
+    >>> from topodesign import load_wiring, plain_inventory, save_wiring, plan_wiring
+    >>> save_wiring(plan_wiring("biring(2,6)", plain_inventory(6, 2)), "ring.json")
     >>> load_wiring("ring.json")
     <WiringPlan: biring(2,6), 6 nodes, duplex: 6 cross-connects>
     """
@@ -121,8 +121,8 @@ def load_wiring(path: str | Path) -> WiringPlan:
 
     Examples
     --------
-    >>> from topodesign import plain_inventory, wire
-    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> from topodesign import plain_inventory, plan_wiring
+    >>> plan = plan_wiring("circulant(6,1,2)", plain_inventory(6, 4))
     >>> save_wiring(plan, "plan.json")
     >>> load_wiring("plan.json") == plan
     True

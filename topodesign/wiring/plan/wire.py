@@ -97,7 +97,7 @@ def plan_wiring(
     Examples
     --------
     >>> from topodesign.wiring.inventory.answers import plain_inventory
-    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    >>> plan = plan_wiring("circulant(12,2,3)", plain_inventory(12, 4))
     >>> plan
     <WiringPlan: circulant(12,2,3), 12 nodes, duplex: 24 cross-connects>
     >>> print(plan)
