@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 from tests.conftest import few
 from tests.samples.uneven import mesh, uneven
+from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.plans.flow import Flow
-from topodesign.plans.verify.plans import verify
+from topodesign.plans.flow_ops import concatenate
+from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.schedulers.scheduling import schedule
 
 
@@ -59,3 +62,14 @@ def test_every_chunk_takes_as_many_links_as_its_way_is_long() -> None:
     assert len(away) == 81
     assert Fraction(plan.generator["uncrowded"]) == 4
     assert plan.claim["time"] >= 4
+
+
+def test_sends_with_ways_are_not_put_after_sends_without() -> None:
+    """Their allreduce would have lost the ways of one half."""
+    first, second = (
+        schedule("fat_tree(2,2,1,2)", name, method="taccl-like").flow for name in ("reduce-scatter", "allgather")
+    )
+    assert check_movement(first.place, concatenate(first, second)).ok
+    for halves in ((replace(first, routes=None), second), (first, replace(second, routes=None))):
+        with pytest.raises(ScheduleError, match="over the same links"):
+            concatenate(*halves)
