@@ -97,7 +97,11 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
     given = parameters(shown.text)
     transmit = 8 * size / given["bandwidth"]
     note = shown.notes.get((row.get("row") or [""])[-1], " ".join(row.get("topology", [])))
-    if row.get("method", [])[:1] == ["at"] or row.get("way", [])[:1] == ["lower"]:
+    if (
+        note.startswith("lower bound")
+        or row.get("method", [])[:1] == ["at"]
+        or "lower" in (row.get("way", [])[:1] + row.get("algorithm", [])[:1])
+    ):
         return None  # the larger of latency and bandwidth alone, which no formula of a plan is for
     if not row["steps"]:
         if trees := TREES.search(" ".join(note.split())):
@@ -123,7 +127,8 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
 
 def whole_of(shown: Shown) -> bool:
     """Whether steps and y are of the whole collective, and not of half an allreduce."""
-    return shown.command.startswith("topodesign compare") and "--algorithm" in shown.command
+    methods = shown.command.startswith("topodesign compare") and "--algorithm" in shown.command
+    return methods and "those of half an allreduce" not in shown.text
 
 
 def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
@@ -133,7 +138,7 @@ def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
         return 1
     single = re.findall(r"of ([a-z0-9, -]+?) \(steps \+ chunks - 1\)", shown.text)
     single += re.findall(r"([\w, -]+?), both halves at once", shown.text)
-    return 1 if any(name in re.split(r", | and ", names) for names in single) else 2
+    return 1 if any(name in re.split(r", | and ", names.strip()) for names in single) else 2
 
 
 def double_tree(depth: int, alpha: Fraction, whole: Fraction) -> Fraction:

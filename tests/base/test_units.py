@@ -401,7 +401,7 @@ def test_a_number_is_that_of_the_language(value: Fraction | float) -> None:
 GUARDED = {
     "base/claims.py": 2, "base/units.py": 1, "compiler/backends/chakra.py": 1, "fabrics/machines/hwloc.py": 1,
     "fabrics/node_values.py": 1, "fabrics/part.py": 1, "plans/archive.py": 1, "plans/files.py": 1,
-    "pricing/traffic_matrix.py": 1, "report/figures.py": 1, "wiring/inventory/fields.py": 2, "wiring/parts/buy.py": 1,
+    "pricing/traffic_matrix.py": 1, "report/figures.py": 1, "wiring/inventory/fields.py": 1, "wiring/parts/buy.py": 1,
     "wiring/parts/parts.py": 1, "wiring/plan/losses.py": 1,
 }  # fmt: skip
 """Those that take text of a pattern without exponents, or a number of ours."""

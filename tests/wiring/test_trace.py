@@ -66,7 +66,7 @@ def test_what_is_free_blocked_or_not_there_is_said() -> None:
     notes = {way.note for end in loops for way in show_wiring(plan, f"{end.host}:{end.port}/{end.lane}").ways}
     assert notes == {"free to send", "free to receive"}
     assert str(show_wiring(plan, "P1:28")) == "P1:28: not cabled"
-    with pytest.raises(ParameterError, match=r"no host, port or cable 'h12'; did you mean h2"):
+    with pytest.raises(ParameterError, match=r"no host, port or cable 'h12'; did you mean h1"):
         show_wiring(plan, "h12")
 
 

@@ -311,10 +311,10 @@ class Fabric:
             )
 
     def _check_shared(self) -> None:
-        """Raise TopologyError for an invalid shared limit."""
+        """Raise TopologyError for an invalid shared limit; sort its links."""
         if not self.shared:
             return
-        present = {(self.names[u], self.names[v]) for u, v, _ in self.topology.links()}
+        present = {(self.names[u], self.names[v]): place for place, (u, v, _) in enumerate(self.topology.links())}
         if len({limit.name for limit in self.shared}) != len(self.shared):
             raise TopologyError("shared limits need names, all different")
         for limit in self.shared:
@@ -327,6 +327,8 @@ class Fabric:
             for a, b in limit.links:
                 if (a, b) not in present:
                     raise TopologyError(f"{called} is for a link from '{a}' to '{b}': there is none")
+        ordered = (limit._replace(links=tuple(sorted(limit.links, key=present.__getitem__))) for limit in self.shared)
+        object.__setattr__(self, "shared", tuple(ordered))
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -17,7 +17,6 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
-from topodesign.plans.flow import Flow
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
@@ -280,11 +279,11 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     if not verdict.ok:
         raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
     claim = plan.claim
-    if isinstance(plan.movement, Flow) and plan.movement.routes is not None and ports is not None:
-        costs = step_costs(plan.movement)
-        steps = zip(costs.longest, costs.factors, strict=True)
-        return Timing(tuple(Phase(1, 1, links, factor * ports) for links, factor in steps))
-    if kind_of(plan).pace == "steps" and ports is not None:
+    if ports is not None and kind_of(plan).pace == "steps":
+        if plan.flow.routes is not None:
+            costs = step_costs(plan.flow)
+            steps = zip(costs.longest, costs.factors, strict=True)
+            return Timing(tuple(Phase(1, 1, links, factor * ports) for links, factor in steps))
         return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
     rate = None if ports is None else work.bandwidth / ports
     run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
