@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -138,3 +140,23 @@ def test_in_other_threads_only_those_who_ask_hear_of_it() -> None:
     thread.start()
     thread.join()
     assert heard == ["slept", "over"]
+
+
+def test_callbacks_of_the_garbage_collector_are_not_torn() -> None:
+    """What is raised there is lost, so the alarm passes by and comes again."""
+
+    class Kept:
+        pass
+
+    def spend(_reference: object) -> None:
+        spin(0.05)
+
+    code = "def remove(reference, spend=None):\n    spend(reference)\n"
+    names: dict[str, Any] = {"__name__": "weakref"}
+    exec(code, names)  # noqa: S102  a callback as the module's own
+    with pytest.raises(OutOfTime), deadline(0.02):
+        one = Kept()
+        held = weakref.ref(one, lambda reference: names["remove"](reference, spend))
+        del one
+        assert held() is None
+        spin(1)

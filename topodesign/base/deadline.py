@@ -28,9 +28,9 @@ class OutOfTime(BaseException):
     """
 
 
-_WHOLE = frozenset({"numba", "llvmlite", "hypothesis"})
-"""Packages of which no work is left half done; the last one's is a callback of the garbage collector, which loses what
-is raised in it."""
+_WHOLE = frozenset({"numba", "llvmlite", "hypothesis", "weakref", "_weakrefset"})
+"""Modules of which no work is left half done; the last three have callbacks of the garbage collector, which loses what
+is raised in them."""
 _IMPORTS = "<frozen import"  # how the files of Python's own imports begin
 
 
