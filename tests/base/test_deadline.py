@@ -154,9 +154,13 @@ def test_callbacks_of_the_garbage_collector_are_not_torn() -> None:
     code = "def remove(reference, spend=None):\n    spend(reference)\n"
     names: dict[str, Any] = {"__name__": "weakref"}
     exec(code, names)  # noqa: S102  a callback as the module's own
-    with pytest.raises(OutOfTime), deadline(0.02):
+
+    def work() -> None:
         one = Kept()
         held = weakref.ref(one, lambda reference: names["remove"](reference, spend))
         del one
         assert held() is None
         spin(1)
+
+    with pytest.raises(OutOfTime), deadline(0.02):
+        work()
