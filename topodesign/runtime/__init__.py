@@ -1,4 +1,4 @@
-"""What runtimes accept and do, and checkers of programs for them: independent of whatever made a program.
+"""Runtimes: what they accept and do, and independent program checkers.
 
 Imports base and collectives alone. A folder for each form of program: ``msccl`` (XML), ``mscclpp`` (plans), ``jax``
 (modules of Python) and ``chakra`` (traces), each with a parser, what a program means, and a ``check`` that decides

@@ -1,4 +1,4 @@
-"""Calls of collectives, and the rule by which a runtime takes a program for one: before a run, and after it.
+"""Calls of collectives, and whether a runtime uses a program for them.
 
 A runtime that has a program for a collective uses it for calls of some sizes only, and takes a built-in algorithm for
 all others without a word. Which sizes these are follows from the program: between its limits, and a multiple of its
@@ -57,7 +57,7 @@ def width_of(dtype: str) -> int:
 
 
 def shares_of(collective: Collective, ranks: int) -> int:
-    """Return the equal parts of the data that ranks have for themselves: 1 where every rank has all of it."""
+    """Return the equal parts of the data per rank; 1 if all have all."""
     ends = {collective.movements[0].source, collective.movements[-1].destination}
     return ranks if "each" in ends else 1
 
@@ -128,7 +128,7 @@ class About(Declared):
     KEYS = "name collective ranks chunks inplace outofplace smallest largest multiple"
 
     def reasons(self, call: Call) -> Iterator[str]:
-        """Yield why a runtime does not use the program for a call, the plainest reason first."""
+        """Yield why a runtime does not use the program, plainest reason first."""
         collective, _, more = call.collective.partition(" ")
         if collective and collective != self.collective:
             yield f"it is {with_article(self.collective)}"
@@ -146,7 +146,7 @@ class About(Declared):
             yield from self._uncut(call.size, call.width)
 
     def _uncut(self, size: int, width: int | None) -> Iterator[str]:
-        """Yield why so many bytes are not cut into the chunks of the program."""
+        """Yield why bytes do not divide into the program's chunks."""
         if width and size % (self.shares * width):
             each = f" for each of {self.shares} ranks" if self.shares > 1 else ""
             yield f"{size} bytes are no whole number of elements of {width} bytes{each}"
@@ -159,16 +159,16 @@ class About(Declared):
 
     @property
     def shares(self) -> int:
-        """Equal parts of the data that ranks have for themselves; 1 where every rank has all of it, or is not known."""
+        """Equal parts of the data per rank; 1 if all have all, or unknown."""
         known = {name.replace("-", ""): one for name, one in COLLECTIVES.items()}.get(self.collective)
         return 1 if known is None or self.ranks is None else shares_of(known, self.ranks)
 
     def step(self, width: int) -> int:
-        """Return what the bytes of every call with elements of so many bytes are a multiple of."""
+        """Return the byte multiple of calls for an element size."""
         return math.lcm(self.multiple, (self.chunks or 1) * width, self.shares * width)
 
     def nearest(self, call: Call) -> tuple[int | None, int | None]:
-        """Return the bytes of the largest call that is served and no larger, and of the smallest that is no smaller.
+        """Return the nearest served calls in bytes, below and above.
 
         None stands for none. The elements are those of the call, of 4 bytes where it does not say.
         """
@@ -184,7 +184,7 @@ class About(Declared):
 
 @dataclass(frozen=True, repr=False)
 class CallCheck(Result):
-    """Whether a runtime uses a program for a call, before anything runs."""
+    """The answer whether a runtime uses a program for a call."""
 
     program: About  # what the program is for
     call: str  # the call as it was asked about
@@ -217,7 +217,7 @@ class CallCheck(Result):
 
 
 def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | None = None) -> CallCheck:
-    """Say whether a runtime will use a program for a call, by the runtime's own rule.
+    """Check whether a runtime will use a program for a call.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def check_call(program: str | Path, call: str, runtime: str | RuntimeProfile | N
 
 
 def about_program(path: Path, runtime: str | RuntimeProfile | None = None) -> About:
-    """Return what a program is for: MSCCL XML, or a plan of MSCCL++.
+    """Return the purpose of a program: MSCCL XML or an MSCCL++ plan.
 
     Raises
     ------

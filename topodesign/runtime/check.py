@@ -1,4 +1,4 @@
-"""Whether a runtime loads a program and whether it then does what its collective promises, whatever the form of it."""
+"""Checks of programs of any form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_file(
     seed: int = 0,
     root: int | None = None,
 ) -> CheckReport | ModuleReport | PlanReport:
-    """Check an MSCCL XML file, an execution plan of MSCCL++ or a module for JAX; one that is refused is ``illegal``.
+    """Check MSCCL XML, an MSCCL++ plan or a JAX module.
 
     Parameters
     ----------

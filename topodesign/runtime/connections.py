@@ -1,4 +1,4 @@
-"""What joins ranks before any program runs, and what to do where the wiring has no way between two of them.
+"""Connections made before programs, and advice on missing links.
 
 NCCL and what descends from it join ranks in a ring and in two binary trees of their own, whatever program is loaded,
 and take a NIC by its place in the host, not by its cable. Behind switches that does not matter. Where hosts are wired
@@ -11,7 +11,7 @@ Pair = tuple[int, int]
 
 
 def ring_pairs(ranks: int) -> list[Pair]:
-    """Return what NCCL's ring joins: each rank with the next, and the last with the first.
+    """Return the pairs of NCCL's ring.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def ring_pairs(ranks: int) -> list[Pair]:
 
 
 def tree_pairs(ranks: int) -> list[Pair]:
-    """Return what NCCL's two binary trees join, of ranks in hosts of their own.
+    """Return the pairs of NCCL's two binary trees over hosts.
 
     The parent of a rank has its lowest bit moved one place up, or, where there is no such rank, gone. In the second
     tree ranks are mirrored, or with an odd number of them the next ones.
@@ -45,7 +45,7 @@ def tree_pairs(ranks: int) -> list[Pair]:
 
 
 def pat_pairs(ranks: int) -> list[Pair]:
-    """Return what NCCL's parallel aggregated trees join, both ways, of ranks in hosts of their own.
+    """Return the pairs of NCCL's parallel aggregated trees over hosts.
 
     Examples
     --------

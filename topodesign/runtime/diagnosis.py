@@ -1,4 +1,4 @@
-"""What the log of a run says: calls, symptoms, whether the program was used, and what to do."""
+"""The diagnosis of a log: calls, symptoms, use and advice."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Symptom(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Cause(Declared):
-    """Why a run is not as it should be: what is known to be, or the first warning that is not known."""
+    """A cause of a faulty run: a known one, or an unknown warning."""
 
     line: int  # where it is reported
     text: str  # what it means or, of a warning that is not known, its words

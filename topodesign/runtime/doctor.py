@@ -1,4 +1,4 @@
-"""What a log says of a program: whether it was loaded, and which calls it ran, or why not and what to do.
+"""Logs of runs: whether a program was loaded and used, or why not.
 
 Runtimes skip what does not fit in silence and run something of their own, correctly. Their logs tell, if one knows the
 lines: :mod:`topodesign.runtime.rules` has them. A log is read line by line, whatever its size, and what is no text in
@@ -56,7 +56,7 @@ _WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
 
 
 def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
-    r"""Read the log of a run and say whether a program was loaded and used, or why not.
+    r"""Diagnose from a log whether a program was loaded and used.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of a log, none longer than ``LONGEST_LINE``; the rest of a longer one is dropped."""
+    """Yield the lines of a log, cut at ``LONGEST_LINE``."""
     begun = False
     while piece := stream.readline(LONGEST_LINE):
         whole = piece.endswith(b"\n")
@@ -123,7 +123,7 @@ class _Reading:
 
     @property
     def runtime(self) -> str:
-        """Whose log it is: by the lines that tell, else by how they begin."""
+        """The runtime of the log, by its lines or their prefix."""
         if self.runtimes:
             return self.runtimes.most_common(1)[0][0]
         return "mscclpp" if self.plus and not self.nccl else ""
@@ -144,7 +144,7 @@ class _Reading:
             self.last[who] = line.strip()[:_QUOTED]
 
     def _who(self, line: str) -> str:
-        """Return the process that a line is of; nothing where it does not say."""
+        """Return the process of a line; empty if unknown."""
         found = _PROCESS.search(line)
         who = "" if found is None else found["other"] or f"{found['host']}:{found['pid']}"
         rank = _OF_RANK.search(line)
@@ -161,7 +161,7 @@ class _Reading:
         return Cause(self.lines, text, known, remedy, name, self.last.get(who, ""))
 
     def _sign(self, message: str, line: str) -> bool:
-        """Note the first sign that a line has; return whether it has one that gives a reason."""
+        """Note the first sign in a line; return whether it gives a reason."""
         for sign in SIGNS:
             match = sign.pattern.search(message)
             # 2 is the number of MSCCL's algorithm in its own runtime alone; others say other things by it
@@ -173,7 +173,7 @@ class _Reading:
 
     @property
     def cause(self) -> Cause | None:
-        """What keeps the run from being as it should: what is known, unless a warning that is not came before.
+        """The cause of the fault: a known sign, or an earlier warning.
 
         What a run reports in the end, such as that a peer is gone, follows from earlier lines; that two ports
         cannot be connected, or that a file is refused, is a reason by itself.
@@ -211,7 +211,7 @@ class _Reading:
             self._note_start(sign, groups, process)
 
     def _note_start(self, sign: Sign, groups: dict[str, str], process: str) -> None:
-        """Follow how ranks are joined: what fails between rings and trees fails because of the trees."""
+        """Follow the start-up: faults after rings are faults of trees."""
         if sign.role == "rings" and len(self.rings) < 10**6:
             self.rings.add(process)
         elif sign.role == "trees":
@@ -237,7 +237,7 @@ class _Reading:
         self.symptoms[key] = Symptom(first, means, sign.remedy, sign.source, 1 if old is None else old.count + 1)
 
     def _note_call(self, sign: Sign, groups: dict[str, str], process: str) -> None:
-        """Note a call, or what ran the one that its process made last."""
+        """Note a call, or the algorithm of its process's last call."""
         if sign.role == "built-in" and sign.remedy:
             self._note_symptom(sign, groups)
         if sign.role == "call":
@@ -257,7 +257,7 @@ class _Reading:
             self._count(_kind_of_call(groups), by)
 
     def _is_call(self, groups: dict[str, str], process: str) -> bool:
-        """Whether a line that shows what is used for some bytes is the only one on a call.
+        """Return whether a line on an algorithm stands for a call.
 
         It is not where the process says its calls in lines of their own, and where a build with tracing says it again.
         """
@@ -313,7 +313,7 @@ _TREES_FAIL = next(one for one in SIGNS if one.pattern.pattern == "ncclTransport
 
 
 def _kind_of_call(groups: dict[str, str]) -> Kind:
-    """Return collective, bytes of the whole data, ranks, whether it is in place, and bytes of an element."""
+    """Return collective, bytes, ranks, in-place and element size."""
     name = groups.get("name", "").rstrip(": ").lower()
     ranks = int(groups["ranks"]) if groups.get("ranks") else None
     if not groups.get("count"):
@@ -330,7 +330,7 @@ def _kind_of_call(groups: dict[str, str]) -> Kind:
 
 
 def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | None) -> bool | None:
-    """Return whether input and output share memory as runtimes define it; None if the log does not show it."""
+    """Return whether a call is in place, or None if unknown."""
     try:
         send, receive = int(groups.get("send", ""), 16), int(groups.get("recv", ""), 16)
     except ValueError:

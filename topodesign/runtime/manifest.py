@@ -1,4 +1,4 @@
-"""``phases.json``: which programs there are by phase, which circuits each needs, and where input and output lie."""
+"""``phases.json``: programs by phase, circuits and buffers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Circuit = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Phase:
-    """A program, and what has to be up before it is called."""
+    """A program with the circuits that it needs."""
 
     program: str  # the file, or of traces the directory
     circuits: tuple[Circuit, ...]  # those that it sends over
@@ -39,7 +39,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Manifest(Declared):
-    """What programs by phase are for, and how they are to be called."""
+    """The purpose and order of programs by phase."""
 
     target: str  # what the programs are made for
     runtime: str  # what loads them

@@ -1,4 +1,4 @@
-"""The memory of every rank: its buffers, what is in them before a program runs, and what must be in them after."""
+"""Memory of ranks: buffers with initial and expected contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two o
 
 
 def distinct_blocks(collective: Collective, ranks: int) -> int:
-    """Return how many blocks the data of a collective have as far as its buffers tell.
+    """Return the number of distinct blocks in the buffers.
 
     Where every buffer has all blocks, as in an allreduce, nobody can tell them apart: they are one.
     """
@@ -26,7 +26,7 @@ def distinct_blocks(collective: Collective, ranks: int) -> int:
 
 
 def buffer_chunks(collective: Collective, ranks: int, chunks: int) -> tuple[int, int]:
-    """Return the chunks of an input and an output buffer, where a rank has one, of ``chunks`` in all."""
+    """Return the chunks of input and output buffers."""
     anyone = collective.at(None)
     sizes = len(anyone.inputs(0, ranks)), len(anyone.outputs(0, ranks))
     return sizes[0] * chunks // collective.shards(ranks), sizes[1] * chunks // collective.shards(ranks)
@@ -34,7 +34,7 @@ def buffer_chunks(collective: Collective, ranks: int, chunks: int) -> tuple[int,
 
 @dataclass(frozen=True)
 class Expected:
-    """A chunk of the result: at this place of this rank, input chunk ``chunk`` of rank ``source``, or of all, added."""
+    """An expected chunk: of input ``chunk`` of a rank, or of all added."""
 
     rank: int
     buffer: str
@@ -49,7 +49,7 @@ class Expected:
 
 
 class Layout:
-    """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
+    """Buffers of every rank, with initial and expected contents.
 
     All of it follows from the collective's :meth:`~topodesign.collectives.collective.Collective.inputs`, ``outputs``
     and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from. ``chunks`` are those
@@ -102,13 +102,13 @@ class Layout:
         return self._segments[rank][buffer]
 
     def results(self) -> Iterator[Expected]:
-        """Yield what must be in memory at the end; out of place, that includes the unchanged input."""
+        """Yield the expected contents of memory, unchanged input included."""
         for rank, buffer, at, chunk, source in self.goals():
             for more in range(self.part):
                 yield Expected(rank, buffer, at + more, chunk + more, source)
 
     def goals(self) -> Iterator[tuple[int, str, int, int, int | None]]:
-        """Yield rank, buffer, offset, input chunk and its rank (None for all) of every block of :meth:`results`."""
+        """Yield rank, buffer, offset and input chunk of :meth:`results`."""
         for rank in range(self.ranks):
             for at, chunk, source in self._output(rank):
                 yield rank, "o", at, chunk, source
@@ -117,7 +117,7 @@ class Layout:
                     yield rank, "i", at, at, rank
 
     def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
-        """Yield offset, input chunk and its rank of every block of a rank's output."""
+        """Yield offset and input chunk of every output block of a rank."""
         blocks = self._outputs(rank)
         first = self.collective.movements[0]
         sources, _ = self.collective.places(first, np.array(blocks, dtype=np.int64), self.ranks)
@@ -126,20 +126,20 @@ class Layout:
             yield at * self.part, self._place_of(source or 0)[block] * self.part, source
 
     def _place_of(self, rank: int) -> dict[int, int]:
-        """Return the number of each block among the inputs of a rank."""
+        """Return the index of each block among a rank's inputs."""
         if rank not in self._places:
             self._places[rank] = {block: at for at, block in enumerate(self._inputs(rank))}
         return self._places[rank]
 
     def output(self, rank: int) -> Iterator[Expected]:
-        """Yield what must be in the output of a rank at the end."""
+        """Yield the expected output of a rank."""
         for at, chunk, source in self._output(rank):
             for more in range(self.part):
                 yield Expected(rank, "o", at + more, chunk + more, source)
 
 
 def likely_root(layout: Layout, complete: Callable[[int], bool], from_whom: Callable[[int], Iterable[int]]) -> int:
-    """Return the root of a collective that has one, which no program says, from who has what after a run.
+    """Return the likely root of a program, by its results.
 
     ``layout`` has no root, so that every rank has the buffers of one. ``complete`` tells whether a rank has all of the
     result, ``from_whom`` whose data the first chunk of its output may be. If no rank fits, a guess is returned, which

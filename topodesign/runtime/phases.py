@@ -1,4 +1,4 @@
-"""Programs by phase: one for the circuits of each phase of a plan, run one after another on one memory.
+"""Programs by phase, run in sequence on one memory.
 
 A runtime knows calls of collectives, and keeps nothing of its own from one call to the next. So every program works in
 place on one buffer that the caller has, the workspace: input, output, and whatever waits between phases. To the runtime
@@ -71,7 +71,7 @@ class PhasesReport(Report):
 
 
 def check_phases(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> PhasesReport:
-    """Check programs by phase: each as its runtime reads it, and all of them in a row.
+    """Check programs by phase, each and in sequence.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> 
 def check_sequence(
     manifest: Manifest, programs: Sequence[Any], *, interleavings: int = 3, seed: int = 0
 ) -> PhasesReport:
-    """Check programs that have been read, in the order of their phases."""
+    """Check parsed programs in the order of their phases."""
     findings = [] if manifest.target == "chakra" else _beyond(manifest)
     findings = findings or _CHECKS[manifest.target](manifest, programs, range(seed, seed + interleavings))
     return _report(manifest, findings, interleavings, seed)
@@ -144,7 +144,7 @@ def _report(manifest: Manifest, findings: list[Finding], interleavings: int, see
 
 
 class _Workspace(Layout):
-    """The workspace of every rank, ``o``, in which its input lies; scratch is for one phase alone."""
+    """The workspace ``o`` of every rank, with the input in it."""
 
     def __init__(self, manifest: Manifest, scratch: Sequence[int] | None = None) -> None:
         ranks, self._at = manifest.ranks, manifest.outputs
@@ -189,7 +189,7 @@ def _strangers(manifest: Manifest, number: int, pairs: set[tuple[int, int]]) -> 
 
 
 def _not_one(manifest: Manifest, number: int, found: tuple[object, ...]) -> list[Finding]:
-    """Return that a program is none of the workspace, if it is not."""
+    """Return the finding for a program without the workspace."""
     if found == (ALLREDUCE, True, manifest.workspace, manifest.ranks):
         return []
     said = f"an allreduce in place of {manifest.workspace} chunks on {manifest.ranks} ranks"
@@ -216,7 +216,7 @@ def _of_msccl(manifest: Manifest, programs: Sequence[Program], seeds: range) -> 
 
 
 def _in_a_row(tables: Sequence[Table]) -> Table:
-    """Return the threadblocks of all phases: on each rank those of a phase begin when all before them are over."""
+    """Return the programs' threadblocks in sequence."""
     blocks = np.cumsum([0, *(len(one.rank) for one in tables)])
     operations = np.cumsum([0, *(len(one.type) for one in tables)])
 
@@ -267,7 +267,7 @@ def _in_a_row(tables: Sequence[Table]) -> Table:
 
 
 class _PhaseMemory(Memory):
-    """Memory that begins as another phase has left it, and has the result after the last phase alone."""
+    """Memory left by one phase to the next, with the result at the end."""
 
     kept: list[tuple[Any, Any]]  # what is in the workspace of each rank, and what of it is known; nothing at first
 

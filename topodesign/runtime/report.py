@@ -1,4 +1,4 @@
-"""What all checkers of programs have in common, whatever the form of a program: what they find, and how they say it."""
+"""Reports common to all checkers: findings and their words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def first(items: Iterable[T]) -> list[T]:
 
 
 def place(rank: int | None, threadblock: int | None = None, step: int | None = None) -> str:
-    """Return ``rank 0, threadblock 1, step 2: `` as far as it is known."""
+    """Return ``rank 0, threadblock 1, step 2: `` as far as known."""
     words = (("rank", rank), ("threadblock", threadblock), ("step", step))
     text = ", ".join(f"{word} {number}" for word, number in words if number is not None)
     return f"{text}: " if text else ""
@@ -50,7 +50,7 @@ class Finding(Declared):
 
 
 def sizes_in_words(smallest: int, largest: int | None, elements: int = 1, multiple: int = 1) -> str:
-    """Return which calls a runtime uses a program for: a range of bytes, and a multiple of elements, or of bytes.
+    """Describe served calls: a byte range, and a multiple.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def sizes_in_words(smallest: int, largest: int | None, elements: int = 1, multip
 
 @dataclass(frozen=True)
 class Sizes:
-    """The calls that a program serves; a call is a multiple of some elements or bytes."""
+    """The calls that a program serves, with their multiple."""
 
     smallest: int  # bytes of the smallest
     largest: int | None  # bytes of the largest; null without a limit
@@ -136,13 +136,13 @@ class ProgramReport(Report):
 
 
 def require_run(interleavings: int, root: int | None, ranks: int) -> None:
-    """Refuse what no program of so many ranks can be run with."""
+    """Raise an error for runs that no program of these ranks allows."""
     require_at_least("interleavings", interleavings, 0)
     if root is not None and not 0 <= root < ranks:
         raise ParameterError(f"root must be from 0 to {ranks - 1}, not {root}")
 
 
 def first_wrong(run: Callable[[int], Finding | None], seeds: Iterable[int]) -> list[Finding]:
-    """Return what is wrong with the first run that goes wrong, of one in a random order for each seed."""
+    """Return the faults of the first failing random run, by seed."""
     found = next((finding for finding in map(run, seeds) if finding is not None), None)
     return [] if found is None else [found]

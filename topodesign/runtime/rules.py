@@ -1,4 +1,4 @@
-"""What each runtime accepts and does (``rules.toml``), and what it says in its logs (``signs.toml``), with sources.
+"""Rules of runtimes (``rules.toml``) and log signs (``signs.toml``).
 
 Numbers in rules are those of ``PROFILES`` and of MSCCL++'s executor, which compiler and checker keep to. To teach the
 doctor another line of a log, add it to the signs; the first that matches a line counts.
@@ -74,7 +74,7 @@ class Rules(Result):
 
 
 def runtime_rules(runtime: str | None = None) -> Rules:
-    """Return the limits and rules of runtimes, each with where it was read.
+    """Return the limits and rules of runtimes, with sources.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _all() -> Iterator[Rule]:
 
 
 def _limits(profile: RuntimeProfile) -> dict[str, object]:
-    """Return the limits of a profile by name, in words where they are no numbers."""
+    """Return a profile's limits by name, in words if not numbers."""
     return {
         **vars(profile),
         "may_lack": ", ".join(sorted(profile.optional)) or "none",

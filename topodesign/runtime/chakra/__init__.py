@@ -1,1 +1,1 @@
-"""Chakra traces: their wire format, the simulator's network, a replay, and whether all data arrive."""
+"""Chakra traces: format, network, replay and data checks."""

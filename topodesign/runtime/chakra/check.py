@@ -1,4 +1,4 @@
-"""Whether traces do what their collective promises, and how long the simulator takes for them."""
+"""Checks of traces: their collective, and the simulated time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Times(Declared):
 
 @dataclass(frozen=True)
 class TraceReport(Report):
-    """What a replay of traces found; data are not checked where the traces do not say them.
+    """The result of a replay; data are checked if traces describe them.
 
     Its verdict is ``ok``, or the kind of the first finding: ``illegal``, ``mismatch``, ``deadlock``, ``race``,
     ``uninitialised read`` or ``wrong result``.
@@ -54,7 +54,7 @@ class TraceReport(Report):
     KEYS = "ok verdict findings warnings program ranks messages nodes bytes data interleavings seed network times"
 
     def details(self) -> Iterator[str]:
-        """Yield how much was replayed, what was found right, and how long it takes."""
+        """Yield what was replayed, what is right, and the time."""
         if self.messages:
             yield f"{self.messages} messages, {self.bytes} bytes, {self.nodes} nodes"
         if self.ok and self.messages:
@@ -66,7 +66,9 @@ class TraceReport(Report):
 
 
 def check_traces(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> TraceReport:
-    """Check Chakra traces of all ranks: read them, replay them, and time them as ASTRA-sim does.
+    """Check Chakra traces of all ranks by replay, and time them.
+
+    As ASTRA-sim does.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def check_job(
     interleavings: int = 3,
     seed: int = 0,
 ) -> TraceReport:
-    """Replay traces of all ranks, and time them on a network, if there is one, which is to take ``expected`` ns."""
+    """Replay traces and time them on a network, against ``expected`` ns."""
     title = f"traces of {len(traces)} ranks"
     job, findings = load_job(traces)
     if network is not None and network.ranks != len(traces):
@@ -177,7 +179,7 @@ def _run(job: Job, contents: Contents | None, network: Network | None, seeds: ra
 
 
 def _verdict(findings: Sequence[Finding]) -> tuple[Verdict, tuple[Finding, ...]]:
-    """Return the kind of the first finding, and a few of each."""
+    """Return the kind of the first finding, with examples."""
     seen: Counter[str] = Counter()
     shown = []
     for finding in findings:

@@ -1,4 +1,4 @@
-"""What messages of traces carry, as far as they say it, executed on integers while the traces are replayed.
+"""Contents of trace messages, executed on integers in a replay.
 
 Every member begins with a random number for each part of a block: its contribution where blocks are added up, and the
 content where it is the source. A send reads what its rank has when it starts, and must find the same when it is over; a
@@ -55,11 +55,11 @@ class Contents:
 
     @cached_property
     def first(self) -> Ints:
-        """The first part of each block in the memory of a rank, and at last how many there are."""
+        """The first part of each block in a rank's memory, and their number."""
         return np.cumsum([0, *(len(self.cuts[block]) - 1 for block in self.blocks)])
 
     def at(self, cell: int) -> int:
-        """Return the place among the blocks of the one that a part is of."""
+        """Return the index of a part's block."""
         return int(np.searchsorted(self.first, cell, side="right")) - 1
 
     def block(self, cell: int) -> int:
@@ -67,7 +67,7 @@ class Contents:
         return self.blocks[self.at(cell)]
 
     def cells(self, number: int) -> Ints:
-        """Return where in the memory of a rank is what a message carries."""
+        """Return the memory cells of a message at a rank."""
         return self._cells[self._ends[number] : self._ends[number + 1]]
 
     @cached_property
@@ -84,7 +84,7 @@ class Contents:
 
     @cached_property
     def start(self) -> tuple[Words, NDArray[np.bool_], NDArray[np.bool_], Words]:
-        """Numbers of all ranks, which are there, which are due in the end, and what has to be there of each part.
+        """Initial, present, due and expected numbers of all ranks.
 
         A rank begins with a hash of rank, block and part.
         """
@@ -110,7 +110,7 @@ class Contents:
 
 
 def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
-    """Return what messages carry, None where the traces do not say it; and what is wrong with what they say."""
+    """Return the contents of messages, or None, and their faults."""
     headers = [trace.header for trace in job.traces]
     if all(COLLECTIVE not in header or PHASE in header for header in headers):
         return None, []
@@ -140,7 +140,7 @@ def contents_of(job: Job) -> tuple[Contents | None, list[Finding]]:
 
 
 def _ends(collective: Collective, blocks: list[int], units: int, said: object) -> tuple[dict[int, int], Fraction]:
-    """Return the units of every block, and those of one to another rank in the mean; said are the pieces of blocks."""
+    """Return the units of blocks, and the mean per pair."""
     if said is None:
         return dict.fromkeys(blocks, units), Fraction(units)
     found = parse_json(said) if isinstance(said, str) and collective.pairwise else None
@@ -156,7 +156,7 @@ def _ends(collective: Collective, blocks: list[int], units: int, said: object) -
 def _read(
     job: Job, collective: Collective, units: dict[int, int], unit: Fraction
 ) -> tuple[Contents | None, list[Finding]]:
-    """Return what the sends say that they carry, of blocks of so many units; ``unit`` are the bytes of one."""
+    """Return the declared contents of sends, in bytes of ``unit``."""
     ranks = len(job.traces)
     known = set(units)
     cuts: dict[int, set[int]] = {block: {0, end} for block, end in units.items()}
@@ -186,7 +186,7 @@ def _read(
 
 
 def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | str:
-    """Return what a send says that it carries, or what is wrong with that."""
+    """Return a send's declared contents, or their fault."""
     said, part = node.attributes.get(DATA), node.number(PART)
     if not isinstance(said, list) or not said or len(said) % 3 or part is None:
         return "a send that does not say what it carries, where others do"
@@ -200,7 +200,7 @@ def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | st
 
 
 class Memory(Run):
-    """A run with what every rank has: a row for each, with the parts of all blocks one after the other."""
+    """A run with the data of every rank, a row each."""
 
     def __init__(self, contents: Contents, transport: Links | Shuffled) -> None:
         super().__init__(contents.job, transport)
@@ -231,7 +231,7 @@ class Memory(Run):
         super().arrived(number)
 
     def receive(self, number: int) -> None:
-        """Write what has arrived, or keep it for the compute node that adds it."""
+        """Write arrived data, or keep them for the adding node."""
         message = self.job.messages[number]
         if self._contents.collective.movements[self._contents.movements[number]].adds:
             rank, at = message.receive
@@ -254,7 +254,7 @@ class Memory(Run):
         super().compute(rank, at)
 
     def go(self) -> list[Finding]:
-        """Run until nothing happens any more, and return what went wrong, and what is wrong in the end."""
+        """Run to the end; return what went wrong, and wrong results."""
         stuck = super().go()
         return stuck + self.findings if stuck else self._result()
 

@@ -1,4 +1,4 @@
-"""The network of the simulator of traces: how long links take, as its analytical, congestion-aware backend counts.
+"""The simulator's network, as its congestion-aware backend counts.
 
 ASTRA-sim's analytical backend knows networks of one dimension whose links are all alike: ``FullyConnected`` has one in
 each direction between any two ranks, ``Switch`` one from every rank to a switch and one back, which stores what it
@@ -47,7 +47,7 @@ class Network(Declared):
 
 
 class Clock:
-    """How many nanoseconds a link is busy with a message of so many bytes, and how many it is under way.
+    """Nanoseconds that messages occupy a link and travel.
 
     Whole ones as the simulator counts them, with its doubles and where it cuts off; or exactly.
     """

@@ -1,4 +1,4 @@
-"""Replay of traces: every rank does its nodes as their dependencies allow, and messages go through a network.
+"""Replay of traces by dependencies, with messages over a network.
 
 A node starts when all nodes are over that it depends on. A send gives its message to the network and is over when that
 has arrived; a receive is over when its message has arrived and not before it was started; a compute node takes its
@@ -51,7 +51,7 @@ class Job:
 
 
 def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
-    """Return traces ready to be replayed, or what is wrong with them."""
+    """Return traces ready for replay, or their faults."""
     findings = [finding for rank, trace in enumerate(traces) for finding in _illegal(trace, rank, len(traces))]
     if findings:
         return None, findings
@@ -81,7 +81,7 @@ def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
 
 
 def _illegal(trace: Trace, rank: int, ranks: int) -> Iterator[Finding]:
-    """Yield what the simulator would refuse or trip over in the nodes of a rank."""
+    """Yield nodes of a rank that the simulator would refuse."""
     if not trace.nodes:
         yield Finding("illegal", "a trace without nodes, which the simulator refuses", rank)
     seen: set[int] = set()
@@ -112,7 +112,7 @@ def _illegal_message(node: Node, rank: int, ranks: int) -> Iterator[Finding]:
 
 
 def _match(traces: Sequence[Trace]) -> tuple[list[Message], int, list[Finding]]:
-    """Return the messages, how many have a name that another one has, and what has no other end."""
+    """Return messages, repeated names, and unmatched ends."""
     ends: dict[tuple[int, int, int], tuple[list[Place], list[Place]]] = defaultdict(lambda: ([], []))
     for rank, trace in enumerate(traces):
         for at, node in enumerate(trace.nodes):
@@ -173,12 +173,12 @@ class Links:
             start()
 
     def computing(self, micros: int) -> int:
-        """Return how long a compute node takes that says so many microseconds: at least one nanosecond."""
+        """Return the nanoseconds of a compute node, at least one."""
         return 1000 * micros or 1
 
 
 class Shuffled:
-    """Messages and compute nodes that take any time: another order of events for every seed."""
+    """A replay with random durations: another order per seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311  no secret
@@ -212,7 +212,7 @@ class Run:
         self._number += 1
 
     def go(self) -> list[Finding]:
-        """Run until nothing happens any more, and return what could not be done."""
+        """Run to the end; return what could not be done."""
         for rank, counts in enumerate(self.job.waits):
             for at, count in enumerate(counts):
                 if not count:
@@ -264,7 +264,7 @@ class Run:
                 self._start(rank, child)
 
     def _stuck(self) -> Finding:
-        """Return that ranks wait for ever, with the first node that does."""
+        """Return the finding that ranks wait for ever."""
         rank = next(rank for rank, left in enumerate(self._left) if left)
         trace, waits = self.job.traces[rank], self._waits[rank]
         over = {node.id for at, node in enumerate(trace.nodes) if waits[at] < 0}

@@ -1,4 +1,4 @@
-"""Reading Chakra execution traces: one ``.et`` file per rank, each a header and then nodes with their dependencies.
+"""Reader of Chakra traces: an ``.et`` file of nodes per rank.
 
 A file is a row of protocol buffer messages, each after its length as a varint: first ``GlobalMetadata``, then ``Node``
 after ``Node``. Field numbers and names are those of ``schema/protobuf/et_def.proto`` of mlcommons/chakra (21585d8, May
@@ -32,7 +32,7 @@ class WireError(FileFormatError):
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return an unsigned number of at most 64 bits that begins at a byte, and where it ends."""
+    """Return an unsigned 64-bit varint and its end."""
     value = shift = 0
     for place in range(at, min(end, at + 10)):
         byte = data[place]
@@ -48,7 +48,9 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the fields of a message as ``(number, wire type, value, 0)``, or ``(number, BYTES, begin, end)``.
+    """Yield the fields of a message with wire types.
+
+    ``(number, wire type, value, 0)`` or ``(number, BYTES, begin, end)``.
 
     See the encoding page of the protocol buffers' documentation.
     """
@@ -78,7 +80,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def numbers(data: bytes, kind: int, value: int, end: int) -> list[int]:
-    """Return what one field of a repeated number adds: itself, or all that are packed into it."""
+    """Return one or all packed numbers of a repeated field."""
     if kind == VARINT:
         return [value]
     if kind != BYTES:
@@ -91,7 +93,7 @@ def numbers(data: bytes, kind: int, value: int, end: int) -> list[int]:
 
 
 def signed(value: int, bits: int = 64) -> int:
-    """Return the number of a varint that may be negative, in two's complement.
+    """Return a varint as a signed number.
 
     Examples
     --------
@@ -159,7 +161,7 @@ class Node:
     attributes: Mapping[str, Value]  # values by name
 
     def number(self, name: str) -> int | None:
-        """Return an attribute that is an integer, None if it is missing or something else."""
+        """Return an integer attribute, or None."""
         value = self.attributes.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -201,7 +203,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def find_traces(path: Path) -> dict[str, dict[int, Path]]:
-    """Return the trace files of a directory, or those beside one: by what their names have in common, and rank.
+    """Return the trace files of a directory or beside a file, by rank.
 
     Of one of the files of all ranks only those are found that belong to it.
     """
@@ -226,7 +228,7 @@ def find_traces(path: Path) -> dict[str, dict[int, Path]]:
 
 
 def is_trace_name(path: Path) -> bool:
-    """Return whether a path is a directory, or has the name of a trace file."""
+    """Return whether a path is a directory or named like a trace."""
     return path.is_dir() or path.suffix == ENDING
 
 
@@ -278,7 +280,7 @@ def _attribute(data: bytes, begin: int, end: int) -> tuple[str, Value]:
 
 
 def _value(data: bytes, number: int, kind: int, value: int, stop: int) -> Value:
-    """Return the value of an attribute, None for kinds that nothing needs."""
+    """Return an attribute's value, or None for unused kinds."""
     if kind == BYTES and number == _TEXT:
         return text(data, value, stop)
     if kind == BYTES and number in _LISTS:

@@ -1,4 +1,4 @@
-"""Programs for JAX: the code that all of them have, their data, and what JAX makes of them in StableHLO.
+"""Programs for JAX: their common code, data and StableHLO.
 
 JAX itself is imported where something is lowered, and nothing else needs it.
 """

@@ -1,4 +1,4 @@
-"""Whether a module for JAX does what its collective promises: its data, and the StableHLO that JAX makes of it.
+"""Checks of JAX modules: their data and StableHLO.
 
 The data are replayed on random numbers modulo 2^64 without JAX. Where JAX is installed, the module is lowered for as
 many devices, none of which has to be there, and what came out is replayed instruction by instruction on others: that
@@ -29,7 +29,7 @@ Words = NDArray[Any]
 
 @dataclass(frozen=True)
 class ModuleReport(Report):
-    """What the checker of modules for JAX found: ``ok``, ``illegal``, ``mismatch`` or ``wrong result``."""
+    """The verdict on a JAX module: ``ok``, ``illegal``, ``mismatch``, ...."""
 
     ranks: int = 0  # number of devices
     steps: int = 0  # steps, in each of which all is sent before anything is written
@@ -61,7 +61,7 @@ def check_module_file(path: Path) -> ModuleReport:
 
 
 def check_module(content: bytes) -> ModuleReport:
-    """Check a module; one that is not as we write them is ``illegal``, and nothing of it is executed."""
+    """Check a JAX module without executing foreign code."""
     try:
         module = parse_module(content)
     except ModuleError as error:
@@ -93,7 +93,7 @@ def check_module(content: bytes) -> ModuleReport:
 
 
 def _degree(step: Sequence[Exchange]) -> int:
-    """Return the most ranks that one rank sends to or receives from in a step: it needs a permutation for each."""
+    """Return the most permutations that a step needs."""
     edges = {pair for one in step for pair in one.pairs}
     return max((max(Counter(side).values()) for side in zip(*edges, strict=True)), default=0)
 
@@ -129,7 +129,9 @@ def _expanded(runs: Runs) -> NDArray[np.int64]:
 
 
 def sample(module: Module, units: int, kind: type[np.unsignedinteger[Any]]) -> tuple[Words, Words]:
-    """Return random blocks of every rank and what must come out, shape ``(ranks, blocks * units)``.
+    """Return random blocks and expected results of ranks.
+
+    Shape ``(ranks, blocks * units)``.
 
     They are those of the input and the output of the collective; of ranks that have none, a root's are others, what
     comes out is to be zero. Made of a fixed seed; sums are modulo a power of two.

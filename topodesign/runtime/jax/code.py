@@ -1,4 +1,4 @@
-"""The code of modules for JAX: the same in all of them but for the name of the collective.
+"""The common code of JAX modules.
 
 The checker takes a module only if its code is this; the rest is data, which it replays. So nothing that is unknown is
 ever executed, and who has read the code once has read that of all modules.
@@ -229,18 +229,18 @@ def code_of(collective: Collective, *, changing: bool = False, summing: bool = F
 
 
 def same_code(found: list[ast.stmt], wanted: str) -> bool:
-    """Return whether statements are those of a text, whatever their comments and layout."""
+    """Return whether statements equal a text but for layout."""
     return ast.dump(ast.Module(found, [])) == _dumped(wanted)
 
 
 @lru_cache(64)
 def _dumped(text: str) -> str:
-    """Return the statements of a text in the form that they are compared in; there are few texts."""
+    """Return a text's statements in comparable form, cached."""
     return ast.dump(ast.Module(ast.parse(text).body, []))
 
 
 def buffers(collective: Collective, ranks: int) -> tuple[bool, bool, bool]:
-    """Return whether what is given and the result have blocks of all ranks; and whether both are one cut into blocks.
+    """Return whether input and output hold all ranks' blocks, and share them.
 
     The last is so for an allreduce, of whose blocks nobody knows.
     """

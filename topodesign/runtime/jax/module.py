@@ -1,4 +1,4 @@
-"""What a module for JAX says, read without executing anything: its numbers, its code, and its data."""
+"""The contents of a JAX module, read without execution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModuleError(TopodesignError):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One permutation: who sends to whom, which rows ranks take, and where they put what comes."""
+    """A permutation: pairs of ranks, and rows sent and written."""
 
     pairs: tuple[tuple[int, int], ...]
     take: list[Runs]
@@ -57,7 +57,7 @@ class Module:
 
     @property
     def whole(self) -> bool:
-        """Whether what is given is one, of whose blocks nobody knows, as of an allreduce."""
+        """Whether the input is one array, as of an allreduce."""
         return buffers(self.collective, self.ranks)[2]
 
     @property
@@ -72,7 +72,7 @@ class Module:
 
 
 def parse_module(content: bytes) -> Module:
-    """Return what a module says; raise ModuleError where it is not as we write them, in its code or in its data."""
+    """Return a module's contents; ModuleError for foreign code or data."""
     try:
         text = content.decode()
         body = ast.parse(text).body
@@ -207,7 +207,7 @@ def _exchange(record: Any, ranks: int, rows: int) -> Exchange:
 
 
 def _rows(record: Any, ranks: int, rows: int) -> list[Runs]:
-    """Return runs of all ranks, or of each, that are all as long."""
+    """Return equally long runs of rows, common or per rank."""
     if not isinstance(record, list) or len(record) not in {1, ranks}:
         raise ModuleError(f"rows are a list of runs for all, or for each of {ranks} ranks")
     for runs in record:

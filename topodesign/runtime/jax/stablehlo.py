@@ -1,4 +1,4 @@
-"""What JAX makes of a module, in StableHLO, and a replay of that on all ranks at once.
+"""StableHLO of a module, and its replay on all ranks.
 
 JAX lowers for an abstract mesh, for which no device has to be there. Instructions are walked in MLIR, not in its text,
 which abbreviates. Only those that such modules become are known; others are reported by name.
@@ -29,7 +29,7 @@ class UnknownInstructionError(TopodesignError):
 
 
 def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]:
-    """Return the version of JAX and the StableHLO of a module whose code was found to be ours.
+    """Return JAX's version and the StableHLO of a checked module.
 
     It is of an x that is filled up: of two elements for every piece, but for one less in the last.
     """
@@ -56,13 +56,13 @@ def lowered(text: str, module: Module, platform: str = "cpu") -> tuple[str, Any]
 
 
 def run_lowered(program: Any, given: Sequence[Value]) -> tuple[Ranked, list[Pairs]]:
-    """Return what every rank has in the end, and the pairs of every permutation, in order."""
+    """Return final data of all ranks, and the permutations."""
     run = _Run(program, given)
     return run.call("main", [])[0], run.permutations
 
 
 class _Run:
-    """A replay: all ranks go through the instructions together, for they have the same."""
+    """A replay with all ranks in step."""
 
     def __init__(self, program: Any, given: Sequence[Value]) -> None:
         self._given, self._ranks = given, len(given)
@@ -70,7 +70,7 @@ class _Run:
         self.permutations: list[Pairs] = []
 
     def call(self, name: str, arguments: Sequence[Ranked | None]) -> list[Ranked]:
-        """Return what a function returns; x, the only argument of the first one, is None."""
+        """Return a function's result; None is the argument of the first."""
         return self._block(self._functions[name].entry_block, arguments)
 
     def _block(self, block: Any, arguments: Sequence[Ranked | None]) -> list[Ranked]:
@@ -150,7 +150,7 @@ def _dynamic_slice(one: Any, kind: Any) -> Act:  # noqa: ARG001
 
 
 def _window(x: Value, at: Sequence[Value], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Return where a slice is: one that would stick out is moved in."""
+    """Return the start of a slice, moved inside its bounds."""
     first = [min(max(int(one), 0), whole - size) for one, whole, size in zip(at, x.shape, sizes, strict=True)]
     return tuple(slice(a, a + size) for a, size in zip(first, sizes, strict=True))
 
@@ -197,7 +197,7 @@ def _gather(one: Any, kind: Any) -> Act:  # noqa: ARG001
 
 
 def _scatter(one: Any, kind: Any) -> Act:  # noqa: ARG001
-    """Rows of a table that are put in or added by their numbers; those that there are not are ignored."""
+    """Write or add rows by index, ignoring those out of range."""
     import jaxlib.mlir.dialects.stablehlo as hlo  # noqa: PLC0415  of JAX
 
     how = hlo.ScatterDimensionNumbers(one.attributes["scatter_dimension_numbers"])

@@ -1,1 +1,1 @@
-"""Programs in MSCCL's XML: limits of runtimes, their parser, their interpreter, and whether a program is right."""
+"""MSCCL programs: limits, parser, interpreter and checks."""

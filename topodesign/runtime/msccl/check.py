@@ -1,4 +1,4 @@
-"""Whether a runtime loads an MSCCL program and whether it then does what its collective promises."""
+"""Checks of MSCCL programs: loading, and their collective."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LL_COMFORT = 2**20
 
 @dataclass(frozen=True)
 class Usage:
-    """What a program takes; each number is the largest over the ranks (or threadblocks, or links).
+    """Resources of a program, each the maximum over ranks.
 
     A link here is an ordered pair of ranks, over all channels.
     """
@@ -50,7 +50,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Calls(Sizes):
-    """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
+    """The calls that a runtime uses a program for, by data bytes.
 
     * ``scratch_bytes``: the most scratch memory of a rank; None where that is the share of whatever the largest call
       will be.
@@ -109,7 +109,7 @@ class CheckReport(ProgramReport):
         return f"{modes}: no deadlock, no race, right result; {self.interleavings} random orders agree"
 
     def details(self) -> Iterator[str]:
-        """Yield up to which size it is right, and what all reports have."""
+        """Yield the largest right size, and common details."""
         if self.safe_bytes:
             yield (
                 f"right for calls up to {self.safe_bytes} bytes, which fit into the connections: with a maxBytes for "
@@ -124,7 +124,7 @@ class CheckReport(ProgramReport):
 def check_program(
     program: Program, profile: RuntimeProfile, *, interleavings: int = 20, seed: int = 0, root: int | None = None
 ) -> CheckReport:
-    """Decide whether a program is correct on a runtime, for every timing and every size of data.
+    """Check a program on a runtime, for every timing and size.
 
     The limits and the form come first, then whether sends and receives match, whether all accesses are within the
     buffers, and, for each of in place and out of place that the program claims, the exact analysis of
@@ -180,7 +180,7 @@ def _root(program: Program, table: Table, *, inplace: bool) -> int:
 def decide(
     program: Program, profile: RuntimeProfile, table: Table, layout: Layout, seeds: range
 ) -> tuple[list[Finding], int]:
-    """Return what is wrong with one layout, and the longest chain of messages; seeds are of random orders."""
+    """Return findings of a layout, and the longest message chain."""
     findings = first(out_of_bounds(table, layout))
     if findings:
         return findings, 0
@@ -192,12 +192,12 @@ def decide(
 
 
 def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
-    """Return whether what is sent may be read still when its threadblock goes on."""
+    """Return whether sent data may still be read later."""
     return program.proto == "LL" and not profile.ll_send_barrier
 
 
 def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | None) -> int:
-    """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none."""
+    """Return the largest call that a deadlocking program serves, or 0."""
     slots = profile.slots[program.proto]
     claimed = ((True, program.inplace), (False, program.outofplace))
     layouts = [Layout.of(program, inplace=inplace, root=root) for inplace, serves in claimed if serves]
@@ -212,7 +212,7 @@ def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | N
 
 
 def _copied(table: Table) -> int:
-    """Return the most chunks that a rank copies or adds within its memory."""
+    """Return the most chunks that a rank copies or adds."""
     inside = is_one_of(frozenset({"cpy", "re"}))[table.type[table.reads]]
     rank = table.rank[table.thread[table.reads[inside]]]
     return int(np.bincount(rank, weights=table.chunks[table.reads[inside]]).max(initial=0))

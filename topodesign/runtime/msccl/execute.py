@@ -1,4 +1,4 @@
-"""Running a program on the CPU: exactly once with all orderings accounted for, and many times in random order.
+"""Execution on the CPU: exact for all orders, and random.
 
 **One run decides deadlock.** A threadblock waits only for data in its receive queue, a free slot in its send queue, or
 a flag. Once such a wait is over it stays over until the threadblock itself moves: nobody else empties its receive queue
@@ -45,7 +45,7 @@ number, the set of ranks (bits) that contribute it once, and the set of those th
 
 
 def add_sums(left: Sum, right: Sum) -> Sum:
-    """Add two sums; counting 0, 1, many is closed under addition, so nothing is lost that a correct result needs."""
+    """Add counts in 0, 1, many, which are closed under addition."""
     merged = {chunk: (once, more) for chunk, once, more in left}
     for chunk, once, more in right:
         had_once, had_more = merged.get(chunk, (0, 0))
@@ -55,7 +55,7 @@ def add_sums(left: Sum, right: Sum) -> Sum:
 
 
 class _Tracker:
-    """Memory for the exact run, move by move: values as sums of inputs, and vector clocks of who touched what when.
+    """Memory of the exact run: sums of inputs and vector clocks.
 
     Entry t of a clock says what is known to be over of thread t: 2k for its first k operations, 2k + 1 for these and,
     of the next, the chunk at hand alone.
@@ -85,7 +85,7 @@ class _Tracker:
         return max(self._lengths, default=0)
 
     def follow(self, moves: Ints, piece: int) -> None:
-        """Do all moves, of as many chunks; an operation may have none."""
+        """Execute all moves of a number of chunks."""
         for move in moves.tolist():
             one = max(move, ~move)
             if move >= 0:
@@ -132,7 +132,7 @@ class _Tracker:
             del self._sent[self._match[one]]
 
     def _one_chunk(self, one: int, chunk: int, value: Sum | None) -> Sum | None:
-        """Return what is sent or written, given what is received (the empty sum if nothing)."""
+        """Return the sent or written value, given the received one."""
         sources = range(self._source_start[one], self._source_start[one + 1])
         for read in [self._read(one, number, self._sources[at] + chunk, chunk) for number, at in enumerate(sources)]:
             value = None if value is None or read is None else add_sums(value, read)
@@ -141,7 +141,7 @@ class _Tracker:
         return value
 
     def _follows(self, access: tuple[int, int], thread: int, piece: int) -> bool:
-        """Return whether an access, an operation and its chunk, happened before the chunk that a thread is at."""
+        """Return whether an access precedes a thread's current chunk."""
         other = self._thread[access[0]]
         known, least = self._clocks[thread, other], 2 * (access[0] - self._first[other]) + 1
         return bool(known > least or (known == least and access[1] == piece))
@@ -159,7 +159,7 @@ class _Tracker:
         return value
 
     def _value(self, cell: int) -> Sum | None:
-        """Return what a cell holds: what was written, else its input; there may be many that nothing touches."""
+        """Return a cell's value: written, or its input."""
         if cell in self._values:
             return self._values[cell]
         chunk, rank = (int(one[cell]) for one in self._given)
@@ -176,7 +176,7 @@ class _Tracker:
         self._writes[cell] = one, chunk
 
     def _report_race(self, one: int, verb: str, number: int | None, chunk: int, before: tuple[str, int]) -> None:
-        """Note that an operation touches its source of a number, or its target, without an order."""
+        """Report an unordered access of an operation."""
         if len(self.races) < MAX_FINDINGS:
             operation, (done, other) = self._flat.table.operation(one), before
             place = (operation.target or ("", 0)) if number is None else operation.reads[number]
@@ -212,7 +212,7 @@ def _name(place: tuple[str, int], chunk: int) -> str:
 
 
 def describe_sum(value: Sum | None, everyone: int) -> str:
-    """Return a sum in words: ``chunk 3 of ranks 0, 2 (twice or more: 2)``; ``everyone`` has a bit for each rank."""
+    """Describe a sum: ``chunk 3 of ranks 0, 2 (twice or more: 2)``."""
     if value is None:
         return "nothing"
     words = []
@@ -232,7 +232,7 @@ def _list_bits(mask: int) -> str:
 
 
 def analyse(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False) -> tuple[list[Finding], int]:
-    """Run once; return deadlocks, races, uninitialised reads and wrong results, and the longest chain of messages.
+    """Run once; return all findings and the longest message chain.
 
     ``slots`` are the fewest pieces that a connection holds, ``piece`` the fewest chunks of a full one. Sends are
     unsettled where the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may
@@ -244,7 +244,7 @@ def analyse(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False) 
 
 
 def explained(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False) -> tuple[list[Finding], int]:
-    """Return the same as :func:`analyse`, by following every move, which can say what is wrong."""
+    """Return :func:`analyse` by following moves, with explanations."""
     moves, ended = flat.moves(slots, piece)
     tracker = _Tracker(flat, unsettled=unsettled)
     tracker.follow(moves, piece)
@@ -254,7 +254,7 @@ def explained(flat: Flat, slots: int, *, piece: int = 1, unsettled: bool = False
 
 
 def shortest_piece(flat: Flat, slots: int, longest: int) -> int | None:
-    """Return the fewest chunks of a full piece, up to ``longest``, with which every run ends; None if none will do.
+    """Return the smallest full piece with which runs end, or None.
 
     Longer pieces never make a run hang that ends with shorter ones, so that halving finds it.
     """
@@ -268,7 +268,7 @@ def shortest_piece(flat: Flat, slots: int, longest: int) -> int | None:
 
 
 def find_root(table: Table, layout: Layout) -> int:
-    """Return the root of a collective that has one, of which ``layout`` has none, by what every rank ends up with."""
+    """Return the root of a layout without one, by results."""
     flat = Flat(table, layout)
     tracker = _Tracker(flat, unsettled=False)
     tracker.follow(flat.moves(2**30, 1)[0], 1)
@@ -283,7 +283,7 @@ def find_root(table: Table, layout: Layout) -> int:
 
 
 def explain_deadlock(flat: Flat, moves: Ints, slots: int, piece: int) -> Finding:
-    """Return who waits for whom after all moves that there are, starting on a cycle if there is one."""
+    """Return who waits for whom in a deadlock, from a cycle."""
     own, table = flat.columns, flat.table
     done = np.bincount(np.maximum(moves, ~moves), minlength=len(own.kinds))
     over = np.add.reduceat(np.append(done >= np.maximum(1, -(-own.counts // piece)), 0), own.first[:-1])
@@ -292,7 +292,7 @@ def explain_deadlock(flat: Flat, moves: Ints, slots: int, piece: int) -> Finding
     sends = "sends" if piece == 1 else f"sends of up to {piece} chunks"
 
     def waiting(number: int) -> tuple[str, int]:
-        """Return what a threadblock waits for, and which other one would end that."""
+        """Return what a threadblock waits for, and from whom."""
         one = int(at[number])
         operation = table.operation(one)
         for wait in range(own.wait_start[one], own.wait_start[one + 1]) if not done[one] else ():
@@ -325,7 +325,7 @@ def explain_deadlock(flat: Flat, moves: Ints, slots: int, piece: int) -> Finding
 
 
 def interleave(flat: Flat, slots: int, seed: int, *, piece: int = 1) -> Finding | None:
-    """Run once in a random order with real integers, 64 bits each; return what went wrong, if anything.
+    """Run in a random order with integers; return what went wrong.
 
     The seed also chooses how many chunks move at once, at least ``piece``, and how many more slots than ``slots`` each
     connection has.

@@ -1,4 +1,4 @@
-"""Programs as columns: what is executed once to decide that all is right, and again with numbers in random orders.
+"""Programs as columns, executed to decide and at random.
 
 Only that a program is right is decided here. Whatever else is found is found again, and put into words, by
 :mod:`topodesign.runtime.msccl.execute`, which follows it move by move.
@@ -31,7 +31,7 @@ Words = NDArray[np.uint64]
 
 
 class Flat:
-    """The operations of all threads, the cells of all ranks and the connections between them, by number.
+    """Operations of threads, cells of ranks and connections.
 
     Threads of a rank are next to each other; sends and receives match, and every access is within bounds.
     """
@@ -64,7 +64,7 @@ class Flat:
     def moves(
         self, slots: int | Ints, piece: int, state: int = 0, numbers: tuple[Words, NDArray[np.uint8]] | None = None
     ) -> tuple[Ints, bool]:
-        """Run in an order that a state seeds, 0 for a fixed one; return the operations move by move, and if all end.
+        """Run in a seeded order; return the moves, and if all end.
 
         ``~x`` is where operation x goes on. ``slots`` are those of all connections, or of each.
         """
@@ -78,7 +78,7 @@ class Flat:
         return found if ended else found[found < number], ended
 
     def chain(self, slots: int, piece: int, *, unsettled: bool) -> int | None:
-        """Decide whether the program is right, in every order; return the longest chain of messages, None if it is not.
+        """Decide correctness in every order; return the longest chain.
 
         Or if this cannot decide it: see :func:`topodesign.runtime.msccl.execute.analyse` for the parameters.
         """
@@ -109,7 +109,7 @@ class Flat:
         return int(longest) if right else None
 
     def _doubtful(self, order: Ints, *, unsettled: bool) -> Ints:
-        """Return pairs of accesses without an order by what holds between threads of one rank, which share memory."""
+        """Return unordered accesses between threads of one rank."""
         rank, columns = self.rank_of_thread, self.columns
         new = np.flatnonzero(np.diff(rank, prepend=-1))
         lengths = np.diff(np.append(new, len(rank)))
@@ -121,7 +121,7 @@ class Flat:
         return pairs[: doubtful(columns, order, column, self.cells, clock, pairs)]
 
     def _races(self, order: Ints, pairs: Ints, *, unsettled: bool) -> bool:
-        """Decide whether pairs of accesses are races, now that messages count: for as many threads as there is room."""
+        """Decide races of access pairs, counting messages."""
         most = max(1, _CLOCKS // (np.dtype(self._clock).itemsize * max(1, len(order))))
         thread = self.columns.thread_of[pairs[:, 1]]
         odd = distinct(thread)
@@ -144,7 +144,7 @@ class Flat:
 
     @cached_property
     def given(self) -> tuple[Ints, Ints]:
-        """The input chunk that each cell holds before the start, -1 for none, and whose it is."""
+        """The initial input chunk and rank of each cell, -1 for none."""
         chunk, owner = np.full(self.cells, -1), np.zeros(self.cells, dtype=np.int64)
         for rank in range(self.layout.ranks):
             start, size = self.base[rank, BUFFERS.index("i")], self.layout.given[rank]
@@ -154,7 +154,7 @@ class Flat:
 
     @cached_property
     def _expected(self) -> tuple[Ints, Ints, Ints]:
-        """Cells of the result, and the chunk and the rank that each must be of; rank -1 is all of them added."""
+        """Expected chunks and ranks of result cells; -1 is all added."""
         rows = [
             (self.base[rank, BUFFERS.index(buffer)] + at, chunk, -1 if source is None else source)
             for rank, buffer, at, chunk, source in self.layout.goals()
@@ -186,7 +186,7 @@ class Flat:
 
 
 def _streams(kinds: Ints, counts: Ints, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
-    """Return where what an operation sends lies among all that is sent, and for receives the send."""
+    """Return the position of sends, and of receives' sends."""
     places, match = np.zeros(len(kinds), dtype=np.int64), np.full(len(kinds), -1)
     sending, receiving = np.flatnonzero(kinds & SENDS), np.flatnonzero(kinds & RECEIVES)
     places[sending] = np.cumsum(counts[sending]) - counts[sending]
@@ -196,7 +196,7 @@ def _streams(kinds: Ints, counts: Ints, sends: Ints, receives: Ints) -> tuple[In
 
 
 def _connections(own: Table) -> tuple[Ints, Ints, list[Connection]]:
-    """Return the number of the connection that each thread sends on, or -1, receives on, and their names."""
+    """Return connections of threads' sends and receives, and names."""
     sides = ((own.rank, own.send), (own.receive, own.rank))
     ends = np.array([(*pair, own.channel) for pair in sides]).swapaxes(1, 2).reshape(-1, 3)
     used = np.flatnonzero(ends.min(axis=1) >= 0)
@@ -207,7 +207,7 @@ def _connections(own: Table) -> tuple[Ints, Ints, list[Connection]]:
 
 
 def _cells(layout: Layout, own: Table) -> tuple[Ints, int]:
-    """Return the first cell of each rank's buffers, so that what has one address has one cell, and how many there are.
+    """Return the first cell of buffers, aliases merged, and the total.
 
     Of scratch there are only as many as are used.
     """
@@ -233,7 +233,7 @@ def _cells(layout: Layout, own: Table) -> tuple[Ints, int]:
 
 
 def _awaited(own: Table) -> Ints:
-    """Return for each wait the operation that must be over, -1 where none would do."""
+    """Return the operation that each wait awaits, -1 for none."""
     telling = np.flatnonzero(own.announces)
     reach = int(max(own.position.max(initial=0), own.awaited.max(initial=0))) + 1
     at = np.searchsorted(own.thread[telling] * reach + own.position[telling], own.other * reach + own.awaited)

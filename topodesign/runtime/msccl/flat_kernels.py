@@ -1,4 +1,4 @@
-"""Compiled inner loops of the execution of programs: one run in any order, who happens before whom, and the sums."""
+"""Compiled loops: one run, the happens-before order, sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bits = NDArray[np.uint8]
 
 
 class Columns(NamedTuple):
-    """Operations by number, thread by thread: those of thread t are ``first[t]`` to ``first[t + 1]``."""
+    """Operations thread by thread, from ``first[t]`` on."""
 
     first: Ints
     kinds: Ints
@@ -176,7 +176,7 @@ def _doubt(
     pairs: Ints,
     count: int,
 ) -> int:
-    """Write down that one operation begins when nothing says that another is over, in whole or its chunk at hand."""
+    """Note an operation that may begin before another ends."""
     if other < 0:
         return count
     thread = thread_of[other]
@@ -200,7 +200,7 @@ def _clock_work(columns: Columns, order: Ints, *rest: Any) -> int:
 
 @tiered(_clock_work)
 def clocks(columns: Columns, order: Ints, column: Ints, unsettled: bool, messages: bool, clock: Clocks) -> None:
-    """Fill in what is known to be over when an operation begins: a row of ``clock`` for each.
+    """Fill the clock of each operation's start.
 
     It says of each thread, in its ``column``, twice the operations, and 1 more where of the next one the chunk at hand
     is known alone. Threads without a column (-1) are not looked at. With ``messages`` a column is that of one thread;
@@ -249,7 +249,7 @@ def _access_work(columns: Columns, order: Ints, *_: object) -> int:
 
 @tiered(_access_work)
 def doubtful(columns: Columns, order: Ints, column: Ints, cells: int, clock: Clocks, pairs: Ints) -> int:
-    """Find accesses that have no fixed order with an earlier one of the same cell, one of them a write, by the clocks.
+    """Find accesses unordered with earlier ones, by the clocks.
 
     Rows of ``pairs`` become the operation, the earlier one, what the clock would have to say of that one's thread, and
     whether it writes the cell; returned is how many.
@@ -317,7 +317,7 @@ def sums(
     pairs: Ints,
     sent: Ints,
 ) -> int:
-    """Execute on sums of inputs; return the longest chain of messages, or -1 where something is odd.
+    """Execute sums; return the longest message chain, or -1.
 
     A cell holds chunk ``chunk`` of the ranks whose bits are in its row of ``ranks``, each once; -1 is what nobody has
     written. Odd is to read that, to add different chunks, or the same of one rank twice.

@@ -1,4 +1,4 @@
-"""What a runtime refuses, silently misreads or crashes on although the file has the right form, and what cannot fit."""
+"""Rules of runtimes beyond the file form, and impossible sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHECKED_SOURCE = READS_SOURCE - {"rrc"}
 
 
 def limits(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
-    """Yield every rule of the runtime's parser, table or launch that the program breaks, as ``illegal``."""
+    """Yield every broken rule of a runtime, as ``illegal``."""
     yield from _algo(program, profile)
     ids = sorted(gpu.id for gpu in program.gpus)
     if len(ids) != program.ngpus or ids != list(range(len(ids))):
@@ -191,12 +191,12 @@ def _far(largest: int, word: str, step: Step) -> str:
 
 
 def xml_nodes(program: Program, gpu: Gpu) -> int:
-    """Return how many elements the runtime keeps on a rank: algo, all gpus, its own tbs and steps."""
+    """Return the XML elements that the runtime keeps on a rank."""
     return 1 + len(program.gpus) + len(gpu.threadblocks) + sum(len(tb.steps) for tb in gpu.threadblocks)
 
 
 def mismatches(table: Table) -> Iterator[Finding]:
-    """Yield connections that only one end knows, and sends and receives that differ in number or size."""
+    """Yield mismatched connections, sends and receives."""
     sends: dict[Connection, list[int]] = {}  # numbers of operations
     receives: dict[Connection, list[int]] = {}
     sending, receiving = (np.flatnonzero(is_one_of(kinds)[table.type]) for kinds in (SENDS, RECEIVES))
@@ -256,7 +256,7 @@ def out_of_bounds(table: Table, layout: Layout) -> Iterator[Finding]:
 
 
 def links(table: Table) -> tuple[Ints, Ints, Ints]:
-    """Return senders, sends and chunks of the ordered pairs of ranks that have a connection, over all channels."""
+    """Return senders, sends and chunks of connected pairs."""
     known = table.send >= 0
     pairs, number = np.unique(np.column_stack((table.rank, table.send))[known], axis=0, return_inverse=True)
     of_thread = np.full(len(known), -1)

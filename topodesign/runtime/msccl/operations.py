@@ -1,4 +1,4 @@
-"""From the steps of a file to the operations that the runtime's interpreter executes."""
+"""Operations of the interpreter from the steps of a file."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ NUMBER = {one: number for number, one in enumerate(STEP_TYPES)}
 
 
 def is_one_of(types: frozenset[str]) -> Ints:
-    """Return for the number of each type whether it is one of some."""
+    """Return whether numbers of types are among some."""
     return np.array([one in types for one in STEP_TYPES])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses."""
+    """An interpreted operation: a step, or fused ``re`` steps."""
 
     rank: int  # where it comes from; ``step`` is the place in the file of the last step
     threadblock: int
@@ -57,7 +57,7 @@ class Operation:
 
 
 class Table(NamedTuple):
-    """All threadblocks as columns: by rank and id, their operations in order, what these read and wait for."""
+    """All threadblocks as columns, with reads and waits."""
 
     rank: Ints  # of every thread; its id, peers (-1 for none) and channel
     id: Ints
@@ -98,13 +98,13 @@ class Table(NamedTuple):
 
 
 def starts(column: Ints, number: int) -> Ints:
-    """Return where the entries of each of so many begin in an ascending column, and at last how many there are."""
+    """Return the starts of entries in an ascending column, and the end."""
     return np.searchsorted(column, np.arange(number + 1))
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """All threadblocks of a program, and what the parser would object to or silently change."""
+    """All threadblocks of a program, with the parser's changes."""
 
     table: Table
     findings: list[Finding]

@@ -1,4 +1,4 @@
-"""Reading MSCCL XML with the strictness of the runtimes' own parser, which is not an XML parser.
+"""Reader of MSCCL XML, as strict as the runtimes' parser.
 
 That parser reads characters one at a time: between tags only blanks and line ends, in a tag exactly one blank before
 each attribute, values in double quotes and never decoded. There is no declaration, no document type and no entity, so
@@ -110,7 +110,7 @@ class Program:
 
 
 class _Node:
-    """An open element: its attributes by name, and the finished elements inside it; of a threadblock its steps."""
+    """An open element with attributes and finished children."""
 
     __slots__ = ("attributes", "children", "line", "name", "steps")
 
@@ -168,7 +168,7 @@ def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:
 
 
 def _in_bulk(text: str) -> _ReadSteps:
-    """Return what reads plain steps as machine code does, for so many that it pays."""
+    """Return the compiled reader of steps if it pays."""
     import numpy as np  # noqa: PLC0415  which help does without
 
     from topodesign.runtime.msccl.steps_kernels import read_steps  # noqa: PLC0415
@@ -188,7 +188,7 @@ def _in_bulk(text: str) -> _ReadSteps:
 
 
 class _Reader:
-    """Builds the tree of known elements from the tags of a text."""
+    """Builder of the tree of known elements."""
 
     def __init__(self, profile: RuntimeProfile, read_steps: _ReadSteps) -> None:
         self._read_steps = read_steps
@@ -271,7 +271,7 @@ class _Reader:
 
 
 def _plain_steps(text: str, start: int, line: int, steps: list[_Node | Ints]) -> tuple[int, int]:
-    """Read as many plain steps as there are from a position on; return position and line after them."""
+    """Read plain steps; return position and line after them."""
     import numpy as np  # noqa: PLC0415  which help does without
 
     rows = []

@@ -1,4 +1,4 @@
-"""What each MSCCL runtime accepts: the limits table that the compiler obeys and the checker enforces.
+"""Limits of MSCCL runtimes, for compiler and checker.
 
 The numbers are facts of the runtimes' own XML parsers and interpreter kernels (microsoft/msccl,
 Azure/msccl-executor-nccl, ROCm/rccl up to ROCm 7.12); design notes, section 5.
@@ -32,7 +32,7 @@ _RCCL_SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**14, "LL128": 256 
 
 @dataclass(frozen=True)
 class RuntimeProfile:
-    """The limits of one runtime; every number is the largest that is still accepted.
+    """The limits of one runtime, as largest accepted numbers.
 
     * ``xml_nodes_per_rank``: elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has
       4096 entries, but the parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
@@ -91,7 +91,7 @@ class RuntimeProfile:
     joins_late: bool = False
 
     def smallest_piece(self, proto: str, largest: int | None, chunks: int) -> int:
-        """Return the fewest chunks that a full piece has in a program of ``chunks`` for calls up to ``largest`` bytes.
+        """Return the smallest full piece for calls up to ``largest`` bytes.
 
         None stands for any size.
         """
@@ -101,21 +101,21 @@ class RuntimeProfile:
         return max(1, min(self.chunks_per_step, self.slot_bytes[proto] // size))
 
     def largest_of_piece(self, proto: str, piece: int, chunks: int) -> int:
-        """Return the bytes of the largest call in which a full piece has ``piece`` of ``chunks`` chunks."""
+        """Return the largest call with a full piece of ``piece`` chunks."""
         return self.slot_bytes[proto] // piece * chunks
 
     def largest_call(self, max_bytes: int) -> int | None:
-        """Return the bytes of the largest call that a file with this ``maxBytes`` serves, None for any."""
+        """Return the largest call of a file's ``maxBytes``, None for any."""
         if max_bytes == LARGEST_SIZE or (max_bytes == 0 and not self.strict_sizes):
             return None
         return max_bytes - self.strict_sizes
 
     def max_bytes(self, largest: int | None) -> int:
-        """Return the ``maxBytes`` of a file that serves calls up to ``largest`` bytes, None for any."""
+        """Return the ``maxBytes`` for calls up to ``largest``, or None."""
         return LARGEST_SIZE if largest is None else min(LARGEST_SIZE, largest + self.strict_sizes)
 
     def why_unused(self, min_bytes: int, max_bytes: int, chunks: int) -> str | None:
-        """Return why a file with these sizes serves no call, None if it serves some.
+        """Return why a file serves no call, or None.
 
         The elements of a call are a multiple of the chunks of the program, and so are the bytes.
         """
@@ -135,7 +135,7 @@ class RuntimeProfile:
         return None
 
     def scratch_bytes(self, max_bytes: int, scratch: int, chunks: int) -> int | None:
-        """Return the most bytes of scratch that a rank takes, None where that depends on calls of any size.
+        """Return the most scratch bytes of a rank, None if unbounded.
 
         ``scratch`` and ``chunks`` are those of the rank and of the whole collective.
         """

@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class Steps(Sequence[Step]):
-    """The steps of a threadblock in order, made from columns when somebody looks at one.
+    """The steps of a threadblock, made from columns on demand.
 
     * ``rows``: an array of (steps, fields of Step): types, buffers and flags by number.
     """

@@ -1,4 +1,4 @@
-"""Compiled reading of the steps of a program, for texts of many."""
+"""Compiled reading of many steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_DIGITS = 9  # within 32 bits whatever they are
 
 @compiled
 def read_steps(text: Bytes, start: int, line: int, rows: Ints) -> tuple[int, int, int]:  # noqa: PLR0911
-    """Read as many plain steps as there are into rows; return position and line after them, and how many.
+    """Read plain steps into rows; return position, line and number.
 
     A plain step is one as all tools write it: the names in their order, values within bounds, nothing to report.
     """

@@ -1,4 +1,4 @@
-"""What MSCCL++ does with an execution plan: its parser, what a plan means, and whether that is right in every order.
+"""MSCCL++ plans: parser, meaning and checks.
 
 Imports base, collectives and what is shared with MSCCL in the folder above; nothing here knows how a plan was made.
 ``parse`` reads the JSON, ``steps`` says what threadblocks do, ``prove`` decides for all orders of execution and

@@ -1,4 +1,4 @@
-"""Whether MSCCL++ loads an execution plan and whether that then does what its collective promises."""
+"""Checks of MSCCL++ plans: loading, and their collective."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Memory = TypeVar("_Memory", bound=Memory)
 
 @dataclass(frozen=True)
 class PlanUsage:
-    """What a plan takes; each number is the largest over the ranks (or threadblocks, or pairs of ranks)."""
+    """Resources of a plan, each the maximum over ranks."""
 
     threadblocks_per_rank: int  # threadblocks
     operations_per_threadblock: int  # operations, those in pipelines included
@@ -55,7 +55,7 @@ class PlanUsage:
 
 @dataclass(frozen=True)
 class PlanCalls(Sizes):
-    """The calls that a plan serves, by the bytes of the output of an allgather and of the input of others."""
+    """The calls that a plan serves, by output or input bytes."""
 
     multiple: int  # what every size is a multiple of; the executor throws at others
     scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
@@ -114,7 +114,7 @@ def check_plan(
     seed: int = 0,
     root: int | None = None,
 ) -> PlanReport:
-    """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
+    """Check a plan for every order, size and repeated launch.
 
     A root that is None is found out.
     """
@@ -167,7 +167,7 @@ def check_plan(
 
 
 def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
-    """Return the chunks of the whole collective, 0 if the buffers do not have sizes that it can have."""
+    """Return the chunks of the collective, 0 for invalid buffers."""
     gpu, ranks = plan.gpus[0], len(plan.gpus)
     shards = collective.shards(ranks)
     chunks, rest = divmod(gpu.inputs * shards, buffer_chunks(collective, ranks, shards)[0])
@@ -226,7 +226,7 @@ class Prepared:
 
 
 def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
-    """Return a plan ready to run, of a collective that is known and with buffers that fit it."""
+    """Return a plan ready to run, with fitting buffers."""
     collective = names()[plan.collective]
     if collective.rooted and root is None:
         root = _root(plan, collective)
@@ -239,7 +239,7 @@ def _rooted(plan: ExecutionPlan, collective: Collective, root: int | None) -> Pr
 
 
 def _root(plan: ExecutionPlan, collective: Collective) -> int:
-    """Return the root, which the plan does not say, from who has what after a run in which all have its buffers."""
+    """Return the plan's root, by the results of a run."""
     run = _rooted(plan, collective, None)
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
         return min(range(len(plan.gpus)), key=lambda rank: len(_rooted(plan, collective, rank).findings))

@@ -1,4 +1,4 @@
-"""Plans as columns: executed once to decide that all is right, and again in random orders.
+"""Plans as columns, executed to decide and at random.
 
 Only that a plan is right is decided here. Whatever else is found is found again, and put into words, by
 :mod:`topodesign.runtime.mscclpp.prove`, which executes object by object, as it does where packets move.
@@ -35,7 +35,7 @@ _MIXER = 0x9E3779B97F4A7C15
 
 
 class Flat:
-    """The phases of all threadblocks, by number, and the cells of all ranks; where ``memory`` is at its start."""
+    """Phases of threadblocks and cells of ranks, at the start."""
 
     def __init__(self, program: Program, memory: Memory, launches: int) -> None:
         self.program, self.memory = program, memory
@@ -131,7 +131,7 @@ class Flat:
         self.planes = 1 + bool((self.columns.mode & RELAXED).any())
 
     def _post(self, program: Program, rank: int, one: Control) -> int:
-        """Return the number of what a control waits for, or gives something to; -1 for nobody's."""
+        """Return the post that a control waits for or gives, or -1."""
         key: object = (rank, one.semaphore) if one.channel is None else one.channel
         if one.channel is not None and one.kind != "wait":
             key = program.other.get(one.channel)
@@ -182,7 +182,7 @@ class Flat:
             self.memory.flags[rank][:] = cells.flags[low:high]
 
     def proven(self) -> bool:
-        """Return whether all is right in every order of execution; False, too, if that cannot be decided here."""
+        """Return whether all orders are right; False if undecided."""
         if self.odd:
             return False
         cells = self.cells()
@@ -200,7 +200,7 @@ class Flat:
         return Marks(nobody, np.zeros_like(nobody), np.append(nobody, 0), unused, *none)
 
     def random(self, seed: int) -> Finding | None:
-        """Run once in a random order; return what went wrong, if anything."""
+        """Run in a random order; return what went wrong."""
         cells, found = self.cells(), np.zeros(2, dtype=np.int64)
         state = np.array([(seed * 2 + 1) * _MIXER % 2**64], dtype=np.uint64)
         ended = ran(self.columns, self.runs, cells, state, 1 + seed % PIECES, self.proxies, found)

@@ -1,4 +1,4 @@
-"""Plans and memory as compiled inner loops take them, and runs in random orders: whoever can move does so by chance."""
+"""Plans and memory for compiled loops, and random runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bits = NDArray[np.uint8]
 
 
 class Columns(NamedTuple):
-    """Phases by threadblock, work and lines of controls by phase, and places by work; posts are what is waited for."""
+    """Phases, work, controls and places as columns, with posts."""
 
     rank: Ints  # of every threadblock
     phase: Ints  # its first phase, and at last how many there are
@@ -45,7 +45,7 @@ class Columns(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """What callers do: cells that are theirs between launches, the inputs there, and what has to be in them."""
+    """The callers' cells: inputs and expected outputs."""
 
     launches: int
     judged: bool
@@ -62,7 +62,7 @@ class Runs(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """What is in memory; ``flags`` of packets are their launch and 1."""
+    """Memory cells; ``flags`` of packets are their launch and 1."""
 
     values: Masks
     known: Bits
@@ -71,7 +71,7 @@ class Cells(NamedTuple):
 
 @compiled
 def fill(rank: int, launch: int, runs: Runs, cells: Cells) -> None:
-    """Put new numbers into the input; what else is the caller's is nothing to rely on."""
+    """Write new numbers into the input, and spoil other cells."""
     for i in range(runs.span[rank], runs.span[rank + 1]):
         for at in range(runs.low[i], runs.high[i]):
             cells.known[at] = 0
@@ -83,7 +83,7 @@ def fill(rank: int, launch: int, runs: Runs, cells: Cells) -> None:
 
 @compiled
 def right(rank: int, launch: int, runs: Runs, cells: Cells) -> bool:
-    """Return whether the output of a rank is right after a launch, and its input as it was."""
+    """Return whether output and input are right after a launch."""
     for i in range(runs.goal[rank], runs.goal[rank + 1]):
         at = runs.goal_cell[i]
         if cells.known[at] == 0 or cells.values[at] != runs.numbers[launch, runs.goal_number[i]]:
@@ -97,7 +97,7 @@ def right(rank: int, launch: int, runs: Runs, cells: Cells) -> bool:
 
 @compiled
 def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Cells) -> bool:
-    """Add up some elements of the sources and store the sums in all targets; return whether all were known."""
+    """Add source elements and store the sums; return if all were known."""
     sound = True
     first, middle, last = columns.source[one], columns.target[one], columns.source[one + 1]
     for k in range(low, high):
@@ -122,7 +122,7 @@ def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Ce
 
 @compiled
 def starts(rank: Ints, ranks: int) -> Ints:
-    """Return the first threadblock of every rank, and at last how many there are."""
+    """Return the first threadblock of every rank, and the total."""
     found = np.zeros(ranks + 1, dtype=np.int64)
     for one in rank:
         found[one + 1] += 1
@@ -144,7 +144,7 @@ def _random_work(columns: Columns, runs: Runs, *_: object) -> int:
 
 @tiered(_random_work)
 def ran(columns: Columns, runs: Runs, cells: Cells, state: Masks, pieces: int, proxies: int, found: Ints) -> int:
-    """Run in a random order that a state seeds, with work cut into pieces; return how it ends.
+    """Run in a seeded random order; return how it ends.
 
     ``found`` becomes the rank and the launch that is wrong, or how many threadblocks never finish, or the post that
     has signals left.

@@ -1,4 +1,4 @@
-"""What the executor of MSCCL++ holds, read in its sources at 0.9 (commit 1f5f065d)."""
+"""Limits of MSCCL++'s executor at 0.9 (commit 1f5f065d)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Context:
 
 
 def context(plan: ExecutionPlan, gpu: Gpu, size: int) -> Context:
-    """Return what a rank sets up for inputs of so many bytes, as it reckons for itself.
+    """Return what a rank sets up for inputs of a size.
 
     A launch of even number, counted from one, adds half of a double scratch buffer to addresses in scratch: of this
     rank, and of others to which it puts packets (``executor.cc``, ``setupScratchBuffer`` and ``launchKernelHelper``).
@@ -38,12 +38,12 @@ def context(plan: ExecutionPlan, gpu: Gpu, size: int) -> Context:
 
 
 def contexts(plan: ExecutionPlan, chunk: int) -> tuple[Context, ...]:
-    """Return what all ranks set up for a call with chunks of so many bytes, inputs in allocations of their size."""
+    """Return what all ranks set up for a call's chunk size."""
     return tuple(context(plan, gpu, gpu.inputs * chunk) for gpu in plan.gpus)
 
 
 def allocation_multiple(plan: ExecutionPlan) -> int:
-    """Return what the sizes of allocations have to be multiples of for every second half to begin where a packet may.
+    """Return the multiple of allocation sizes that packets need.
 
     What lies in an allocation is cut into as many chunks as the input has, and a part of a byte counts as one.
     """
@@ -57,7 +57,7 @@ def allocation_multiple(plan: ExecutionPlan) -> int:
 
 
 def addressed(plan: ExecutionPlan, most: int) -> int:
-    """Return how many bytes a buffer of a rank has at most, of calls and in allocations of up to ``most`` bytes.
+    """Return the most bytes of a rank's buffer, over calls.
 
     ``most`` is of what the executor compares with ``max_message_size``: of an allgather the output, of others the
     input. The allocation counts alone where its half of scratch is added to addresses.
@@ -103,7 +103,7 @@ _REMOTE = frozenset({"put", "pws", "pwsf", "get", "ppkt", "rppkt"})
 
 
 def illegal(plan: ExecutionPlan) -> Iterator[Finding]:
-    """Yield what the executor refuses, or what makes it read or write where it should not."""
+    """Yield what the executor refuses or misreads."""
     chunks = {(gpu.inputs, gpu.outputs) for gpu in plan.gpus}
     if len(chunks) > 1:
         yield Finding("illegal", f"ranks have different numbers of input and output chunks: {sorted(chunks)[:3]}")
@@ -131,7 +131,7 @@ def illegal(plan: ExecutionPlan) -> Iterator[Finding]:
 
 
 def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
-    """Yield the ranks whose packets land where their receivers do not look in launches of even number."""
+    """Yield ranks whose packets miss in even launches."""
     if not plan.double_scratch or plan.reuse:
         return
     for rank, gpu in enumerate(plan.gpus):
@@ -155,7 +155,7 @@ def _joined(op: Operation, block: Threadblock, gpu: Gpu) -> Iterator[int]:
 
 
 def _packets_to(block: Threadblock) -> Iterator[int]:
-    """Yield the remote buffers, by number, into which a threadblock puts packets."""
+    """Yield the remote buffers that a threadblock puts packets into."""
     for op in block.operations:
         for one in (op, *op.inner):
             known = block.buffers.get(one.channel_type, ())
@@ -210,7 +210,7 @@ def _of_switch(op: Operation) -> Iterator[str]:
 
 
 def _groups(plan: ExecutionPlan) -> Iterator[Finding]:
-    """Yield switch channels that are not the same at all that they join: setting them up waits for ever.
+    """Yield inconsistent switch channels, whose set-up hangs.
 
     Each rank sets up its own one after the other, with the others of that one; the least rank of each makes it.
     """
@@ -232,7 +232,7 @@ def _groups(plan: ExecutionPlan) -> Iterator[Finding]:
 
 
 def _crossed(plan: ExecutionPlan) -> Iterator[Finding]:
-    """Yield ranks that set up what they join with each other in another order."""
+    """Yield ranks that set up connections in different orders."""
     order = [[tuple(sorted(one.ranks)) for one in gpu.groups] for gpu in plan.gpus]
     for rank, mine in enumerate(order):
         for other in range(rank):

@@ -1,4 +1,4 @@
-"""The memory of all ranks as cells with numbers: what is in them, who wrote and read them, and what has to be there."""
+"""Memory of ranks as cells: contents, accesses, expectations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PER_CELL = 120  # bytes: a value, marks, the last write, and reads of a few
 
 
 class _Readers(NamedTuple):
-    """One who read each cell of a rank, and in which of its phases."""
+    """The readers of each cell of a rank, with their phases."""
 
     who: NDArray[np.int32]
     when: NDArray[np.int32]
@@ -29,7 +29,7 @@ class _Readers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Telling:
-    """What some work knew that wrote packets, and where what it read came from.
+    """The knowledge of a packet's writer, and its sources.
 
     * ``origins``: of each source, the tellings that its packets came from, by cell; None where it is no packets.
     """
@@ -129,11 +129,11 @@ class Memory:
         return place.rank, slice(start, start + size * (1 + place.packets))
 
     def added(self, place: Place) -> int:
-        """Return the cells that are added to an address in every other launch."""
+        """Return the cells added to an address in every other launch."""
         return self._halves[place.half] if place.buffer == "s" and place.half >= 0 else 0
 
     def beyond(self, place: Place, size: int) -> str | None:
-        """Return why some elements are not within their buffer, None if they are."""
+        """Return why elements exceed their buffer, or None."""
         _, length = self.base[place.rank][place.buffer]
         name = f"{place.buffer}[{place.start // (self.cells * (1 + place.packets))}] of rank {place.rank}"
         if place.packets and (place.buffer != "s" or self._wide == 1):
@@ -162,7 +162,7 @@ class Memory:
         return f"s[{(at - half * second) // (self.cells * self._wide)}]{' in its second half' if second else ''}"
 
     def callers(self, rank: int) -> list[slice]:
-        """Return the cells that the caller uses between launches: input and output."""
+        """Return the caller's cells: input and output."""
         (i, i_size), (o, o_size) = self.base[rank]["i"], self.base[rank]["o"]
         if i < o + o_size and o < i + i_size:
             return [slice(min(i, o), max(i + i_size, o + o_size))]
@@ -175,7 +175,7 @@ class Memory:
     # -- what is in them ----------------------------------------------------------------------------------------------
 
     def input(self, rank: int, launch: int) -> NDArray[np.uint64]:
-        """Return the numbers in the input of a rank for a launch."""
+        """Return the input numbers of a rank for a launch."""
         if launch not in self._inputs:
             random = np.random.default_rng([self._seed, launch])
             sizes = [self.base[one]["i"][1] if self.layout.given[one] else 0 for one in range(self.ranks)]
@@ -183,7 +183,7 @@ class Memory:
         return self._inputs[launch][rank]
 
     def fill(self, rank: int, launch: int) -> None:
-        """Put new numbers into the input; what the output has is nothing to rely on."""
+        """Write new numbers into the input, and spoil the output."""
         for span in self.callers(rank):
             self.known[rank][span] = False
             self.flags[rank][span] = 0
@@ -193,7 +193,7 @@ class Memory:
             self.known[rank][base : base + size] = True
 
     def missing(self, work: Work, launch: int) -> tuple[str, int, int] | None:
-        """Return the first cell of the packets that some work reads and that are not there; None if all are."""
+        """Return the first missing packet cell of some work, or None."""
         for place in work.sources:
             if place.packets:
                 rank, span = self.span(place, work.size, launch)
@@ -249,7 +249,7 @@ class Memory:
         return self._teller[rank][span].copy()
 
     def implied(self, telling: int, element: int, reader: tuple[int, int], rank: int, cell: int) -> bool:
-        """Return whether an element of packets could not be there unless a phase of an actor had read a cell."""
+        """Return whether a packet implies that an actor read a cell."""
         seen = set()
         trail = [(telling, element)]
         while trail:
@@ -268,11 +268,11 @@ class Memory:
         return False
 
     def unread(self, rank: int, span: slice, launch: int) -> bool:
-        """Return whether there is a packet of a launch that nobody has read."""
+        """Return whether a launch's packet was never read."""
         return bool((self._fresh[rank][span] & (self.flags[rank][span] == launch + 1)).any())
 
     def mark_read(self, rank: int, span: slice, actor: int, phase: int) -> None:
-        """Note that an actor has read cells in one of its phases."""
+        """Note that an actor has read cells in a phase."""
         left = np.ones(span.stop - span.start, dtype=bool)
         for layer in self._reads[rank]:
             who = layer.who[span]
@@ -288,7 +288,7 @@ class Memory:
         self._reads[rank].append(layer)
 
     def readers(self, rank: int, span: slice) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Yield who has read each of some cells since they were written (-1 for nobody), and in which phase.
+        """Yield the readers of cells since their write, with phases.
 
         There are as many rows as a cell has readers.
         """
@@ -300,14 +300,14 @@ class Memory:
             layer.who[span] = _NOBODY
 
     def others_read(self, rank: int, cell: int, owner: Mapping[int, int]) -> bool:
-        """Return whether another than who wrote a cell has read it since; of work, who does it is the ``owner``."""
+        """Return whether anyone but the writer has read a cell since."""
         readers = {owner.get(int(layer.who[cell]), int(layer.who[cell])) for layer in self._reads[rank]}
         return bool(readers - {_NOBODY, int(self.writer[rank][cell])})
 
     # -- what has to be there -----------------------------------------------------------------------------------------
 
     def _results(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return chunk by chunk of the result: its place from the start of memory, and which chunk it is of whom."""
+        """Return the result chunk by chunk: place and expected chunk."""
         base = self.base[rank]["o"][0]
         rows = [
             (base + one.offset * self.cells, one.chunk, _NOBODY if one.source is None else one.source)
@@ -320,7 +320,7 @@ class Memory:
         return table[:, 0], table[:, 1], table[:, 2]
 
     def wanted(self, launch: int, chunk: int, source: int) -> NDArray[np.uint64]:
-        """Return the numbers of an input chunk, of a rank or added up over all."""
+        """Return the numbers of an input chunk, of a rank or all."""
         span = slice(chunk * self.cells, (chunk + 1) * self.cells)
         if source != _NOBODY:
             return self.input(source, launch)[span]
@@ -329,7 +329,7 @@ class Memory:
         return self._sums[launch][span]
 
     def results(self, rank: int, launch: int) -> list[Finding]:
-        """Return what is wrong in the output of a rank after a launch, and in its input if that is apart."""
+        """Return faults of a rank's output, and of a separate input."""
         found: list[Finding] = []
         for cell, chunk, source in zip(*(column.tolist() for column in self.expected[rank]), strict=True):
             right = self.wanted(launch, chunk, source)
@@ -349,7 +349,7 @@ class Memory:
         return found
 
     def from_whom(self, rank: int, launch: int) -> list[int]:
-        """Return the ranks whose input the first chunk of the output of a rank may come from, as it should."""
+        """Return the possible source ranks of the first output chunk."""
         cells, chunks, _ = self.expected[rank]
         here = slice(int(cells[0]), int(cells[0]) + self.cells)
         if not self.known[rank][here].all():
@@ -363,7 +363,7 @@ class Memory:
         return f"chunk {chunk} of all ranks" if self.ranks > 1 else f"chunk {chunk}"
 
     def _describe(self, rank: int, here: slice, launch: int, chunk: int) -> str:
-        """Return what is at a place of the result, if that is easy to describe."""
+        """Describe a place of the result, if simple."""
         if not self.known[rank][here].all():
             return "nothing"
         value = int(self.values[rank][here][0])

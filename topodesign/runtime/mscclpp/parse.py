@@ -1,4 +1,4 @@
-"""Reading execution plans: JSON with the fields that MSCCL++ asks for, of the types that it asks for.
+"""Reader of execution plans, with MSCCL++'s fields and types.
 
 MSCCL++ has no schema and no version. A field that its parser takes without a default is required here; what it does
 not look at is ignored; what would make it throw, or read beyond what there is, is a :class:`PlanError`.
@@ -52,7 +52,7 @@ class PlanError(FileFormatError):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Chunks of a buffer: of this rank by its type, of another by a number, or of all that a switch channel joins."""
+    """Chunks of a buffer: own, remote, or of a switch channel."""
 
     buffer: str  # ``i``, ``o`` or ``s`` of this rank, or empty
     remote: int  # place in the threadblock's list of remote buffers of the operation's channel type, -1 for none
@@ -82,7 +82,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Threadblock:
-    """Operations that run one after the other; the channels and remote buffers that they count in, by type."""
+    """Operations in sequence, with channels and remote buffers."""
 
     operations: tuple[Operation, ...]
     channels: Mapping[str, tuple[int, ...]]
@@ -91,7 +91,7 @@ class Threadblock:
 
 @dataclass(frozen=True, slots=True)
 class RemoteBuffer:
-    """A buffer of another rank, and the types of channels that it is reached by."""
+    """A remote buffer, with the channel types that reach it."""
 
     rank: int
     buffer: str
@@ -100,7 +100,7 @@ class RemoteBuffer:
 
 @dataclass(frozen=True, slots=True)
 class SwitchGroup:
-    """What a switch channel joins: one buffer of some ranks, all of it from the start of its allocation on."""
+    """The buffers of ranks that a switch channel joins."""
 
     ranks: tuple[int, ...]
     buffer: str
@@ -435,7 +435,7 @@ _MEET, _MET = {"name": "nop"}, Operation("nop")  # what most plans have thousand
 
 
 def _own(fields: Any) -> Operand | None:
-    """Return an operand that is in a buffer of this rank; None for any other, and where anything may be wrong."""
+    """Return an operand in an own buffer, or None."""
     if type(fields) is not dict or len(fields) != 3:
         return None
     buffer, index, size = map(fields.get, ("type", "index", "size"))

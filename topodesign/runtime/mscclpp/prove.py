@@ -1,4 +1,4 @@
-"""Whether a plan is right in every order of execution: one run with vector clocks, of several launches one by one.
+"""Proofs for every order: one run with vector clocks.
 
 **What must happen before what.** Two accesses to a cell, at least one of them a write, race unless one *happens
 before* the other: by the phases of a threadblock; by a signal and the wait that it ends; by a semaphore of the rank; by
@@ -54,7 +54,7 @@ class _Post:
     last: tuple[int, int] | None = None  # who waited last, and in which of its phases
 
     def told(self, free: int = 0) -> Clock | None:
-        """Return what is known by the next wait, None for nothing: ``free`` waits pass without a signal."""
+        """Return the knowledge at the next wait, None for nothing."""
         number = self.taken - free
         if number < 0:
             return None
@@ -65,7 +65,7 @@ class _Post:
 
 @dataclass
 class _Thread:
-    """One thread with something to do of its own in a phase."""
+    """A thread with work of its own in a phase."""
 
     clock: Clock
     controls: list[Control]
@@ -73,7 +73,7 @@ class _Thread:
 
 
 class _Block:
-    """A threadblock at work: its clock is what all its threads know since they last met."""
+    """A threadblock at work, with its clock."""
 
     __slots__ = ("actor", "at", "clock", "ends", "packets", "phases", "rank", "readers", "threads", "work")
 
@@ -106,7 +106,7 @@ class _Block:
             self.threads = {number: _Thread(self.clock.copy(), controls) for number, controls in phase.threads.items()}
 
     def meet(self) -> None:
-        """End a phase: all threads know what any of them does, and all work is done."""
+        """End a phase: all threads share their knowledge."""
         for one in self.threads.values():
             np.maximum(self.clock, one.clock, out=self.clock)
         for clock in self.packets:
@@ -118,7 +118,7 @@ class _Block:
 
 
 def prove(flat: Flat) -> list[Finding]:
-    """Decide races, deadlocks, lost signals and results for all orders of execution; all operands are within bounds."""
+    """Decide races, deadlocks, lost signals and results."""
     return [] if flat.proven() else explained(flat)
 
 
@@ -195,7 +195,7 @@ class _Run:
         return findings[:MAX_FINDINGS]
 
     def _start(self, rank: int) -> None:
-        """Let the caller fill the buffers, and the threadblocks of a rank start."""
+        """Fill the buffers and start a rank's threadblocks."""
         clock = self.callers[rank]
         for span in self.memory.callers(rank):
             self._look_to_write(rank, span, rank, clock)
@@ -208,7 +208,7 @@ class _Run:
             block.begin()
 
     def _finish(self, rank: int) -> None:
-        """Let the caller look at the result, since all threadblocks of a rank are done, and start the next launch."""
+        """Check a rank's result, and start the next launch."""
         clock = self.callers[rank]
         for block in self.of_rank[rank]:
             block.clock[:, block.actor] += 1
@@ -224,7 +224,7 @@ class _Run:
             self._look_to_write(rank, span, rank, clock)
 
     def _advance(self, block: _Block) -> bool:
-        """Let a threadblock do what waits for nobody; return whether it did something."""
+        """Advance a threadblock; return whether it did something."""
         moved = False
         while not block.over:
             phase = block.phases[block.at]
@@ -251,7 +251,7 @@ class _Run:
         return moved
 
     def _control(self, block: _Block, number: int, thread: _Thread) -> bool:
-        """Do the next thing of a thread unless it has to wait."""
+        """Execute a thread's next control unless it must wait."""
         one = thread.controls[thread.next]
         if one.kind in {"wait", "acquire"}:
             return False
@@ -402,7 +402,7 @@ class _Run:
         *,
         alone: bool,
     ) -> Telling:
-        """Return what packets tell that some work writes: who does it, and who reads for it."""
+        """Return the packets' sender and reader of some work."""
         actor, reader = who
         whole = clock.copy()
         whole[OVER, actor] += alone
@@ -413,7 +413,7 @@ class _Run:
     def _again(
         self, work: Work, sources: Sequence[Span], targets: Sequence[Span], actor: int, clock: Clock
     ) -> frozenset[int]:
-        """Return the targets in which some work stores the packets that its own phase has put there before."""
+        """Return the targets whose packets the phase stored before."""
         if len(sources) != 1 or not work.sources[0].packets:
             return frozenset()
         rank, span = sources[0]
@@ -431,7 +431,7 @@ class _Run:
         memory.clear_reads(rank, span)
 
     def _unseen(self, rank: int, span: slice, actor: int, clock: Clock) -> Iterator[int]:
-        """Yield the cells whose last write is not known with its data."""
+        """Yield the cells whose last write is not known."""
         who, when = self.memory.writer[rank][span], self.memory.written[rank][span]
         for at in np.flatnonzero((who >= 0) & (clock[DATA, who] <= when)).tolist():
             if int(who[at]) == actor or not self._launch_over(int(who[at]), int(when[at]), clock):
@@ -448,7 +448,7 @@ class _Run:
         packets: Sequence[tuple[Span, NDArray[np.int32]]] = (),
         wide: int = 1,
     ) -> None:
-        """Find accesses that do not happen before a write to a span of cells of elements so wide."""
+        """Find accesses that are unordered before a write."""
         memory = self.memory
         for readers, times in memory.readers(rank, span):
             for at in np.flatnonzero((readers >= 0) & (clock[OVER, readers] <= times)).tolist():
@@ -466,7 +466,7 @@ class _Run:
     def _follows(
         self, packets: tuple[Span, NDArray[np.int32]], element: int, reader: tuple[int, int], rank: int, cell: int
     ) -> bool:
-        """Return whether an element of packets that is read could not be there unless a cell had been read."""
+        """Return whether a packet implies the read of a cell."""
         (where, span), origin = packets
         number = int(origin[2 * element])
         if number < 0:
@@ -475,7 +475,7 @@ class _Run:
         return self.memory.implied(number, at, reader, rank, cell)
 
     def _launch_over(self, actor: int, phase: int, clock: Clock) -> bool:
-        """Return whether the launch is known to be over in which an actor had a phase: then its data is visible."""
+        """Return whether an actor's launch is known to be over."""
         if actor < self.memory.ranks:
             return bool(clock[OVER, actor] > phase)
         return any(phase < end <= clock[OVER, actor] for end in self._ends.get(actor, ()))
@@ -491,7 +491,7 @@ class _Run:
         return f"the proxy of port channel {channel[2]} of rank {channel[0]}"
 
     def _written(self, rank: int, cell: int, clock: Clock) -> str:
-        """Return who wrote a cell, and what is known of that and not enough."""
+        """Return a cell's writer, and what is known of it."""
         who, when = int(self.memory.writer[rank][cell]), int(self.memory.written[rank][cell])
         said = f"written by {self._who(who)}"
         if clock[OVER, who] <= when:
@@ -514,7 +514,7 @@ class _Run:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _unbalanced(self) -> list[Finding]:
-        """Return the signals that nobody waited for: the next launch would take them for its own."""
+        """Return the signals without a wait, left for the next launch."""
         findings = []
         kind: Verdict = "mismatch"
         for key, post in sorted(self.posts.items(), key=lambda pair: str(pair[0])):

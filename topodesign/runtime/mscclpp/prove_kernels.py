@@ -1,4 +1,4 @@
-"""The compiled inner loop of the proof: one run with vector clocks, of plans without packets."""
+"""The compiled proof of plans without packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA, OVER = 0, -1
 
 
 class Marks(NamedTuple):
-    """Who wrote each cell and in which phase, and a list of who has read it since; the list of what is unused last."""
+    """The writer and readers of each cell, with a free list."""
 
     writer: Ints
     written: Ints
@@ -39,7 +39,7 @@ class Marks(NamedTuple):
 
 @compiled
 def _unseen(at: int, actor: int, own: Clocks, ends: Clocks, ranks: int, marks: Marks) -> bool:
-    """Return whether the last write of a cell is not known with its data."""
+    """Return whether a cell's last write is unknown."""
     who, when = marks.writer[at], marks.written[at]
     if who < 0 or own[DATA, who] > when:
         return False
@@ -55,7 +55,7 @@ def _unseen(at: int, actor: int, own: Clocks, ends: Clocks, ranks: int, marks: M
 
 @compiled
 def _writes(at: int, actor: int, own: Clocks, ends: Clocks, ranks: int, marks: Marks) -> bool:
-    """Write a cell; return whether all that went before is known to be over."""
+    """Write a cell; return whether earlier accesses are over."""
     entry = marks.last[at]
     others = False
     while entry >= 0:
@@ -101,7 +101,7 @@ def _does(
     cells: Cells,
     marks: Marks,
 ) -> bool:
-    """Do some work; return whether it is free of races and reads what is there."""
+    """Do work; return whether it is free of races."""
     first, middle, last = columns.source[one], columns.target[one], columns.source[one + 1]
     size = columns.size[one]
     for p in range(first, middle):
@@ -154,7 +154,7 @@ def _settle_work(columns: Columns, runs: Runs, *rest: Any) -> int:
 def settled(  # noqa: PLR0911  one run, which ends where anything is odd
     columns: Columns, runs: Runs, cells: Cells, marks: Marks, actors: int, shared: int, planes: int
 ) -> bool:
-    """Return whether all is right in every order of execution; False, too, where this cannot tell.
+    """Return whether all orders are right; False if undecided.
 
     It does what :mod:`topodesign.runtime.mscclpp.prove` says, of plans without packets. Actors are callers,
     threadblocks and proxies, one after the other; ``clock`` has a row for each, and others for threads and signals.

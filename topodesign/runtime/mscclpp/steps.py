@@ -1,4 +1,4 @@
-"""What the threadblocks of a plan do: phases between the barriers of a threadblock, with work and signals in them.
+"""Threadblocks of a plan: phases between barriers.
 
 A threadblock has many threads. Nothing keeps them together but ``nop`` and ``barrier``, so what lies between two of
 these is a *phase*, in which
@@ -56,7 +56,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """``target[k] = sum of source[k]`` for the first ``size`` elements, for each target.
+    """``target[k] = sum of source[k]`` for each target.
 
     ``at`` is the place in the plan: rank, threadblock and operation; ``name`` the operation's.
     """
@@ -91,7 +91,7 @@ class Control:
 
 @dataclass
 class Phase:
-    """What lies between two barriers of a threadblock: work, and by thread what each does in order.
+    """Work and controls by thread between two barriers.
 
     A ``meeting`` is a phase by itself: number of the barrier, and how many threadblocks meet there.
     """
@@ -127,7 +127,7 @@ class Program:
 
 
 def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:
-    """Return the other end of every channel: the k-th from one rank to another is that of the k-th back."""
+    """Return the other end of every channel, in order."""
     ends: dict[tuple[int, int, str], list[Channel]] = {}
     for rank, gpu in enumerate(plan.gpus):
         for kind in ("memory", "port"):
@@ -141,7 +141,7 @@ def pair(plan: ExecutionPlan) -> dict[Channel, Channel]:
 
 
 def lower(plan: ExecutionPlan, layout: Layout, least: int = 1) -> Program:
-    """Turn every threadblock into phases, with a multiple of so many cells for a chunk."""
+    """Turn threadblocks into phases, in cells per chunk."""
     operations = [
         op for gpu in plan.gpus for block in gpu.threadblocks for one in block.operations for op in (one, *one.inner)
     ]
@@ -213,7 +213,7 @@ class _Lowering:
         self.findings.append(Finding("illegal", message, *self._at))
 
     def _one(self, op: Operation, turn: int | None) -> None:
-        """Add an operation; ``turn`` is the round of a pipeline, in which it does one cell of every operand."""
+        """Add an operation; ``turn`` is its pipeline round."""
         name = op.name
         self._kind = op.channel_type
         if name == "nop":
@@ -293,7 +293,7 @@ class _Lowering:
             yield self._sum(op)
 
     def _sum(self, op: Operation) -> _Move:
-        """Return what a reduction does: the first source and target are of this rank, others by its kind."""
+        """Return a reduction's operands, by its kind."""
         packets = op.name in PACKETS
         first, *others = op.sources
         if op.name in LOADS:
@@ -323,7 +323,7 @@ class _Lowering:
         return Place(one.rank, one.buffer, operand.index * self.cells * (1 + packets), packets, off, half)
 
     def _members(self, operand: Operand, *, packets: bool = False) -> list[Place]:
-        """Return the places that a switch channel stands for: one of every rank that it joins.
+        """Return the places of a switch channel, one per rank.
 
         All of a buffer is joined, from the start of its allocation on, and the executor adds where the buffer of this
         rank begins; half of scratch it adds to packets that it stores, and to nothing else.
@@ -346,13 +346,13 @@ class _Lowering:
         ]
 
     def _offset(self, buffer: str, rank: int | None = None) -> int:
-        """Return how many cells into its allocation a buffer begins: in place, into the longer one of the two."""
+        """Return a buffer's offset in its allocation, in cells."""
         if buffer not in {"i", "o"} or not self.plan.inplace:
             return 0
         return self.layout.segment(self.rank if rank is None else rank, buffer)[0] * self.cells
 
     def _cut(self, op: Operation, move: _Move, turn: int | None) -> Work | None:
-        """Return the part of a move that a threadblock has to do, and in a pipeline what of it is due."""
+        """Return a threadblock's part of a move, by round."""
         size = move.chunks * self.cells // op.parts
         skip = size * op.part
         if turn is not None:
