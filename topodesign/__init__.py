@@ -1,4 +1,4 @@
-"""topodesign: direct-connect network topologies for AI training, and what their collectives cost, exactly.
+"""Direct-connect network topologies for AI training, with exact costs.
 
 The names below are what a notebook needs; each is imported on first use, so that ``import topodesign`` is instant.
 

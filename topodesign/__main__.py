@@ -11,7 +11,7 @@ from typing import NoReturn
 
 
 def start() -> None:
-    """Run the program and exit; an interrupt while it is still being loaded ends it with one line, too."""
+    """Run the program and exit; an interrupt while loading ends it in one line."""
     open_streams()
     signal.signal(signal.SIGINT, _end)
     # NumPy's linear algebra, of which there is none here, starts a thread a core, and raises an interrupt if it cannot.
@@ -29,7 +29,7 @@ def start() -> None:
 
 
 def open_streams() -> None:
-    """Open standard streams that are closed, as under a daemon, so that no file gets their numbers.
+    """Open closed standard streams, so that no file gets their numbers.
 
     Nothing is read from the input, errors are dropped, and what is printed fails, for an answer must not be lost.
     """

@@ -110,7 +110,7 @@ class Among(StrEnum):
 
 
 class Of(Enum):
-    """The minimised or maximised quantity of a claim: its superlative, and its JSON name."""
+    """The quantity of a claim: its superlative, and its JSON name."""
 
     STEPS = "fewest steps", "steps"
     FACTOR = "least y", "bandwidth"

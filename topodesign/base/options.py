@@ -181,7 +181,7 @@ def flag_of(name: str) -> str:
 
 
 def typed(name: str) -> str:
-    """Return what people type for an option of a schedule or program: ``--fail``, or ``--set trees=`` of a setting.
+    """Return the typed form of an option: ``--fail``, or ``--set trees=``.
 
     Examples
     --------

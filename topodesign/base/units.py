@@ -166,7 +166,7 @@ def as_count(value: int, what: str, least: int | None = None) -> int:
 
 
 def as_share(value: Quantity, what: str, most: int = 1) -> Fraction:
-    """Return a share of one: a number such as 0.05, or text such as ``5%``; ``what`` it is is for the message.
+    """Return a share of one from 0.05 or ``5%``; ``what`` names it in errors.
 
     Raises
     ------

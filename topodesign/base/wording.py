@@ -59,7 +59,7 @@ def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LI
 
 
 def _count_edits(one: str, other: str) -> int:
-    """Return the edit distance: letters inserted, deleted, replaced, and neighbours exchanged."""
+    """Return the edit distance, with exchanges of neighbouring letters."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one):
@@ -74,7 +74,7 @@ def _count_edits(one: str, other: str) -> int:
 
 
 def _number_value(name: str) -> str:
-    """Return a name without leading zeros in its numbers: ``C01`` and ``C001`` are one number."""
+    """Return a name without leading zeros in its numbers."""
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", name)
 
 

@@ -38,7 +38,7 @@ _INSTEAD = {
 
 
 class _Command(Command):
-    """A command whose -o may name a directory, and which writes a request with ``--init``."""
+    """A command with a directory for -o, and ``--init`` for a request."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

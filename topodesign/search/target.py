@@ -32,14 +32,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Found:
-    """A digraph that search came upon, with the price that the search computed (of the dearer collective)."""
+    """A found digraph, with the price of its dearer collective."""
 
     spec: Spec
     cost: Cost
 
 
 def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
-    """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
+    """Return the undominated finds by steps; the plainest of equal ones."""
     best = find_unbeaten(
         found, lambda one: (one.cost.steps, one.cost.bandwidth), lambda one: (len(str(one.spec)), str(one.spec))
     )
@@ -47,7 +47,7 @@ def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Foun
 
 
 def scarcity(target: Target, steps: int) -> float:
-    """Return how many nodes a random topology misses within some steps, over what can be chosen to reach them.
+    """Return the nodes that a random topology misses, over the choices.
 
     It misses a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
     the first is above the second, there is in general no topology that misses none, but for exact structure.

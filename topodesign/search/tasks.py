@@ -1,4 +1,4 @@
-"""The sizes of a catalog in the order in which they can be worked out: what each one rests on comes before it.
+"""The sizes of a catalog in order of dependency.
 
 Sizes are taken in chunks, 2^(c-1) < N <= 2^c. A size is worked on in two stages. The first needs the sizes that it can
 be expanded from: they have at most N/2 nodes, or fewer ports. The second looks at neighbouring sizes, so it comes when
@@ -44,7 +44,7 @@ class Task:
 
     @property
     def wave(self) -> tuple[int, int, int, Stage]:
-        """What the task waits for has a smaller wave; tasks of one wave can be done at the same time.
+        """The wave of the task; tasks of one wave are independent.
 
         Degrees of which each is twice the one before come together, and powers of two first.
         """
@@ -78,7 +78,7 @@ def is_size(nodes: int, degree: int) -> bool:
 
 
 def waves(sizes: Iterable[tuple[int, int]]) -> list[list[Task]]:
-    """Return all tasks that some sizes (N, d) take, themselves and what they rest on, by wave."""
+    """Return all tasks of some sizes (N, d), with dependencies, by wave."""
     pending = [Task(*size, Stage.REFINE) for size in sizes]
     tasks = set(pending)
     while pending:
@@ -93,7 +93,7 @@ def waves(sizes: Iterable[tuple[int, int]]) -> list[list[Task]]:
 
 
 def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
-    """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded."""
+    """Return the rows to keep of a size: frontiers, and what may overtake."""
     candidates = _by_target(known)
     if task.stage is Stage.FIND:
         own = set(task.targets)
@@ -112,7 +112,7 @@ def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
 
 
 def _by_target(rows: Iterable[Row]) -> dict[Target, list[Candidate]]:
-    """Return candidates by size, those that duplex cabling can wire under both kinds of it."""
+    """Return candidates by size; duplex ones under both cablings."""
     found: dict[Target, list[Candidate]] = {}
     for row in rows:
         candidate = candidate_of(row)

@@ -1,4 +1,4 @@
-"""Digraphs of sizes that the degree does not divide: line graphs with a few nodes taken out.
+"""Line graphs without a few nodes, for sizes the degree does not divide.
 
 A node of a line graph is a link u -> v of its base. If it goes, its in-links w -> u lead straight on to its out-links
 v -> z, and whatever led over it needs another way. Up to about d^k / 2 nodes most pairs of nodes of a base of k - 1
@@ -40,7 +40,7 @@ _Loads = tuple[IntArray, IntArray]
 
 @functools.lru_cache(maxsize=64)
 def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
-    """Return the simplex digraphs whose line graphs can do without most of their nodes, none or one or two.
+    """Return the simplex digraphs whose line graphs spare most nodes.
 
     Most digraphs of few steps and little bandwidth that are found, within a second or so, have line graphs all of whose
     nodes somebody needs.
@@ -87,7 +87,7 @@ class Thinned:
 
 
 def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> Iterator[Thinned]:
-    """Take node after node out of a digraph, so that no two are too far apart and links stay evenly loaded.
+    """Remove nodes one by one, keeping distances and even link loads.
 
     * ``base``: regular, simplex, without self-loops and parallel links, with a spec: a line graph.
     * ``fewest``: how many nodes are to be left in the end.
@@ -134,7 +134,7 @@ def _permutations(topology: Topology) -> int:
 
 
 def _can_do_without(topology: Topology, v: int, m: int, steps: int) -> Topology | None:
-    """Return a topology without a node, None if that leaves nodes too far apart or doubles a link."""
+    """Return a topology without a node, or None if that is invalid."""
     less = delete(topology, v, m)
     plain = not less.self_loops and int(less.capacity.max()) == 1
     return less if plain and not pairs_too_far(less, steps) else None

@@ -1,4 +1,4 @@
-"""Compiled annealing of voltage lifts: voltages and base digraph together, screened by bitsets, priced by orbits.
+"""Compiled annealing of voltage lifts: voltages and base together.
 
 A lift has m orbits of k nodes, node (u, g) being u*k + g. Cayley digraphs are the lifts of a base with one node.
 All loads are whole multiples of 1/SCALE shards per link, so costs are exact integers.
@@ -45,7 +45,7 @@ class Base(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One direction of the links: the lift (reduce-scatter) or its transpose (allgather)."""
+    """One direction of the links: the lift or its transpose."""
 
     dst: Nodes  # ends of all links, shape ``(m*k*d,)``: node v's are entries ``v*d`` to ``v*d + d-1``
     head: Ints
@@ -117,7 +117,7 @@ def _scratch(nodes: int, links: int) -> _Scratch:
 
 @compiled
 def _layer_load(first: int, last: int, links: int, least: int, most: int, scratch: _Scratch) -> int:
-    """Return SCALE * U of the layer that is in the queue from first to last, but ``least`` at least.
+    """Return SCALE * U of the queued layer, at least ``least``.
 
     Where that is above ``most``, what is returned is so, too, but may be less.
     """
@@ -167,7 +167,7 @@ def _layer_load(first: int, last: int, links: int, least: int, most: int, scratc
 def _walk(
     source: int, dst: Nodes, links: int, depth: int, spare: int, loads: Ints, limit: int, scratch: _Scratch
 ) -> tuple[int, int, int]:
-    """Walk breadth first to a depth; return nodes not reached, the largest distance and links looked at.
+    """Search to a depth; return unreached nodes, distance and links.
 
     ``state`` is 0 for a node not reached, else MOST_STEPS less its distance in the high bits and its next-hop mask in
     the low ones, so that one comparison tells whether a link leads on.
@@ -252,7 +252,7 @@ def _draw(count: int, state: Masks) -> int:
 
 
 class _Links(NamedTuple):
-    """What annealing changes: heads and voltages of the base's links, and which links follow which."""
+    """The annealed state: heads, voltages and dependencies of links."""
 
     head: Ints
     voltage: Ints
@@ -284,7 +284,7 @@ def _follow(links: _Links, leader: int, images: Ints) -> None:
 
 @compiled
 def _redraw(links: _Links, link: int, base: Base, state: Masks) -> None:
-    """Draw a new voltage for a leading link and those that follow it; one node's links have none that lead back."""
+    """Draw a new voltage for a leading link and its followers."""
     if links.image[link] == 1:
         links.voltage[link] = base.involutions[_draw(len(base.involutions), state)]
         return
@@ -295,7 +295,7 @@ def _redraw(links: _Links, link: int, base: Base, state: Masks) -> None:
 
 @compiled
 def _mate(links: _Links, link: int) -> int:
-    """Return the link that is the reverse of one, itself if its voltage is an involution."""
+    """Return the reverse of a link, itself for an involution."""
     for other in range(len(links.head)):
         if other != link and (links.leader[other] == link or links.leader[link] == other):
             return other
@@ -312,7 +312,7 @@ def _pair(links: _Links, one: int, other: int, base: Base) -> None:
 
 @compiled
 def _rewire(links: _Links, base: Base, state: Masks) -> None:
-    """Exchange the heads of two links, with their reverses if duplex, or make two loops a pair or a pair two loops."""
+    """Exchange the heads of two links, or pair or split loops."""
     size = len(links.head)
     one, other = _draw(size, state), _draw(size, state)
     if one == other:
@@ -363,7 +363,7 @@ def _logarithm(number: int) -> int:
 
 @compiled
 def _noise(temperature: int, state: Masks) -> int:
-    """Return a random number, on average about the temperature; large ones are exponentially rare."""
+    """Return an exponential random number with the temperature as mean."""
     return temperature * (11 * UNIT - _logarithm(2 * _draw(1024, state) + 1)) // UNIT
 
 
@@ -371,7 +371,7 @@ def _noise(temperature: int, state: Masks) -> int:
 def _dearer(
     base: Base, links: _Links, there: _Way, back: _Way, depth: int, limit: int, loads: Ints, scratch: _Scratch
 ) -> tuple[int, int, int, int]:
-    """Return the cost of the dearer direction (-1 if over the limit), steps, 1 if that is the transpose, and work."""
+    """Return the dearer direction's cost or -1, steps, side and work."""
     degree = len(links.head) // base.orbits
     _write(there, base.tail, links.head, links.voltage, base.turns)
     cost, steps, work = _cost(there.dst, base.orbits, degree, depth, limit, loads, scratch)
@@ -397,7 +397,7 @@ def anneal_lifts(
     allowed: Ints,
     found: Ints,
 ) -> tuple[int, int]:
-    """Change a base's links and their voltages one by one: first until all nodes are near, then for bandwidth.
+    """Anneal a base's links and voltages, for steps, then bandwidth.
 
     * ``base``: what to start from; heads change only where there are several orbits.
     * ``depth``: steps that are aimed at.
@@ -474,7 +474,7 @@ def anneal_lifts(
 def try_sets(
     turns: Turns, inverse: Ints, fixed: Ints, choice: Ints, duplex: bool, links: int, allowed: Ints, found: Ints
 ) -> int:
-    """Price all connection sets of a group that hold certain elements and are better than what is known.
+    """Price the promising connection sets that hold certain elements.
 
     * ``turns``, ``inverse``: the group, and the inverse of each element.
     * ``fixed``: elements that every set holds.

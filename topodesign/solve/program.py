@@ -246,11 +246,11 @@ class Program:
         return _rounded(self._solution()[1], scale)
 
     def certificate(self) -> Certificate:
-        """Return the solution in fractions, with whether it is proven to be optimal; whole columns may be fractions."""
+        """Return the solution in fractions, proven or not, possibly relaxed."""
         return certify(self._data(), self._basis(), *self._solution())
 
     def bound(self, scales: Sequence[int]) -> Fraction | None:
-        """Return what no solution costs less than, proven, with prices that are multiples of some 1 / scale.
+        """Return a proven lower bound, by prices in multiples of 1 / scale.
 
         The best over all scales; None if none proves anything, because columns without bounds remain.
         """
@@ -362,7 +362,7 @@ def _numbers(indices: ArrayLike) -> NDArray[np.int32]:
 def _compressed(
     major: ArrayLike, minor: ArrayLike, value: ArrayLike, count: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], IntArray]:
-    """Return entries in compressed form: where each major index starts, the minor indices and the values."""
+    """Return entries in compressed form: starts, minor indices, values."""
     majors, minors = _whole(major), _whole(minor)
     values = np.broadcast_to(_whole(value), majors.shape)
     order = np.lexsort((minors, majors))

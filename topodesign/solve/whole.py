@@ -1,4 +1,4 @@
-"""Whole numbers that satisfy linear rows: one solver finds them, another proves that there are none; and assignments.
+"""Integer solutions of linear rows, found or refuted, and assignments.
 
 HiGHS finds quickly, but what it calls infeasible it concludes from floats. CP-SAT concludes in integers; it is asked
 last, and only where it is installed. Whatever is found is multiplied out in integers.
@@ -45,7 +45,7 @@ def find_whole(
     seed: int = 0,
     cost: IntArray | None = None,
 ) -> Whole:
-    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``; ``NO_BOUND`` is none.
+    """Find integers with ``0 <= x <= upper`` and ``least <= A x <= most``.
 
     ``cost`` has what each column costs, none of them less than nothing; None where all solutions are as good.
     """
@@ -88,7 +88,7 @@ def find_whole(
 
 
 def _weights(count: int) -> IntArray:
-    """Return weights of columns, the same ones always: the high bits of multiples of an odd number, stirred."""
+    """Return fixed pseudo-random weights of columns."""
     stirred = (np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(0x5851F42D4C957F2D)
     stirred = (stirred ^ (stirred >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     stirred = (stirred ^ (stirred >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -96,7 +96,7 @@ def _weights(count: int) -> IntArray:
 
 
 def guess_places(traffic: Any, distance: Any, rng: np.random.Generator) -> IntArray:
-    """Return a place for each of n things, such that the sum of traffic times distance over all pairs is small.
+    """Return an assignment of low total traffic times distance.
 
     It is a permutation, by the fast approximate algorithm of Vogelstein et al. (2015), and seldom the best one.
     """
