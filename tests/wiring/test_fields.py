@@ -45,7 +45,7 @@ class Loader(importlib.abc.InspectLoader):
 sys.meta_path.insert(0, Finder())
 from topodesign.wiring.inventory.devices import Port
 from topodesign.wiring.inventory.fields import table_of
-from topodesign.wiring.inventory.files import inventory_text, read_inventory
+from topodesign.wiring.inventory.files import format_inventory, read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.netbox.model import as_objects
 from topodesign.wiring.netbox.reading import inventory_of
@@ -57,8 +57,8 @@ Path("room.csv").write_text("device,kind,rack,port,connector,speed,colour,mode\n
 read = read_inventory("room.yaml")
 assert [port.colour for port in read.hosts[0].ports] == ["red", "red"]
 assert read_inventory("room.csv") == read
-assert "colour: red" in inventory_text(read)
-Path("again.yaml").write_text(inventory_text(read))
+assert "colour: red" in format_inventory(read)
+Path("again.yaml").write_text(format_inventory(read))
 assert read_inventory("again.yaml").hosts == read.hosts
 every = table_of(Inventory)
 assert every.load(json.loads(json.dumps(every.dump(read))), "inventory") == read

@@ -75,7 +75,8 @@ class LazyGroup(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command by its name or function; suggest known ones if unknown."""
         if args and ctx.parent is None and args[0] not in self.table:
-            args = [*(command_of(args[0]) or args[0]).split(), *args[1:]]
+            command = command_of(args[0])
+            args = args if command is None else [*command.split(), *args[1:]]
         refuse_retired(ctx, args)
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)
