@@ -55,7 +55,7 @@ for target in BACKENDS:
 """
 
 
-@pytest.mark.thorough  # tacos says so in other words since timed sends are flows; to be mended
+@pytest.mark.dear
 def test_a_collective_that_is_added_is_done_or_refused_by_name() -> None:
     """As CONTRIBUTING says one is added: a value in the list, before anything else is imported."""
     done = subprocess.run([sys.executable, "-c", _ADDED], capture_output=True, text=True, check=False, timeout=300)

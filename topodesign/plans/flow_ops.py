@@ -10,6 +10,7 @@ import numpy as np
 
 from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import unfold_pieces
@@ -169,8 +170,8 @@ def _reverse_circuits(circuits: Circuits, steps: int) -> Circuits:
     )
 
 
-def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
-    """Return the allreduce of a reduce-scatter and then an allgather.
+def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collective: Collective | None = None) -> Flow:
+    """Return the allreduce of a reduce-scatter and then an allgather, or another collective of two parts.
 
     In steps, units of blocks are as many as both count; by the clock both have the same units and clock. Circuits are
     joined by whoever knows what stays in the middle.
@@ -179,12 +180,15 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None) -> Flow:
     ----------
     begin
         Instant from which the second counts its own; None for when all of the first is over.
+    collective
+        What both are together; None for the allreduce of their nodes.
     """
-    whole = replace(first.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels)
+    allreduce = replace(first.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels)
+    whole = collective or allreduce
     if (first.collective, second.collective) != whole.parts:
+        parts = " and ".join(with_article(part) for part in whole.parts)
         raise ScheduleError(
-            "an allreduce is made of a reduce-scatter and an allgather, "
-            f"not of {first.collective} and {second.collective}"
+            f"{with_article(whole)} is made of {parts}, not of {first.collective} and {second.collective}"
         )
     heads = [(one.topology, one.kind, one.routes is None) for one in (first, second)]
     if heads[0] != heads[1] or first.circuits is not None or first.model == "chunks":

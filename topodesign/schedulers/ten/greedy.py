@@ -226,7 +226,7 @@ def _followed(request: Request, made: Made, part: Part, collective: Collective) 
     home = first.dst == chunks.at[number]
     np.maximum.at(since, number[home], first.end[home])
     second = _best(request, part._replace(network=network.open_after(free)), chunks._replace(since=since))
-    timed = concatenate(first, second.timed, begin=0)
+    timed = concatenate(first, second.timed, begin=0, collective=collective)
     bound = max(made.bound, part.bound(part.chunks()))
     if collective == ALLREDUCE:
         bound = max(bound, bound_of_sums(part.network.merging if part.merges else part.network, chunks.number))
