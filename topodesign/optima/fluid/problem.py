@@ -84,9 +84,7 @@ def problem_of(
     root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
-    symmetry = find_symmetry(
-        network, apart=not mirrored, fixed=() if root is None else [root], topology=fabric.topology
-    )
+    symmetry = find_symmetry(network, apart=not mirrored, fixed=() if root is None else [root], names=fabric.names)
     back = network.turned()
     if collective.like(ALLREDUCE):
         sources = [

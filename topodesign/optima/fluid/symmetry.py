@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,12 +18,12 @@ from topodesign.optima.fluid.cheapest_tree import Tree
 from topodesign.optima.fluid.network import Network
 from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.finite_field import is_prime
-from topodesign.topology.shifts import find_shifts
 from topodesign.topology.symmetry import joined, orbits_under
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray
 
 _TURNS = 6  # images that leave the root where it is, of each tree
 _DRAWS = 1000  # automorphisms that are drawn in the search for a group
+_MOST_WORDS = 5  # before numbers in names, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,19 +234,47 @@ class Images:
 
 
 def find_symmetry(
-    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), topology: Topology | None = None
+    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()
 ) -> Symmetry:
     """Return the automorphisms of a network that fix some vertices.
 
-    Shifts of the nodes of a topology, if it is given, suggest groups of them.
+    Numbers in the names of the vertices suggest automorphisms.
     """
     generators = [] if apart else _found(network, list(fixed))
     moved = [_images(network, generator) for generator in generators]
     kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
     vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
-    shifts = None if apart or topology is None else find_shifts(topology)
-    hints = () if shifts is None else tuple(shifts.generators.astype(np.int64))
-    return Symmetry(network, vertices, arcs, limits, hints)
+    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
+
+
+def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
+    """Yield permutations that count on the numbers in names, such as those of boxes, or of GPUs and their rails."""
+    parts = [re.findall(r"[^0-9]+|[0-9]+", name) for name in names]
+    place = {name: at for at, name in enumerate(names)}
+    counts: dict[str, int] = {}
+    for part in parts:
+        for word, number in itertools.pairwise(part):
+            if number.isdecimal():
+                counts[word.strip("/")] = max(counts.get(word.strip("/"), 0), int(number) + 1)
+    if not 0 < len(counts) <= _MOST_WORDS:
+        return
+    steps = {word: [s for s in (0, 1, 2, -1) if abs(s) < count] for word, count in counts.items()}
+    for chosen in itertools.product(*steps.values()):
+        step = dict(zip(counts, chosen, strict=True))
+
+        def image(part: list[str], step: dict[str, int] = step) -> str:
+            words = [part[0]]
+            for word, number in itertools.pairwise(part):
+                key = word.strip("/")
+                by = step[key] if number.isdecimal() else 0
+                # -1 stands for the neighbour in a pair
+                moved = int(number) ^ 1 if by < 0 else (int(number) + by) % counts[key] if by else None
+                words.append(number if moved is None else str(moved))
+            return "".join(words)
+
+        order = [place.get(image(part), -1) for part in parts]
+        if any(chosen) and sorted(order) == list(range(len(names))):
+            yield np.array(order, dtype=np.int64)
 
 
 def _order(permutation: IntArray) -> int:
