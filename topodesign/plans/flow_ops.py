@@ -12,6 +12,7 @@ from topodesign.base.arrays import ranges, sealed
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE
+from topodesign.collectives.collective import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.chunk_ops import unfold_pieces
 from topodesign.plans.flow import PIECES, SENDS, Circuits, Column, Flow, Routes, equal, same_fold
