@@ -45,6 +45,7 @@ TOLERANCE = Fraction(1, 100)
 WORTH_KEEPING = Fraction(1, 1000)
 """The same for what is kept: below that a row is not worth its spec."""
 _MOST_WORK = 2**32  # steps times receivers times links of a deferred schedule that is looked for: half a minute
+_WORK_A_SECOND = 2**27  # of that, about, on one core
 _MOST_PARALLEL = 8
 _DRAWS, _PRICED = 128, 6  # nodes without which a topology is looked at, and of how many of these it is priced
 _IDLE, _LINE, _PARALLEL = "spare", "line", "parallel"
@@ -275,22 +276,23 @@ def _all_without_a_node(state: SearchState, end: float | None, tried: set[str]) 
     """
     count = 0
     for nodes, degree in sorted(state.rows, reverse=True):
-        for target in (Target(nodes, degree, duplex) for duplex in (False, True)):
+        for target in (Target(nodes, degree, duplex) for duplex in (False, True) if nodes in state.nodes):
             base = state.fastest(replace(target, nodes=nodes + 1))
             if base is None or f"{target} {base.spec}" in tried or (end is not None and time.monotonic() > end):
                 continue
             tried.add(f"{target} {base.spec}")
-            while without_a_node(state, target) > 0:  # again with fewer steps or little bandwidth in mind
+            seconds = None if end is None else end - time.monotonic()
+            while without_a_node(state, target, seconds) > 0:  # again with fewer steps or little bandwidth in mind
                 count += 1
     return count
 
 
-def without_a_node(state: SearchState, target: Target) -> float:
+def without_a_node(state: SearchState, target: Target, seconds: float | None = None) -> float:
     """Keep the fastest topology without a node, if faster; return the gain.
 
     Its neighbours are joined.
 
-    A few nodes are drawn at random, always the same.
+    A few nodes are drawn at random, always the same. With seconds, no deferred schedule is made that may take longer.
     """
     own, base = state.fastest(target), state.fastest(replace(target, nodes=target.nodes + 1))
     if own is None or base is None or runtime(base.mean) * (1 + WORTH_KEEPING) > runtime(own.mean):
@@ -300,10 +302,11 @@ def without_a_node(state: SearchState, target: Target) -> float:
     while runtime(Cost(steps, optimum)) >= runtime(own.mean):
         steps -= 1
     gain, rng = 0.0, np.random.Generator(np.random.PCG64([*target.size, target.duplex]))
+    work = _MOST_WORK if seconds is None else min(_MOST_WORK, int(max(0.0, seconds) * _WORK_A_SECOND))
     fit = (made for made in drawn(base.build(), target, _DRAWS, rng) if not pairs_too_far(made, steps))
     for made in itertools.islice(fit, _PRICED):
         spec = made.spec
-        if spec is not None and len(str(spec)) <= LONGEST_SPEC and not why_not(made, steps, _MOST_WORK):
+        if spec is not None and len(str(spec)) <= LONGEST_SPEC and not why_not(made, steps, work):
             gain += state.keep_deferred(target, spec)
     return gain
 
