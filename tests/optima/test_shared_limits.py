@@ -17,13 +17,12 @@ from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.part import select_part
 from topodesign.optima.failures import single_failures
 from topodesign.optima.flows import fabric_limits
-from topodesign.optima.group_price import price_groups
+from topodesign.optima.group_price import degree_of, price_groups
 from topodesign.optima.optimum import optimum
 from topodesign.optima.purchase import upgrade
 from topodesign.optima.uneven import price_uneven
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.verify.plans import verify
-from topodesign.pricing.groups import degree_of
 from topodesign.report.comparison.methods import compare_methods
 from topodesign.schedulers.failure_plans import repair
 from topodesign.schedulers.scheduling import list_schedules, schedule

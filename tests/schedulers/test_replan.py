@@ -9,7 +9,7 @@ import pytest
 
 from topodesign import price_groups, repair, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.pricing.groups import degree_of
+from topodesign.optima.group_price import degree_of
 from topodesign.schedulers.replan import repaired_plan
 
 

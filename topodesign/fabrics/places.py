@@ -106,6 +106,12 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     return Fabric.from_topology(build(text), rate or NODE_BANDWIDTH)
 
 
+def plain_fabric(topology: Topology) -> Fabric:
+    """Return a topology as a fabric of named nodes, even if nodes differ in ports."""
+    names = tuple(map(str, range(topology.nodes)))
+    return Fabric("topology", names, topology, NODE_BANDWIDTH, ("",) * len(topology.src))
+
+
 def as_place(value: PlaceLike) -> Topology | Fabric:
     """Return the topology of a value, or its fabric.
 

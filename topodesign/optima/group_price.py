@@ -19,13 +19,12 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, Some, select_part
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, plain_fabric
 from topodesign.optima.flows import FLOWS, best_flow
 from topodesign.optima.fluid.packing import problem_in_groups
 from topodesign.optima.forest.bottleneck import narrowest
 from topodesign.optima.trees import best_allreduce
 from topodesign.plans.trees import TREE_COLLECTIVES
-from topodesign.pricing.groups import degree_of
 from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 
@@ -193,6 +192,17 @@ def price_groups(
     return price if isinstance(where, Fabric) else _over_all_ports(price, where.degree)
 
 
+def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
+    """Return the least bandwidth factor in groups, part after part."""
+    return _in_turn(plain_fabric(topology), collective, others)
+
+
+def degree_of(topology: Topology) -> int:
+    """Return the largest capacity of a node, the unit of bandwidth factors."""
+    nodes = [node for node in range(topology.nodes) if node not in topology.switches]
+    return int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
+
+
 def _over_all_ports(price: GroupPrice, ports: int) -> GroupPrice:
     """Return a price in multiples of M/B over all ports.
 
@@ -241,6 +251,10 @@ def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
     if collective.like(*FLOWS):
         price = degree_of(fabric.topology) * _routed(fabric, collective, others)
         return _Solved(price, price, range(len(collective.single)))
+    if _is_whole(fabric, collective) and not fabric.topology.switches and not fabric.shared:  # cuts say all (Edmonds)
+        with contextlib.suppress(InfeasibleError):  # which the program says by names
+            price = _floor(fabric.topology, collective)
+            return _Solved(price, price, (0,))
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     return _solved(plain, collective, others)
 
@@ -248,13 +262,12 @@ def _in_one(fabric: Fabric, collective: Collective, others: Others) -> _Solved:
 def _routed(fabric: Fabric, collective: Collective, others: Others) -> Fraction:
     """Return the time of a routed collective of unit data."""
     inside = others == "vanish"
-    if inside and not fabric.topology.switches and not fabric.shared:  # the links of groups have none in common
-        times = [
-            best_flow(fabric, one, {}, inside=True).time / one.shards(len(one.group or ())) for one in collective.single
-        ]
-        return max(times)
-    shards = collective.shards(len(collective.members(fabric.topology.nodes, fabric.topology.switches)))
-    return best_flow(fabric, collective, {}, inside=inside).time / shards
+    alone = inside and not fabric.topology.switches and not fabric.shared  # the links of groups have none in common
+    times = []
+    for one in collective.single if alone else (collective,):
+        shards = one.shards(len(one.members(fabric.topology.nodes, fabric.topology.switches)))
+        times.append(best_flow(fabric, one, {}, inside=inside).time / shards)
+    return max(times)
 
 
 def _in_turn(fabric: Fabric, collective: Collective, others: Others) -> Fraction:

@@ -28,13 +28,13 @@ from topodesign.base.units import format_time
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
+from topodesign.optima.group_price import in_turn_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import join_links
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.verify.plans import check_movement
-from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers import tacos
 from topodesign.schedulers.demands import (
     ONE_MOVEMENT,

@@ -1,10 +1,10 @@
 """Costs of simple algorithms for collectives in groups.
 
 Ways are *direct*, each member to each other, and a *ring* through the members; of groups in a topology the best *inner
-trees* (:mod:`topodesign.pricing.groups`), of a group of all its nodes its known schedules, and of all nodes of a fabric
-the *trees* of ForestColl in pipelines of some numbers of chunks. All groups run at once; what they send directly or in
-rings is routed over all links so that the fullest is as empty as can be. A step takes the latency of the farthest two
-who send in it. These are prices of flows; a plan needs whole chunks and may take longer.
+trees*, of a group of all its nodes its known schedules, and of all nodes of a fabric the *trees* of ForestColl in
+pipelines of some numbers of chunks. All groups run at once; what they send directly or in rings is routed over all
+links so that the fullest is as empty as can be. A step takes the latency of the farthest two who send in it. These are
+prices of flows; a plan needs whole chunks and may take longer.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flows import traffic_on
 from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.group_price import in_turn_of
 from topodesign.plans.time.chunks import simulate_chunks
 from topodesign.plans.trees import flow_of_trees
-from topodesign.pricing.groups import in_turn_of
 from topodesign.schedulers.price import price_all_to_all, price_plans
 from topodesign.solve.flows.program import TrafficTime
 from topodesign.topology.topology import IntArray, Topology

@@ -20,7 +20,7 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import as_groups, roots_of
 from topodesign.fabrics.node_values import as_ready
 from topodesign.fabrics.part import chosen_nodes, listed, select_part
-from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset
+from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, named_preset, plain_fabric
 from topodesign.fabrics.unwinding import replace_switches
 from topodesign.plans.flow import Flow
 from topodesign.plans.link_times import LinkTimes, link_times
@@ -127,10 +127,7 @@ class Request:
     @cached_property
     def called(self) -> Fabric:
         """Network with vertex names; topology links need not be balanced here."""
-        if not isinstance(self.found, Topology):
-            return self.whole
-        names = tuple(map(str, range(self.found.nodes)))
-        return Fabric("topology", names, self.found, NODE_BANDWIDTH, ("",) * len(self.found.src))
+        return plain_fabric(self.found) if isinstance(self.found, Topology) else self.whole
 
     @cached_property
     def fabric(self) -> Fabric:

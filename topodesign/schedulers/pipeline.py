@@ -25,6 +25,7 @@ from topodesign.base.arrays import earlier
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import Collective
+from topodesign.fabrics.places import plain_fabric
 from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -32,12 +33,12 @@ from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_lin
 from topodesign.plans.trees import TREE_COLLECTIVES, Trees, passing
 from topodesign.plans.unroll import pipelined
 from topodesign.pricing.closed_form import distances
-from topodesign.pricing.groups import in_turn_of, shared
 from topodesign.schedulers.method import Listing, Method, Request, planned
 from topodesign.schedulers.schedule_list import ListedSchedule, ScheduleList
-from topodesign.topology.topology import MAX_CAPACITY, Topology
+from topodesign.topology.topology import Topology
 
 MOST_CHUNKS = 256  # chunks of a tree's data that are tried
+_MOST_SHARED = 40_000  # members of groups times links up to which these are shared as well as can be
 MOST_TREES = 32  # trees per root above which fewer are tried
 
 
@@ -157,15 +158,21 @@ def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
 
 def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     """Return each group's part of every link in the optimal sharing."""
-    loads = shared(topology, collective).load
-    common = math.lcm(*(load.denominator for row in loads for load in row))
+    from topodesign.optima.fluid.packing import packing  # noqa: PLC0415  heavy
+
+    number = sum(len(one.members(topology.nodes)) + 1 for one in collective.single)
+    if number * len(topology.src) > _MOST_SHARED:
+        raise TooLargeError(f"{number} members of groups share too many links")
+    trees = packing(plain_fabric(topology), collective).trees
+    route, link = trees.hop_links()
+    tree = trees.tree[trees.route_edge[route]]
     rooms = []
-    for row in loads:
-        if max(row, default=0) * common > MAX_CAPACITY:
-            raise TooLargeError("the parts of links are too fine")
-        kept = np.array([int(load * common) for load in row], dtype=np.int64)
-        used = kept > 0
-        rooms.append(Topology.from_arrays(topology.nodes, topology.src[used], topology.dst[used], kept[used]))
+    for one in collective.single:
+        mine = np.isin(trees.root[tree], one.members(topology.nodes))
+        load = np.zeros(len(topology.src), dtype=np.int64)
+        np.add.at(load, link[mine], trees.route_weight[route[mine]])
+        used = load > 0
+        rooms.append(Topology.from_arrays(topology.nodes, topology.src[used], topology.dst[used], load[used]))
     return tuple(rooms)
 
 
@@ -236,6 +243,8 @@ def _make(request: Request) -> list[Plan]:
 
 
 def _list(request: Request) -> ScheduleList:
+    from topodesign.optima.group_price import in_turn_of  # noqa: PLC0415  heavy
+
     topology, collective = request.topology, request.among
     if request.grouped and request.others != "forward":
         raise ParameterError("nodes of other groups forward what pipelines send; add --forward")
