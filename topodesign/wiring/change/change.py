@@ -218,8 +218,7 @@ class _Search:
         most, proof = found.most, _by(searched=found.searched)
         if len(chosen) < len(self.hosts) and needed.min() < needed.max():  # less room would do for some nodes
             most, proof = most_kept(wired_topology(self.hosts, plan.connects), without_loops(wanted)), Proof.BOUND
-        options = [tuple(chosen[host] for host in place) for place in (found.place, *found.others)]
-        options.append(tuple(self.hosts[: wanted.nodes]))
+        options = [tuple(chosen[place] for place in found.place), tuple(self.hosts[: wanted.nodes])]
         options += [self.own.hosts] if self.own is not None and set(self.own.hosts) <= set(self.hosts) else []
         return options, most // (2 if plan.mode == "duplex" else 1), proof
 

@@ -137,15 +137,13 @@ class Problem:
                 return options[-1]
         return max(options, key=lambda one: one.kept, default=None)
 
-    def improved(self, found: Found, most: int, *, seed: int, share: int = 1) -> Found:
+    def improved(self, found: Found, most: int, *, seed: int) -> Found:
         """Improve hosts and panel groups jointly.
 
         ``most`` is the limit of kept patches.
-
-        Of all walks that are usual it makes one in ``share``.
         """
         proposals = self._proposals(_PROPOSALS)
-        walks = max(_WALKED // max(proposals, 1) // share, 1)
+        walks = _WALKED // max(proposals, 1)
         best, place = found, self._spread(found, seed)
         if self._state(place, found.field).kept[0] < found.kept:
             place = found.place

@@ -11,8 +11,9 @@ from topodesign.base.errors import ParameterError
 from topodesign.topology.automorphisms import find_automorphisms
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.fields import Found, Problem
-from topodesign.wiring.change.relabel_kernels import exhaust
+from topodesign.wiring.change.field_kernels import Labelled
+from topodesign.wiring.change.fields import labelled, spread
+from topodesign.wiring.change.relabel_kernels import ONE, Matrix, anneal, exhaust
 from topodesign.wiring.plan.decompose import unit_links, without_loops
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
-_MOST_NODES = 4096  # hosts squared are kept
-_STARTS = 4  # of walks, for as many nodes as this
-_LARGE = 512
-_APART = 10  # between their seeds
+_MOST_NODES = 4096  # matrices of this many nodes squared are kept
+_PROPOSALS = 2**22  # of a walk; for more nodes than 1024 the fewer the more, since each takes longer
+_A_NODE = 2**12  # proposals for each node at most
+_STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 _BRANCHES = 2**22
 _GROUP = 2**14
 
@@ -37,17 +38,15 @@ class Relabelling:
     kept: int  # links of the existing wiring that stay
     most: int  # links that no relabelling keeps more of
     searched: bool = False  # whether that is known since all have been gone through
-    others: tuple[tuple[int, ...], ...] = ()  # places that were found besides
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
     """Place wanted nodes on existing nodes, keeping many links.
 
-    Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged as for links
-    that are all in one field of panels (:class:`~topodesign.wiring.change.fields.Problem`); up to ``MOST_EXHAUSTED``
-    nodes a branch and bound over all relabellings, of which those that an automorphism turns into each other count
-    once, then proves the best or finds better. For more nodes closed walks tell how much better others can be at most
-    (:func:`most_kept`).
+    Self-loops do not count. The order as it is comes first, then an isomorphism, then hosts are exchanged by annealing
+    from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
+    automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
+    tell how much better others can be at most (:func:`most_kept`).
     """
     nodes = existing.nodes
     if wanted.nodes > nodes:
@@ -55,56 +54,72 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     if nodes > _MOST_NODES:
         raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
     existing, wanted = without_loops(existing), without_loops(wanted)
+    both = _as_matrix(existing, nodes), _as_matrix(wanted, nodes)
     links = [int(topology.capacity.sum()) for topology in (existing, wanted)]
-    problem, ways = _in_one_field(existing, wanted), 1 + (existing.is_duplex and wanted.is_duplex)
-    as_it_is = tuple(range(nodes))
-    best = Relabelling(as_it_is, ways * problem.could_keep(as_it_is), min(links))
+    kept = sum(int(np.minimum(*rows).sum()) for rows in zip(*both, strict=True))  # one row at a time: less memory
+    best = Relabelling(tuple(range(nodes)), kept, min(links))
     if best.kept < best.most and nodes == wanted.nodes:
         same = isomorphism(existing, wanted)
         if same.place is not None:
             best = Relabelling(same.place, best.most, best.most)
         elif same.decided and links[0] == links[1]:
             # were it one link that differs where all degrees are alike, it would have to be between the same nodes
-            alike = existing.is_regular and wanted.is_regular
-            best = replace(best, most=best.most - ways * (1 + alike))
+            alike, both_ways = existing.is_regular and wanted.is_regular, existing.is_duplex and wanted.is_duplex
+            best = replace(best, most=best.most - (1 + both_ways) * (1 + alike))
     if best.kept < best.most:
         best = replace(best, most=min(best.most, most_kept(existing, wanted)))
     if best.kept < best.most:
-        start = Found(best.place, np.zeros(len(problem.nodes), dtype=np.int64), best.kept // ways)
-        starts = _STARTS if nodes <= _LARGE else 1
-        tries = [
-            problem.improved(start, best.most // ways, seed=seed + _APART * number, share=starts)
-            for number in range(starts)
-        ]
-        found, *rest = sorted(tries, key=lambda one: -one.kept)
-        others = tuple(one.place[: wanted.nodes] for one in rest)
-        best = replace(best, place=found.place, kept=ways * found.kept, others=others)
+        best = _anneal(existing, wanted, both, best, seed)
     if best.kept < best.most and nodes <= MOST_EXHAUSTED:
-        best = _exhaust(existing, wanted, best)
+        best = _exhaust(existing, wanted, both, best)
     return replace(best, place=best.place[: wanted.nodes])
 
 
-def _in_one_field(existing: Topology, wanted: Topology) -> Problem:
-    """Return the problem with a single, large panel group."""
-    duplex = existing.is_duplex and wanted.is_duplex
-    u, v = unit_links(existing)
-    forth = u < v if duplex else u != v
-    most = max(int(ends.max(initial=0)) for one in (existing, wanted) for ends in (one.out_ports, one.in_ports))
-    room = np.full((existing.nodes, 1 if duplex else 2, 1), most, dtype=np.int64)
-    patches = np.stack((u[forth], v[forth], np.zeros(int(forth.sum()), dtype=np.int64)), axis=1)
-    return Problem(wanted, room, [(a, b, field) for a, b, field in patches.tolist()])
+def _as_matrix(topology: Topology, nodes: int) -> Matrix:
+    """Return the link capacities between each two nodes."""
+    most = np.iinfo(np.int16).max
+    if topology.capacity.max(initial=0) > most:
+        raise ParameterError(f"relabelling takes at most {most} parallel links, not {topology.capacity.max()}")
+    matrix = np.zeros((nodes, nodes), dtype=np.int16)
+    matrix[topology.src, topology.dst] = topology.capacity
+    return matrix
 
 
-def _exhaust(existing: Topology, wanted: Topology, best: Relabelling) -> Relabelling:
+def _anneal(
+    existing: Topology, wanted: Topology, both: tuple[Matrix, Matrix], best: Relabelling, seed: int
+) -> Relabelling:
+    """Exchange hosts by annealing, from several starts."""
+    have, want = both
+    nodes = len(have)
+
+    def labels(topology: Topology) -> Labelled:
+        arcs = np.column_stack(unit_links(topology))
+        return labelled(nodes, np.concatenate([np.insert(arcs[:, ::way], 2, way, axis=1) for way in (1, -1)]))
+
+    alike = np.zeros(nodes, dtype=np.int64)
+    spread_out = spread(labels(existing), labels(wanted), alike, best.place, seed=seed)
+    rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
+    near = np.concatenate(rows).astype(np.int64)
+    start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
+    rng = np.random.default_rng(seed)
+    proposals = min(_PROPOSALS, _A_NODE * nodes, 2**10 * _PROPOSALS // nodes)
+    for attempt in range(-1, max(1, _STARTS // (1 + nodes // 1024))):
+        place = rng.permutation(nodes) if attempt % 2 else np.array(best.place, dtype=np.int64)
+        place = np.array(spread_out, dtype=np.int64) if attempt < 0 else place
+        state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+        warmth = ONE // (16 if attempt < 0 else 3 if attempt % 2 else 8)
+        kept = int(anneal(have, want, near, start, place, proposals, warmth, state))
+        if kept > best.kept:
+            best = replace(best, place=tuple(place.tolist()), kept=kept)
+    return best
+
+
+def _exhaust(existing: Topology, wanted: Topology, both: tuple[Matrix, Matrix], best: Relabelling) -> Relabelling:
     """Improve a relabelling or prove it optimal."""
-    nodes = existing.nodes
-    both = [np.zeros((nodes, nodes), dtype=np.int16) for _ in range(2)]
-    for matrix, topology in zip(both, (existing, wanted), strict=True):
-        matrix[topology.src, topology.dst] = topology.capacity
     have, want = both
     groups = [list_symmetries(*one) for one in ((existing, have), (wanted, want))]
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
-    match = np.full(nodes, -1, dtype=np.int64)
+    match = np.full(len(have), -1, dtype=np.int64)
     grain = 1 + (existing.is_duplex and wanted.is_duplex)
     branches = exhaust(one, other, _search_order(one), group, match, best.kept, grain, _BRANCHES)
     if match[0] >= 0:

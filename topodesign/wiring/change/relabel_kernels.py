@@ -1,7 +1,8 @@
 """Compiled search for the relabelling that keeps most links.
 
 Both topologies are square matrices of link capacities, ``have[h, k]`` between hosts and ``want[u, v]`` between nodes. A
-placement gives every node a host of its own and keeps ``sum of min(want[u, v], have[place[u], place[v]])`` links.
+placement gives every node a host of its own and keeps ``sum of min(want[u, v], have[place[u], place[v]])`` links. All
+numbers are integers, so that a walk is the same on every machine.
 """
 
 from __future__ import annotations
@@ -9,9 +10,85 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, Masks, compiled, next_random
 
 Matrix = NDArray[np.int16]  # links between each two nodes, or rows of nodes
+
+ONE = 2**16  # acceptance of the annealing is counted in parts of this
+
+
+@compiled
+def _count_kept(have: Matrix, want: Matrix, place: Ints) -> int:
+    """Return how many links a placement keeps."""
+    total = 0
+    for u in range(len(place)):
+        for v in range(len(place)):
+            if want[u, v]:
+                total += min(want[u, v], have[place[u], place[v]])
+    return total
+
+
+@compiled
+def _held(have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node: np.int64, other: np.int64) -> int:
+    """Return the links kept between a node and all others but one."""
+    total = 0
+    here = place[node]
+    for entry in range(start[node], start[node + 1]):
+        v = near[entry]
+        if v != other:
+            there = place[v]
+            total += min(want[node, v], have[here, there]) + min(want[v, node], have[there, here])
+    return total
+
+
+@compiled
+def anneal(
+    have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, proposals: int, warmth: int, seed: Masks
+) -> int:
+    """Improve a placement by annealing exchanges of two hosts; return the links it keeps.
+
+    ``near[start[u]:start[u + 1]]`` are the nodes that u shares links with, and the same for hosts from ``start[n + u]``
+    on. An exchange that loses k links is accepted with probability ``(q / ONE) ** k``, q falling from ``warmth`` to 0.
+    The best placement is left in ``place``.
+    """
+    nodes = len(place)
+    occupant = np.empty(nodes, dtype=np.int64)
+    for node in range(nodes):
+        occupant[place[node]] = node
+    current = _count_kept(have, want, place)
+    best, best_place = current, place.copy()
+    for proposal in range(proposals):
+        q = warmth * (proposals - proposal) // proposals
+        x = np.int64(next_random(seed) % np.uint64(nodes))
+        row = start[x + 1] - start[x]
+        y = np.int64(next_random(seed) % np.uint64(nodes))
+        if row:  # bring a node that x wants a link with to a host that x's host has a link with
+            u = near[start[x] + np.int64(next_random(seed) % np.uint64(row))]
+            first = start[nodes + place[u]]
+            row = start[nodes + place[u] + 1] - first
+            if row:
+                y = occupant[near[first + np.int64(next_random(seed) % np.uint64(row))]]
+        if x == y:
+            continue
+        before = _held(have, want, near, start, place, x, y) + _held(have, want, near, start, place, y, x)
+        a, b = place[x], place[y]
+        before += min(want[x, y], have[a, b]) + min(want[y, x], have[b, a])
+        place[x], place[y] = b, a
+        after = _held(have, want, near, start, place, x, y) + _held(have, want, near, start, place, y, x)
+        after += min(want[x, y], have[b, a]) + min(want[y, x], have[a, b])
+        chance = ONE
+        for _ in range(before - after):
+            chance = chance * q // ONE
+        if after < before and np.int64(next_random(seed) % np.uint64(ONE)) >= chance:
+            place[x], place[y] = a, b
+            continue
+        occupant[a], occupant[b] = y, x
+        current += after - before
+        if current > best:
+            best = current
+            best_place[:] = place
+    place[:] = best_place
+    return best
 
 
 @compiled
