@@ -182,12 +182,12 @@ def test_turned_links_go_against_as_few_wishes_as_any(seed: int, nodes: int, mos
         against = sum(wish * (1 if s == u else -1) < 0 for wish, s, u in zip(wishes, src, links[:, 0], strict=True))
         assert np.all(np.bincount(src, minlength=nodes) <= lanes[:, 0, 0])
         assert np.all(np.bincount(dst, minlength=nodes) <= lanes[:, 1, 0])
-        assert against >= least
+        assert against == least
 
 
 def test_no_node_is_left_with_more_links_than_lanes() -> None:
     """Cycles side by side, whose links all wish to leave one end: nodes pass on what is too much to those with room."""
-    for seed in range(40):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         order = rng.permutation(8)
         u, v = np.concatenate((order, order)), np.concatenate((np.roll(order, 1), np.roll(order, 3)))

@@ -9,18 +9,20 @@ a bipartite multigraph of degree k is a union of k matchings (König 1916). Else
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
+from topodesign.solve.program import Entries
+from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.decompose import choose_lanes, factors, unit_edges
+
+_SECONDS = 10.0  # to turn links as they wish
 
 
 def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
@@ -112,71 +114,13 @@ def turned(u: IntArray, v: IntArray, wished: Sequence[int], room: IntArray) -> t
     ``wished``: 1 for links from the first end to the second, -1 for those the other way, 0 where it does not matter.
     ``room``: lanes of each node by side and field. Returns the ends at side 1 and at side 2, None if there is no way.
     """
-    most = room.sum(axis=2)
-    links = np.stack((u, v), axis=1).tolist()
-    degree = np.bincount(np.concatenate((u, v)), minlength=len(room))
-    low, high = (degree - most[:, 1]).tolist(), most[:, 0].tolist()
-    if np.any(degree > most.sum(axis=1)):
+    most, wish = room.sum(axis=2), np.array(wished, dtype=np.int64)
+    begin, end = np.where(wish < 0, v, u), np.where(wish < 0, u, v)
+    out, into = (np.bincount(ends, minlength=len(room)) for ends in (begin, end))
+    number, one = np.arange(len(u)), np.ones(len(u), dtype=np.int64)
+    # whether each link goes the other way: its first end has one link less out of it then, its second one more
+    entries = Entries(np.concatenate((begin, end)), np.tile(number, 2), np.repeat((-1, 1), len(u)))
+    if np.any(out + into > most.sum(axis=1)):
         return None
-    at: list[list[int]] = [[] for _ in range(len(room))]
-    out = [0] * len(room)
-    way = [0] * len(links)
-    for number, (a, b) in enumerate(links):
-        at[a].append(number)
-        at[b].append(number)
-    for number in sorted(range(len(links)), key=lambda number: not wished[number]):
-        a, b = links[number]
-        way[number] = wished[number] or (1 if high[a] - out[a] >= high[b] - out[b] else -1)
-        out[a if way[number] > 0 else b] += 1
-    state = _Turning(links, at, way, wished, out, low, high)
-    for start in range(len(room)):
-        while out[start] > high[start] or out[start] < low[start]:
-            if not state.turn(start, 1 if out[start] > high[start] else -1):
-                return None
-    forth = np.array(way) > 0
-    return np.where(forth, u, v), np.where(forth, v, u)
-
-
-class _Turning(NamedTuple):
-    """Orientation state of links."""
-
-    links: list[list[int]]
-    at: list[list[int]]
-    way: list[int]
-    wished: Sequence[int]
-    out: list[int]
-    low: list[int]
-    high: list[int]
-
-    def turn(self, start: int, sign: int) -> bool:
-        """Reverse a path of links; return success.
-
-        With sign 1 the node has one outgoing link less, with sign -1 one more.
-
-        Of all paths one that turns fewest links that are as wished (breadth first, the others for nothing).
-        """
-        links, at, way, wished, out, low, high = self
-        cost, came = {start: 0}, dict[int, int]()
-        queue = deque([start])
-        done: set[int] = set()
-        while queue:
-            node = queue.popleft()
-            if node in done:
-                continue
-            done.add(node)
-            if node != start and (out[node] < high[node] if sign > 0 else out[node] > low[node]):
-                out[start] -= sign
-                out[node] += sign
-                while node != start:
-                    number = came[node]
-                    way[number] = -way[number]
-                    node = sum(links[number]) - node
-                return True
-            for number in at[node]:
-                leaves = (way[number] > 0) == (links[number][0] == node)
-                other = sum(links[number]) - node
-                price = cost[node] + (wished[number] == way[number])
-                if leaves == (sign > 0) and price < cost.get(other, len(links) + 1):
-                    cost[other], came[other] = price, number
-                    (queue.appendleft if price == cost[node] else queue.append)(other)
-        return False
+    found = find_whole(one, entries, into - most[:, 1], most[:, 0] - out, seconds=_SECONDS, cost=np.abs(wish)).values
+    return None if found is None else (np.where(found, end, begin), np.where(found, begin, end))
