@@ -37,6 +37,8 @@ from topodesign.finder.sources import read_candidates
 _LIMITS = ("max_steps", "within")
 _ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "sizes", "bandwidth", *_LIMITS)
 """Options that all answers take."""
+_OF_BOXES = {"nodes", "degrees", "bidirectional", "box", "split", "candidates", "against", "plot_kind"}
+_OF_BOXES |= {"sizes", "collective", "workload", "seed"}
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
@@ -122,42 +124,39 @@ def command(
     _read_compounds(options, given)
     _check(options)
     kind = wanted_plot(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
-    if kind is not None:
-        _draw(kind, nodes, degrees, given, options | {"bidirectional": bidirectional})
-        return
+    names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
     asked: dict[str, Any] = {name: options[name] for name in _ASKED if name in given}
     asked["candidates"] = [] if options["candidates"] is None else read_candidates(options["candidates"])
+    asked["bidirectional"] = bidirectional
+    by_size = kind in {"sizes", "winners"}
+    if kind is not None:
+        _check_plot(kind, nodes, degrees, options, by_size=by_size)
+    several = isinstance(nodes, range) or isinstance(degrees, range) or by_size
+    find: Any = topodesign.survey if several else topodesign.pareto
     if options["box"] is not None:
-        _answer_boxes(nodes, degrees, asked | {"bidirectional": bidirectional}, options, given)
-        return
-    several = isinstance(nodes, range) or isinstance(degrees, range)
-    if options["per_port"] and degrees is None:
-        raise click.UsageError("--per-port needs the number of ports; give -d.")
-    if options["plant"] is None and (nodes is None or degrees is None):
-        context = click.get_current_context()
-        missing = "nodes" if nodes is None else "degrees"
-        parameter = next(one for one in context.command.params if one.name == missing)
-        raise click.MissingParameter("A --inventory has both; else give them.", context, parameter)
-    find: Any = topodesign.pareto
-    if options["plant"] is not None:
-        find = partial(topodesign.carry, options["plant"])
-        find = partial(find, near=options["grow_from"])
-    elif options["grow_from"] is not None:
-        find = partial(topodesign.grow, options["grow_from"])
-    asked |= {"bidirectional": bidirectional, "catalog": False if options["no_catalog"] else options["catalog"] or True}
-    if options["per_port"] and isinstance(degrees, int):
-        asked["bandwidth"] = as_bandwidth(options["bandwidth"]) * degrees
+        _check_boxes(nodes, given)
+        find = topodesign.survey_boxes if several else topodesign.pareto_boxes
+        find = partial(find, options["box"], split=options["split"] or 1, against=names)
+    else:
+        _require_size(nodes, degrees, options)
+        asked["catalog"] = False if options["no_catalog"] else options["catalog"] or True
+        answer: Any = topodesign.pareto
+        if options["plant"] is not None:
+            answer = partial(topodesign.carry, options["plant"], near=options["grow_from"])
+        elif options["grow_from"] is not None:
+            answer = partial(topodesign.grow, options["grow_from"])
+        find = partial(topodesign.survey, answer=answer, per_port=options["per_port"]) if several else answer
+        if options["per_port"] and not several:
+            asked["bandwidth"] = as_bandwidth(options["bandwidth"]) * degrees
     with progress_bar("searching", once_told=True) as progress:
-        if several:
-            found = topodesign.survey(
-                nodes, degrees, per_port=options["per_port"], answer=find, progress=progress, **asked
-            )
-        else:
-            found = find(nodes, degrees, progress=progress, **asked)
+        found = find(nodes, degrees, progress=progress, **asked)
+    if kind is not None:
+        give(topodesign.report_page(found, against=names) if kind == PAGE else topodesign.plot(found, kind))
+        return
     target = options["links"] or directory()
     if target is not None:
         found = _write(found, target, several=several)
-    _show(found, options["against"], several=several)
+    _show(found, [] if options["box"] is not None else names)
     if target is not None and options["plant"] is not None and form() == "text":
         click.echo(f"wrote {target}", err=True)
 
@@ -181,30 +180,26 @@ def _read_compounds(options: dict[str, Any], given: set[str]) -> None:
             given |= {"split"}
 
 
-def _draw(kind: str, nodes: Any, degrees: Any, given: set[str], options: dict[str, Any]) -> None:
-    """Draw the answer of one size or a range, or write the report."""
-    names = ("alpha", "sizes", "bandwidth", "collective", *_LIMITS, *(("runners_up",) if kind == PAGE else ()))
-    work = {name: options[name] for name in names if name in given}
-    catalog = False if options["no_catalog"] else options["catalog"] or True
-    asked = {"bidirectional": options["bidirectional"], "catalog": catalog}
-    others = {"nodes", "degrees", "plot_kind", "bidirectional", "catalog", "no_catalog"}
-    wrong = given - others - set(work) - ({"against"} if kind == PAGE else set())
-    if wrong:
-        raise click.UsageError(f"{flagged(sorted(wrong))} cannot be combined with a plot; remove it.")
+def _check_plot(kind: str, nodes: Any, degrees: Any, options: dict[str, Any], *, by_size: bool) -> None:
+    """Raise UsageError for answers that there is no such plot of."""
+    wrong = [name for name in ("plant", "grow_from", "box") if options[name] is not None and not by_size]
+    if wrong or options["box"] is not None:
+        raise click.UsageError(f"{flagged(wrong or ['box'])} cannot be combined with a plot; remove it.")
     if nodes is None or not isinstance(degrees, int):
         raise click.UsageError("a plot requires -n and one -d.")
-    if kind in {"sizes", "winners"}:
-        span = nodes if isinstance(nodes, range) else range(nodes, nodes + 1)
-        work.pop("collective", None)
-        with progress_bar("searching", once_told=True) as progress:
-            found: Any = topodesign.survey(span, degrees, progress=progress, **work, **asked)
-        give(topodesign.plot(found, kind))
-        return
-    if not isinstance(nodes, int):
+    if isinstance(nodes, range) and not by_size:
         raise click.UsageError(f"--plot-kind {kind} requires one N.")
-    with progress_bar("searching", once_told=True) as progress:
-        found = topodesign.pareto(nodes, degrees, progress=progress, **work, **asked)
-    give(topodesign.report_page(found, against=options["against"]) if kind == PAGE else topodesign.plot(found, kind))
+
+
+def _require_size(nodes: Any, degrees: Any, options: dict[str, Any]) -> None:
+    """Raise UsageError if a number of nodes or ports is missing, which only a room has."""
+    if options["per_port"] and degrees is None:
+        raise click.UsageError("--per-port needs the number of ports; give -d.")
+    if options["plant"] is None and (nodes is None or degrees is None):
+        context = click.get_current_context()
+        missing = "nodes" if nodes is None else "degrees"
+        parameter = next(one for one in context.command.params if one.name == missing)
+        raise click.MissingParameter("A --inventory has both; else give them.", context, parameter)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -229,13 +224,13 @@ def _write(found: Any, target: Path, *, several: bool) -> Any:
     return found
 
 
-def _show(found: Any, against: tuple[str, ...], *, several: bool) -> None:
+def _show(found: Any, names: list[str]) -> None:
     """Print the answer, the next best rows, and rivals."""
+    several = hasattr(found, "frontiers")
     answers = found.frontiers if several else [found]
     for one in answers:
         if getattr(one, "catalog_error", None) is not None:
             click.echo(f"topodesign: {one.catalog_error}; so this was searched for", err=True)
-    names = [name for text in against for name in (text.split(",") if "(" not in text else [text])]
     with progress_bar("comparing") as progress:
         beside = [compare_with(one.fastest, names, progress) for one in answers if names]
     if form() != "text":
@@ -243,7 +238,7 @@ def _show(found: Any, against: tuple[str, ...], *, several: bool) -> None:
         print_json(found.record() | more, found.to_records)
         return
     show(found)
-    for one in (*(answer.runners_up for answer in answers), *beside):
+    for one in (*(getattr(answer, "runners_up", None) for answer in answers), *beside):
         if one is not None:
             click.echo()
             show(one)
@@ -269,27 +264,14 @@ def compare_with(entry: Entry, names: list[str], progress: Any) -> Any:
     )
 
 
-def _answer_boxes(nodes: Any, degree: Any, asked: dict[str, Any], options: dict[str, Any], given: set[str]) -> None:
-    """Print wirings of boxes."""
-    unknown = {"alpha", "bandwidth", "search", "runners_up", "per_port", "plant", "grow_from", "catalog", "no_catalog"}
-    unknown |= {*_LIMITS}
-    if given & unknown:
-        current = {"search": "time_limit", "no_catalog": "catalog"}
-        refused = sorted({current.get(name, name) for name in given & unknown})
+def _check_boxes(nodes: Any, given: set[str]) -> None:
+    """Raise UsageError for options that boxes settle themselves."""
+    current = {"search": "time_limit", "no_catalog": "catalog"}
+    refused = sorted({current.get(name, name) for name in given - _OF_BOXES})
+    if refused:
         raise click.UsageError(
             f"{flagged(refused)} cannot be combined with --boxes, which sets latencies and bandwidths; "
             "remove these or --boxes."
         )
     if nodes is None:
         raise click.UsageError("--boxes takes the number of boxes; give -n.")
-    several = isinstance(nodes, range) or isinstance(degree, range)
-    names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
-    find: Any = topodesign.survey_boxes if several else topodesign.pareto_boxes
-    with progress_bar("wiring boxes") as progress:
-        found = find(
-            options["box"], nodes, degree, split=options["split"] or 1, against=names, progress=progress, **asked
-        )
-    if form() != "text":
-        print_json(found.record(), found.to_records)
-        return
-    show(found)

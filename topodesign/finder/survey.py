@@ -169,7 +169,7 @@ class Survey(Several[Answer]):
         return Among.CATALOG if looked_up else Among.FOUND
 
     @property
-    def _what(self) -> str:
+    def what(self) -> str:
         """Collective and size, or mix, that decides the fastest topology."""
         share = self.objective.mix.shares[0]
         one = len(self.objective.mix.shares) == 1
@@ -179,7 +179,7 @@ class Survey(Several[Answer]):
         """Return the question."""
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
         return (
-            f"{self._what} ({kind}), of each size {fastest_of(self.among)}; "
+            f"{self.what} ({kind}), of each size {fastest_of(self.among)}; "
             f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per {self.bandwidth_of}; "
             "changes: to the row before"
         )

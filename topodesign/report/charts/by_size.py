@@ -1,4 +1,4 @@
-"""Allreduce time over the number of nodes, beside common wirings."""
+"""Time over the number of nodes, beside common wirings."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.spec import Spec, parse
-from topodesign.base.units import format_size
 from topodesign.finder.survey import Survey
 from topodesign.pricing.baselines import baselines
 from topodesign.report.charts.chart import Chart, Series
 
 
 def by_size_chart(known: Survey) -> Chart:
-    """Return the plot of the fastest allreduce by size, with bound and baselines.
+    """Return the plot of the fastest topology by size, with bound and baselines.
 
     References
     ----------
     Efficient Direct-Connect Topologies, figure 9.
     """
     fronts = known.frontiers
-    work = fronts[0].workload
     nodes = [front.nodes for front in fronts]
+    texts = [front.fastest.spec for front in fronts]
     series = [
-        Series(
-            "the catalog",
-            nodes,
-            [front.fastest.allreduce[0] for front in fronts],
-            texts=[front.fastest.spec for front in fronts],
-        ),
+        Series("the catalog", nodes, [front.fastest.times[0] for front in fronts], texts=texts),
         bound_by_size(known),
     ]
     others: dict[str, list[tuple[int, Fraction]]] = {}
-    for front in fronts:
+    for front in fronts if known.objective.collective == "allreduce" else ():
         for one in baselines(front.nodes, front.degree, front.workload):
             others.setdefault(one.name, []).append((front.nodes, one.allreduce[0]))
     series += [
@@ -41,12 +35,12 @@ def by_size_chart(known: Survey) -> Chart:
     ]
     return Chart(
         "sizes",
-        f"degree {fronts[0].degree}: allreduce of {format_size(work.sizes[0])} over the number of nodes",
+        f"degree {fronts[0].degree}: {known.what} over the number of nodes",
         "nodes N",
         "seconds",
         tuple(series),
         y_scale="log",
-        note=f"{work.setting}{_ratios(known, series)}",
+        note=f"{fronts[0].workload.setting}{_ratios(known, series)}",
     )
 
 
@@ -65,7 +59,7 @@ def _ratios(known: Survey, series: Sequence[Series]) -> str:
 def bound_by_size(known: Survey) -> Series:
     """Return the lower bound at each size."""
     nodes = [front.nodes for front in known]
-    times = [front.workload.fastest(front.question.bounds)[0] for front in known]
+    times = [front.question.least[0] for front in known]
     return Series("lower bound", nodes, times, role="bound")
 
 
@@ -93,14 +87,13 @@ def construction(spec: Spec) -> str:
 
 
 def winners_chart(known: Survey) -> Chart:
-    """Return the plot of the fastest allreduce by size and construction.
+    """Return the plot of the fastest topology by size and construction.
 
     References
     ----------
     Efficient Direct-Connect Topologies, figure 18.
     """
     fronts = known.frontiers
-    work = fronts[0].workload
     won: dict[str, list[int]] = {}
     for place, front in enumerate(fronts):
         won.setdefault(construction(parse(front.fastest.spec)), []).append(place)
@@ -108,7 +101,7 @@ def winners_chart(known: Survey) -> Chart:
         Series(
             f"{kind} ({len(places)})",
             [fronts[place].nodes for place in places],
-            [fronts[place].fastest.allreduce[0] for place in places],
+            [fronts[place].fastest.times[0] for place in places],
             "points",
             texts=[fronts[place].fastest.spec for place in places],
         )
@@ -116,9 +109,9 @@ def winners_chart(known: Survey) -> Chart:
     ]
     return Chart(
         "winners",
-        f"degree {fronts[0].degree}: which construction wins an allreduce of {format_size(work.sizes[0])}",
+        f"degree {fronts[0].degree}: which construction wins {known.what}",
         "nodes N (in brackets: how many sizes each wins)",
         "seconds",
         (*series, bound_by_size(known)),
-        note=work.setting,
+        note=fronts[0].workload.setting,
     )
