@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 import topodesign
-from topodesign.base.errors import SpecError
 from topodesign.base.options import flagged
-from topodesign.base.spec import parse
 from topodesign.base.units import as_bandwidth, as_time
 from topodesign.cli.answers import directory, form, json_option, print_json, show
 from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
@@ -146,7 +144,7 @@ def command(
         elif options["grow_from"] is not None:
             answer = partial(topodesign.grow, options["grow_from"])
         find = partial(topodesign.survey, answer=answer, per_port=options["per_port"]) if several else answer
-        if options["per_port"] and not several:
+        if options["per_port"] and isinstance(degrees, int) and not several:
             asked["bandwidth"] = as_bandwidth(options["bandwidth"]) * degrees
     with progress_bar("searching", once_told=True) as progress:
         found = find(nodes, degrees, progress=progress, **asked)
@@ -232,7 +230,7 @@ def _show(found: Any, names: list[str]) -> None:
         if getattr(one, "catalog_error", None) is not None:
             click.echo(f"topodesign: {one.catalog_error}; so this was searched for", err=True)
     with progress_bar("comparing") as progress:
-        beside = [compare_with(one.fastest, names, progress) for one in answers if names]
+        beside = [_compare(one.fastest, names, progress) for one in answers if names]
     if form() != "text":
         more = {"against": [one.record() for one in beside] if several else beside[0].record()} if beside else {}
         print_json(found.record() | more, found.to_records)
@@ -244,24 +242,11 @@ def _show(found: Any, names: list[str]) -> None:
             show(one)
 
 
-def compare_with(entry: Entry, names: list[str], progress: Any) -> Any:
+def _compare(entry: Entry, names: list[str], progress: Any) -> Any:
     """Return the fastest topology beside others."""
-    question = entry.question
-    work, mix = question.objective.work, question.objective.mix
-    try:
-        first: Any = str(parse(entry.spec))
-    except SpecError:
-        first = entry.topology
-    return topodesign.compare(
-        [first, *names],
-        nodes=entry.nodes,
-        degree=entry.degree,
-        alpha=work.alpha,
-        sizes=work.sizes,
-        bandwidth=work.bandwidth,
-        step=None if question.objective.collective == "allreduce" else mix,
-        progress=progress,
-    )
+    from topodesign.report.comparison.compare import compare_beside  # noqa: PLC0415  heavy
+
+    return compare_beside(entry, names, entry.question.objective, progress=progress)
 
 
 def _check_boxes(nodes: Any, given: set[str]) -> None:

@@ -194,6 +194,14 @@ class Entry(Result):
         except SpecError:
             return "own"
 
+    @property
+    def rebuilt(self) -> str | Topology:
+        """Spec that rebuilds it, or its links if none does."""
+        try:
+            return str(parse(self.spec))
+        except SpecError:
+            return self.topology
+
     @cached_property
     def topology(self) -> Topology:
         """Links of the topology."""

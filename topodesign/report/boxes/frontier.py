@@ -25,7 +25,6 @@ from topodesign.fabrics.boxes import Box, Boxed, box_of, join, named_box
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file
-from topodesign.fabrics.places import as_place
 from topodesign.finder.options import BoxOptions
 from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
@@ -37,7 +36,8 @@ from topodesign.pricing.mix import PRICED, Mix, read_mix
 from topodesign.pricing.workload import as_workload
 from topodesign.report.boxes.candidates import Graph, Numbered, graphs_of, number_nics
 from topodesign.report.comparison.compare import Missing as MissingName
-from topodesign.report.comparison.everyday import EVERYDAY, SWITCHED, everyday
+from topodesign.report.comparison.contender import found_contender, why_unfit
+from topodesign.report.comparison.everyday import SWITCHED
 from topodesign.schedulers.method import sizes_of
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import TopologyLike
@@ -508,17 +508,13 @@ def _rival(box: Box, boxes: int, ports: int, name: str, shown: Shown) -> BoxDesi
     """Return boxes on another topology, or all accelerators on a fabric."""
     work = as_workload(bandwidth=box.nic_bandwidth * 8 / len(box.nodes))
     accelerators = boxes * len(box.nodes)
-    if name in SWITCHED:
-        place = everyday(name, accelerators, 1, work).place
-    else:
-        place = everyday(name, boxes, ports, work).place if name in EVERYDAY else as_place(name)
+    size = (accelerators, 1) if name in SWITCHED else (boxes, ports)
+    place = found_contender(name, work, *size)[1].place
+    reason = why_unfit(place, boxes if isinstance(place, Topology) else accelerators, ports)
+    if reason is not None:
+        raise InfeasibleError(reason)
     if isinstance(place, Topology):
-        if place.nodes != boxes or place.degree > ports:
-            raise InfeasibleError(f"it has {place.nodes} nodes of degree {place.degree}, not {boxes} of {ports}")
-        fabric = join(box, place)
-        return BoxDesign(name, fabric, box_rates(box, place), 1, place.is_duplex, *shown)
-    if len(place.compute) != accelerators:
-        raise InfeasibleError(f"it has {len(place.compute)} nodes, not {accelerators}")
+        return BoxDesign(name, join(box, place), box_rates(box, place), 1, place.is_duplex, *shown)
     most = box.nic_bandwidth * boxes / ((boxes - 1) * len(box.nodes))
     rates = BoxRates(solve(asked(place)).bandwidth, None, most, "open")
     return BoxDesign(f"{name}, switched", place, rates, 1, True, *shown, "auto", switched=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Unpack
+from typing import Literal, Unpack, cast
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import FASTEST_OF_COLUMN, turning_words
@@ -32,6 +32,8 @@ from topodesign.base.wording import listed
 from topodesign.base.work_options import TimingOptions
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.finder.candidate import Entry
+from topodesign.finder.question import Objective
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
@@ -444,6 +446,28 @@ def compare(
         bounds = (Cost(1, Fraction(1, 2)),)  # all data leave a node once, and its sums come in at the same time
     best = replace(work, bandwidth=max(one.workload.bandwidth for one in found))
     return Comparison(tuple(found), work, TimedBounds(bounds, best.by_size(best.fastest(bounds))), tuple(missing))
+
+
+def compare_beside(
+    first: Entry | Topology,
+    others: Sequence[object],
+    objective: Objective,
+    more_sizes: Sequence[Fraction] = (),
+    progress: Callable[[float], None] | None = None,
+) -> Comparison:
+    """Compare a topology with others by an objective, at more sizes than it has."""
+    work, own = objective.work, first if isinstance(first, Topology) else first.rebuilt
+    names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
+    return compare(
+        cast("list[ContenderLike]", [own, *names]),  # it says what is wrong
+        nodes=first.nodes,
+        degree=first.degree,
+        alpha=work.alpha,
+        sizes=[*work.sizes, *more_sizes],
+        bandwidth=work.bandwidth,
+        step=None if objective.collective == "allreduce" else objective.mix,
+        progress=progress,
+    )
 
 
 def _price(value: Quantity) -> Fraction:

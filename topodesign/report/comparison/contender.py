@@ -136,7 +136,7 @@ class Contender(Declared):
     @property
     def topology(self) -> Topology:
         """Links of the topology or fabric."""
-        return self.place.topology if isinstance(self.place, Fabric) else self.place
+        return links_of(self.place)
 
     @property
     def nodes(self) -> int:
@@ -167,16 +167,15 @@ def contender(
     name, found = found_contender(what, workload, nodes, degree)
     plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
     place = found.place
-    links = place.topology if isinstance(place, Fabric) else place
+    links = links_of(place)
     own = links.nodes - len(links.switches)
-    if nodes is not None and own != nodes:
-        raise ParameterError(f"{name} has {own} nodes, not {nodes}; compare what has as many")
+    reason = why_unfit(place, nodes, degree)
+    if reason is not None:
+        raise ParameterError(f"{name}: {reason}; compare what has as many")
     if isinstance(place, Fabric):
         workload = replace(workload, bandwidth=node_bandwidth(place))
         ports = Fraction(1)
     else:
-        if degree is not None and place.degree > degree:
-            raise ParameterError(f"{name} needs {place.degree} ports a node, not {degree}")
         ports = Fraction(degree or place.degree, place.degree)  # those that it leaves unused carry nothing
     if plan is not None:
         plan = replace(plan, place=place)
@@ -210,6 +209,22 @@ def contender(
         number,
         None if prices is None else sum_of(number, prices),
     )
+
+
+def links_of(place: Topology | Fabric) -> Topology:
+    """Return the links of a topology or fabric."""
+    return place.topology if isinstance(place, Fabric) else place
+
+
+def why_unfit(place: Topology | Fabric, nodes: int | None, degree: int | None) -> str | None:
+    """Return why a network has another size, or None."""
+    links = links_of(place)
+    own = links.nodes - len(links.switches)
+    if nodes is not None and own != nodes:
+        return f"it has {own} nodes, not {nodes}"
+    if degree is not None and isinstance(place, Topology) and place.degree > degree:
+        return f"it needs {place.degree} ports a node, not {degree}"
+    return None
 
 
 def found_contender(
@@ -275,10 +290,7 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
 
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
-    verdict = verify(plan)
-    if not verdict.ok:
-        raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
-    claim = plan.claim
+    claim = verified(plan).claim
     if ports is not None and kind_of(plan).pace == "steps":
         if plan.flow.routes is not None:
             costs = step_costs(plan.flow)
@@ -290,6 +302,14 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     if not isinstance(run, PipelineSimulation):
         raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
     return Timing.of_run(run, work.bandwidth)
+
+
+def verified(plan: Plan) -> Plan:
+    """Return a plan that replays as it says; raise InfeasibleError for any other."""
+    verdict = verify(plan)
+    if not verdict.ok:
+        raise InfeasibleError(f"the {plan.collective} of {plan.spec} is wrong: {verdict}")
+    return plan
 
 
 def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tuple[Fraction | None, Fraction | None]:

@@ -21,8 +21,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
-from topodesign.plans.verify.plans import verify
 from topodesign.report.boxes.frontier import BoxDesign, find_rails
+from topodesign.report.comparison.contender import verified
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.scheduling import schedule
@@ -107,7 +107,6 @@ def _time_of(plan: Plan, part: Part) -> Fraction:
 def _lifted(fabric: Fabric, part: Part) -> Plan | None:
     try:
         with deadline(_SECONDS):
-            plan = schedule(fabric, part.share.collective, method="boxes", size=part.share.size)
-            return plan if verify(plan).ok else None
+            return verified(schedule(fabric, part.share.collective, method="boxes", size=part.share.size))
     except (OutOfTime, TopodesignError):
         return None

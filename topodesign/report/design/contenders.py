@@ -16,12 +16,10 @@ from topodesign.base.spec import Spec, parse
 from topodesign.catalog.lookup import Catalog
 from topodesign.fabrics.boxes import Boxed, join
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.places import as_place
 from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.find import find, pareto
 from topodesign.report.boxes.frontier import BoxDesign, find_wirings
-from topodesign.report.comparison.contender import counts_of, sum_of
-from topodesign.report.comparison.everyday import EVERYDAY, everyday
+from topodesign.report.comparison.contender import counts_of, found_contender, sum_of, why_unfit
 from topodesign.report.design.ahead import merit
 from topodesign.report.design.boxed import RAILS, rails_of, rated_parts
 from topodesign.report.design.measure import Measured, ask_for, get_least, measure_step, parts_of, plan_parts
@@ -360,12 +358,13 @@ def _rivals(request: Request, found: Gathered, progress: Progress | None) -> Ite
 def _rival(name: str, request: Request) -> Offer:
     if name == RAILS and request.box is not None:
         return _from_design(request, "rival", name, *rails_of(request.box, request.nodes))
-    method = "auto"
-    if name in EVERYDAY:
-        place, method = everyday(name, request.nodes, request.degree, request.work)
-    else:
-        place = request.given.get(name) or as_place(name)
-    _check_rival(place, request)
+    _, found = found_contender(request.given.get(name, name), request.work, request.nodes, request.degree)
+    place, method = found.place, getattr(found, "method", "auto")
+    if request.box is not None and isinstance(place, Fabric):
+        raise InfeasibleError(f"it has switches; boxes with switches between them are the rival '{RAILS}'")
+    reason = why_unfit(place, request.nodes, request.degree)
+    if reason is not None:
+        raise InfeasibleError(reason)
     if request.box is not None and isinstance(place, Topology):
         boxed, spec = Boxed(request.box, place), join(request.box, place).name
         measured = measure_step(place, request)
@@ -374,17 +373,6 @@ def _rival(name: str, request: Request) -> Offer:
     measured = Measured(plan_parts(place, request, method)) if plain else measure_step(place, request)
     spec = place.name if isinstance(place, Fabric) else str(place.spec or name)
     return _make_offer(request, ("rival", name, spec), place, measured)
-
-
-def _check_rival(place: Topology | Fabric, request: Request) -> None:
-    if request.box is not None and isinstance(place, Fabric):
-        raise InfeasibleError(f"it has switches; boxes with switches between them are the rival '{RAILS}'")
-    links = place.topology if isinstance(place, Fabric) else place
-    own = links.nodes - len(links.switches)
-    if own != request.nodes:
-        raise InfeasibleError(f"it has {own} nodes, not {request.nodes}")
-    if isinstance(place, Topology) and place.degree > request.degree:
-        raise InfeasibleError(f"it needs {place.degree} ports a node, not {request.degree}")
 
 
 KINDS: Mapping[str, Callable[[Request, Gathered, Progress | None], Iterator[Offer]]] = {

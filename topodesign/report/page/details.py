@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from topodesign.base.records import Table
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.finder.candidate import Entry
 from topodesign.finder.question import Objective
 from topodesign.plans.plan import Plan
-from topodesign.report.comparison.compare import compare
+from topodesign.report.comparison.compare import compare_beside
 from topodesign.report.page.player import MOST_NODES
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -79,20 +80,10 @@ def _cabling(graph: Topology) -> Cabling | None:
     return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
 
 
-def beside(first: object, others: Sequence[object], objective: Objective, nodes: int, degree: int) -> Beside:
+def beside(first: Entry | Topology, others: Sequence[object], objective: Objective) -> Beside:
     """Return a topology beside others, as :func:`topodesign.compare`."""
-    work = objective.work
-    names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
-    every = compare(
-        cast("list[str]", [first, *names]),  # it says what is wrong with others
-        nodes=nodes,
-        degree=degree,
-        alpha=work.alpha,
-        sizes=[*work.sizes, *_OVER],
-        bandwidth=work.bandwidth,
-        step=None if objective.collective == "allreduce" else objective.mix,
-    )
-    asked = len(work.sizes)
+    every = compare_beside(first, others, objective, _OVER)
+    asked = len(objective.work.sizes)
     told = every.first_sizes(asked)
     return Beside(
         told.table(),

@@ -130,8 +130,7 @@ def report_page(
     if others and not isinstance(subject, Pareto | Topology):
         raise ParameterError("--against is for a topology and an answer of pareto; 'topodesign compare' takes any")
     if isinstance(subject, Pareto):
-        objective, size = subject.question.objective, (subject.nodes, subject.degree)
-        near = beside(str(subject.best.spec), others, objective, *size) if others else None
+        near = beside(subject.best, others, subject.question.objective) if others else None
         return Page(answer_document(subject, near))
     if isinstance(subject, Decision):
         return Page(decision_document(subject))
@@ -143,7 +142,7 @@ def report_page(
         return Page(fabric_document(subject, work, name or subject.fabric.name))
     asked = None if collective is None else as_choice("collective", str(collective), PRICED)
     objective = Objective.read(asked, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
-    compared = beside(subject, others, objective, subject.nodes, subject.degree) if others else None
+    compared = beside(subject, others, objective) if others else None
     found = evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
     return Page(topology_document(found, name, objective, compared))
 
