@@ -92,6 +92,14 @@ def test_winners_share_all_sizes_among_them() -> None:
             assert [times[x] for x in one.x] == list(one.y)
 
 
+def test_sizes_are_plotted_of_any_question() -> None:
+    known = survey(range(10, 12), 4, collective="all-to-all")
+    fastest, bound = chart(known).series
+    assert list(fastest.y) == [one.fastest.times[0] for one in known]
+    assert list(bound.y) == [one.question.least[0] for one in known]
+    assert "all-to-all of 1MiB" in chart(known, "winners").title
+
+
 @pytest.mark.parametrize("spec", ["torus(4,3)", "kautz(2,3)", "genkautz(3,20)", "circulant(12,2,3)"])
 def test_distances_are_those_of_another_search(spec: str) -> None:
     topology = build(spec)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.spec import Spec, parse
+from topodesign.base.wording import with_article
 from topodesign.finder.survey import Survey
 from topodesign.pricing.baselines import baselines
 from topodesign.report.charts.chart import Chart, Series
@@ -94,6 +95,7 @@ def winners_chart(known: Survey) -> Chart:
     Efficient Direct-Connect Topologies, figure 18.
     """
     fronts = known.frontiers
+    what = known.what if known.objective.collective is None else with_article(known.what)
     won: dict[str, list[int]] = {}
     for place, front in enumerate(fronts):
         won.setdefault(construction(parse(front.fastest.spec)), []).append(place)
@@ -109,7 +111,7 @@ def winners_chart(known: Survey) -> Chart:
     ]
     return Chart(
         "winners",
-        f"degree {fronts[0].degree}: which construction wins {known.what}",
+        f"degree {fronts[0].degree}: which construction wins {what}",
         "nodes N (in brackets: how many sizes each wins)",
         "seconds",
         (*series, bound_by_size(known)),

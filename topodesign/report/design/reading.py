@@ -328,9 +328,10 @@ def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabri
         known = (*EVERYDAY, RAILS) if "boxes" in fields else tuple(EVERYDAY)
         if name not in known and fields.folder is not None and (fields.folder / name).is_file():
             name = str(fields.folder / name)
-        if name not in known:
+        network = name.rpartition("@")[0] or name
+        if network not in known:
             try:
-                as_place(name)
+                as_place(network)
             except TopodesignError as error:
                 plain = name.isidentifier()
                 why = suggest(name, known) if plain else str(error).splitlines()[0]
