@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
 from tests.samples.verdicts import verify_rounds
+from tests.solve.flows.test_program import least_factor
 from topodesign.base.errors import (
     DisconnectedError,
     InfeasibleError,
@@ -36,10 +37,8 @@ from topodesign.pricing.closed_form import distances
 from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
-from topodesign.solve.flows.program import program_flow
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
-from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 
 SAMPLES = (
@@ -88,7 +87,7 @@ def test_best_plans_of_fewest_steps(spec: str, collective: Collective) -> None:
     way = topology.transpose() if collective.like(GATHER) else topology
     assert made.rounds.steps == eccentricity(way, collective.root)
     if collective.root is None:
-        assert factor >= program_flow(quotient(topology)).lower
+        assert factor >= least_factor(topology)
         assert made.bound == exchange(topology, collective, steps=made.rounds.steps).bound
     else:
         assert factor >= Fraction(topology.nodes - 1, topology.nodes)
@@ -126,7 +125,7 @@ def check_all(spec: str) -> bool:
     if topology.nodes < 2:
         return False
     try:
-        exact = program_flow(quotient(topology)).lower
+        exact = least_factor(topology)
     except DisconnectedError:
         return False
     for collective in (ALL_TO_ALL, SCATTER.at(topology.nodes // 2), GATHER.at(topology.nodes // 2)):

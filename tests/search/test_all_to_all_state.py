@@ -23,7 +23,7 @@ SPECS = ("genkautz(2,6)", "uniring(1,3)", "polarity(2)", "biring(2,4)", "complet
 def known(text: str, steps: int | None = None) -> Exchange:
     draft = drafted(parse(text), build(text).degree)
     assert draft is not None
-    price = all_to_all(text, effort="linear-program").bandwidth
+    price = all_to_all(text, effort="exact").bandwidth
     assert price is not None
     return draft.priced(Bounds(price, price))
 

@@ -155,7 +155,7 @@ def test_what_is_left_of_all_to_all_is_told_and_closed(tmp_path: Path) -> None:
 
 
 def exchange_of(text: str) -> Exchange:
-    draft, price = drafted(parse(text), build(text).degree), all_to_all(text, effort="linear-program").bandwidth
+    draft, price = drafted(parse(text), build(text).degree), all_to_all(text, effort="exact").bandwidth
     assert draft is not None
     assert price is not None
     return draft.priced(Bounds(price, price))

@@ -24,7 +24,6 @@ from topodesign.pricing.split_routes import equal_split, own_distances
 from topodesign.solve.flows.columns import tree_flow
 from topodesign.solve.flows.concurrent import ConcurrentFlow
 from topodesign.solve.flows.potentials import GAP, balanced_flow
-from topodesign.solve.flows.program import program_flow
 from topodesign.topology.factors import factors_of
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.quotient import quotient
@@ -193,8 +192,8 @@ def all_to_all(
         ``exact``: the best flow, and link prices that prove it, whatever it takes; with symmetry that is little for
         thousands of nodes, without it minutes for some hundreds. ``approximate``: a flow within the gap, which is
         proved. ``auto`` is exact up to ``EXACT_ROWS`` orbits of sources and links, and approximate beyond; ``quick``
-        stops where it would take more than about a second, and then tells bounds. ``linear-program`` is exact by
-        another, slower way, for comparison. ``bounds``: by distances and by equal split alone.
+        stops where it would take more than about a second, and then tells bounds. ``bounds``: by distances and by
+        equal split alone.
     gap
         What ``approximate`` may be above its lower bound, as a part of it: above zero.
     seconds
@@ -262,7 +261,6 @@ def all_to_all(
             return replace(bounds, lower=value, upper=value, method="dimension by dimension", factors=product)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
-        "linear-program": lambda: program_flow(small),
         "approximate": lambda: balanced_flow(small, gap=share, seconds=limit, progress=progress),
         "bounds": lambda: None,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
+from tests.solve.flows.test_program import least_factor
 from topodesign import build
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import ParameterError
@@ -24,8 +24,7 @@ from topodesign.solve.flows.columns import tree_flow
 from topodesign.solve.flows.concurrent import ConcurrentFlow, price_bound
 from topodesign.solve.flows.paths import path_flow
 from topodesign.solve.flows.potentials import balanced_flow
-from topodesign.solve.flows.program import program_flow
-from topodesign.topology.quotient import Quotient, quotient
+from topodesign.topology.quotient import quotient
 from topodesign.topology.topology import Topology
 
 KNOWN = {
@@ -75,11 +74,10 @@ def holds_what_it_says(flow: ConcurrentFlow) -> None:
 
 
 @pytest.mark.parametrize("text", KNOWN)
-@pytest.mark.parametrize("way", [program_flow, tree_flow])
-def test_known_factors(text: str, way: Callable[[Quotient], ConcurrentFlow]) -> None:
-    flow = way(quotient(build(text)))
+def test_known_factors(text: str) -> None:
+    flow = tree_flow(quotient(build(text)))
     assert flow.exact
-    assert flow.factor == flow.upper == flow.lower == Fraction(KNOWN[text][0])
+    assert flow.factor == flow.upper == flow.lower == least_factor(build(text)) == Fraction(KNOWN[text][0])
     holds_what_it_says(flow)
 
 
@@ -100,12 +98,10 @@ def test_known_factors_over_shortest_paths(text: str) -> None:
 def sides_agree(topology: Topology, gap: Fraction) -> None:
     """Three ways, the third within its gap, and the bounds that need no optimisation on their sides of the optimum."""
     problem = quotient(topology)
-    flows = program_flow(problem), tree_flow(problem)
-    for flow in flows:
-        assert flow.exact
-        holds_what_it_says(flow)
-    optimum = flows[0].factor
-    assert optimum == flows[1].factor
+    flow, optimum = tree_flow(problem), least_factor(topology)
+    assert flow.exact
+    holds_what_it_says(flow)
+    assert optimum == flow.factor
     near = balanced_flow(problem, gap=gap)
     near.check()
     assert near.lower <= optimum <= near.upper <= near.lower * (1 + gap)
@@ -209,12 +205,12 @@ def test_symmetry_changes_no_price(text: str) -> None:
     assert small.weight.sum() == topology.nodes
     assert small.room.sum() == whole.room.sum()
     if topology.nodes <= 12:
-        assert program_flow(small).factor == program_flow(whole).factor
-    holds_what_it_says(program_flow(small))
+        assert tree_flow(small).factor == tree_flow(whole).factor == least_factor(topology)
+    holds_what_it_says(tree_flow(small))
 
 
 def test_a_wrong_flow_is_found_out() -> None:
-    flow = program_flow(quotient(build("torus(3,3)")))
+    flow = tree_flow(quotient(build("torus(3,3)")))
     more = flow.amounts.copy()
     more[0, 0] += 1
     with pytest.raises(ValueError, match="bring a shard"):
@@ -224,4 +220,4 @@ def test_a_wrong_flow_is_found_out() -> None:
 
 def test_what_has_no_flow_is_refused() -> None:
     with pytest.raises(ParameterError, match="nodes 0 to 8"):
-        path_flow(program_flow(quotient(build("torus(3,3)"))), 9)
+        path_flow(tree_flow(quotient(build("torus(3,3)"))), 9)

@@ -27,6 +27,13 @@ from topodesign.topology.topology import Topology
 Random = np.random.Generator
 
 
+def least_factor(topology: Topology) -> Fraction:
+    """The bandwidth factor of an even all-to-all by the program that knows of no symmetry."""
+    nodes = np.arange(topology.nodes)
+    time = demand_flow(topology, nodes, np.ones((len(nodes), len(nodes)), dtype=np.int64)).time
+    return time * topology.degree / topology.nodes
+
+
 def random_case(rng: Random) -> tuple[Topology, NDArray[np.int64], NDArray[np.int64], list[int]]:
     """Some nodes and switches, one-way links of unequal capacity in a circle and across, demands and costs."""
     nodes, switches = int(rng.integers(2, 5)), int(rng.integers(0, 3))

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.solve.flows.columns import tree_flow
-from topodesign.solve.flows.concurrent import ConcurrentFlow
 from topodesign.solve.flows.potentials import balanced_flow
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.classes import Classes, Limit, equitable_classes
@@ -119,24 +118,6 @@ def demand_flow(
         flow, cost = small.cheapest(time, mark)
         small.check(flow, time)
     return DemandFlow(topology, sources, demand, small.classes, time, flow, prices, potentials, cost)
-
-
-def program_flow(quotient: Quotient) -> ConcurrentFlow:
-    """Return an optimal all-to-all by the linear program.
-
-    Of the symmetry it uses only the sources.
-
-    * ``quotient``: sources and links; nodes times links should be some thousands.
-    """
-    topology = quotient.topology
-    nodes = np.arange(topology.nodes)
-    found = demand_flow(topology, nodes, np.ones((len(nodes), len(nodes)), dtype=np.int64))
-    amounts, common = found.flows()
-    chosen: NDArray[Any] = amounts[quotient.sources][:, quotient.arcs]
-    prices, _ = _integers(found.price)
-    of_kind = np.zeros(len(quotient.room), dtype=prices.dtype)
-    of_kind[quotient.kind] = prices[found.classes.load[quotient.arcs]]
-    return ConcurrentFlow(quotient, chosen, common, of_kind, "linear program")
 
 
 class TrafficTime(NamedTuple):
