@@ -21,7 +21,7 @@ from topodesign.fabrics.places import PlaceLike, as_fabric, as_place
 from topodesign.optima.flows import best_flow, fabric_limits, traffic_on
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.traffic_matrix import Demand, MatrixLike, as_demand, traffic_table
-from topodesign.solve.flows.paths import path_flow, taken_apart
+from topodesign.solve.flows.paths import path_flow
 from topodesign.solve.flows.program import FEW_COLUMNS, MOST_COLUMNS, TrafficTime
 from topodesign.topology.topology import IntArray, Topology
 
@@ -192,39 +192,34 @@ def _over_even_paths(place: Topology | Fabric, demand: IntArray) -> tuple[Fracti
     """
     topology = place if isinstance(place, Topology) else place.topology
     nodes, rooms = topology.nodes - len(topology.switches), topology.capacity.tolist()
-    even, ways = _even_paths(place)
+    even, paths = _even_paths(place)
     loads = [Fraction(0)] * len(rooms)
     number = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
-    for source, goals in ways:
-        for goal, paths in goals.items():
-            amount = int(demand[source, goal])
-            for path, part in paths if amount else ():
-                for pair in itertools.pairwise(path):
-                    loads[number[pair]] += amount * part
+    for source, goal, path, part in paths:
+        if amount := int(demand[source, goal]):
+            for pair in itertools.pairwise(path):
+                loads[number[pair]] += amount * part
     kept = max(load / room for load, room in zip(loads, rooms, strict=True))
     for limit in () if isinstance(place, Topology) else fabric_limits(place):
         kept = max(kept, sum((loads[link] for link in limit.links), Fraction(0)) / limit.room)
     return Fraction(int(demand.sum()), nodes * (nodes - 1)) * even, kept
 
 
-_Ways = dict[int, list[tuple[tuple[int, ...], Fraction]]]  # to each node, with their parts of what goes there
+_Paths = Iterator[tuple[int, int, tuple[int, ...], Fraction]]  # source, goal, and the part of what goes there
 
 
-def _even_paths(place: Topology | Fabric) -> tuple[Fraction, Iterator[tuple[int, _Ways]]]:
+def _even_paths(place: Topology | Fabric) -> tuple[Fraction, _Paths]:
     """Return the fullest link's load for even paths, and the paths."""
-    if isinstance(place, Topology):
-        known = all_to_all(place, effort="auto").flow or all_to_all(place, effort="approximate").flow
-        if known is None:
-            raise InfeasibleError("no flow of even traffic was found")
-        return known.upper * place.nodes / place.degree, ((one, path_flow(known, one)) for one in range(place.nodes))
-    flow = best_flow(place, ALL_TO_ALL, dict.fromkeys(place.classes, Fraction(1)))
-    amounts, whole = flow.flows()
-
-    def ways() -> Iterator[tuple[int, _Ways]]:
-        for source, row in zip(flow.sources.tolist(), amounts.tolist(), strict=True):
-            wanted = {goal: whole for goal in place.compute if goal != source}
-            found = taken_apart(place.topology, source, row, wanted)
-            shares = {goal: [(path, Fraction(part, whole)) for path, part in paths] for goal, paths in found.items()}
-            yield source, shares
-
-    return flow.time, ways()
+    if isinstance(place, Fabric):
+        flow = best_flow(place, ALL_TO_ALL, dict.fromkeys(place.classes, Fraction(1)))
+        paths, whole = flow.paths()
+        return flow.time, ((source, goal, path, Fraction(part, whole)) for source, goal, path, part in paths)
+    known = all_to_all(place, effort="auto").flow or all_to_all(place, effort="approximate").flow
+    if known is None:
+        raise InfeasibleError("no flow of even traffic was found")
+    return known.upper * place.nodes / place.degree, (
+        (source, goal, path, part)
+        for source in range(place.nodes)
+        for goal, ways in path_flow(known, source).items()
+        for path, part in ways
+    )

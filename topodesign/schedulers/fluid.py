@@ -30,7 +30,6 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES, flow_of_trees
 from topodesign.pricing.traffic_matrix import as_demand
 from topodesign.schedulers.method import Method, Request, fabric_root, spec_of
-from topodesign.solve.flows.paths import taken_apart
 from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_flow
 
 
@@ -65,19 +64,13 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
     except UnreachableError as error:
         ends = fabric.names[error.source], fabric.names[error.goal]
         raise InfeasibleError(f"no collective exists: there is no way from {ends[0]} to {ends[1]}") from None
-    amounts, whole = flow.flows()
-    found = []
-    for source, row in zip(sources.tolist(), amounts, strict=True):
-        wanted = {goal: int(demand[source, goal]) * whole for goal in np.flatnonzero(demand[source]).tolist()}
-        for goal, paths in taken_apart(flow.topology, source, row.tolist(), wanted).items():
-            found += [_Path(source * len(demand) + goal, 1, part, hops) for hops, part in paths]
-    common = math.gcd(whole, *(path.weight for path in found))
-    if max(path.weight for path in found) // common > MAX_WEIGHT:
+    paths, whole = flow.paths()
+    common = math.gcd(whole, *(part for *_, part in paths))
+    if max(part for *_, part in paths) // common > MAX_WEIGHT:
         raise TooLargeError("the fastest flow cuts pieces into too many parts; round the traffic")
-    found = [path._replace(weight=path.weight // common) for path in found]
     nodes = list(fabric.compute)
     pieces = tuple(demand[np.ix_(nodes, nodes)].ravel().tolist())
-    rows = [(path.block, path.weight, path.hops) for path in found]
+    rows = [(source * len(demand) + goal, part // common, hops) for source, goal, hops, part in paths]
     movement = flow_of_paths(fabric, collective, whole // common, rows, pieces)
     claim = Claim.to_bound(Of.TIME, flow.time, Among.FLOWS, flow.time)
     made = {"method": "fluid", "traffic": str(request.shards) if isinstance(request.shards, str | Path) else "a matrix"}
@@ -128,21 +121,14 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
     blocks = collective.blocks(members, nodes)
     starts, goals = collective.places(collective.movements[0], blocks, nodes)
     shares, _ = collective.shares(blocks, nodes, len(members))
-    amounts, whole = flow.flows()
+    paths, whole = flow.paths()
     many = int(np.lcm.reduce(shares))  # so that a unit of every block is a whole number of units of the flow
-    wanted: dict[int, dict[int, int]] = {int(source): {} for source in flow.sources}
-    block_of: dict[tuple[int, int], tuple[int, int]] = {}
-    for start, goal, block, share in zip(*(c.tolist() for c in (starts, goals, blocks, shares)), strict=True):
-        if start != goal:
-            ends = (goal, start) if turned else (start, goal)
-            wanted[ends[0]][ends[1]] = whole * share
-            block_of[ends] = block, share
+    ends = zip(*((goals, starts) if turned else (starts, goals)), strict=True)
+    block_of = dict(zip(ends, zip(blocks.tolist(), shares.tolist(), strict=True), strict=True))
     found: list[_Path] = []
-    for source, row in zip(flow.sources.tolist(), amounts, strict=True):
-        for goal, paths in taken_apart(flow.topology, source, row.tolist(), wanted[source]).items():
-            block, share = block_of[source, goal]
-            for hops, part in paths:
-                found.append(_Path(block, share, part * many // share, hops[::-1] if turned else hops))
+    for source, goal, hops, part in paths:
+        block, share = block_of[source, goal]
+        found.append(_Path(block, share, part * many // share, hops[::-1] if turned else hops))
     units = whole * many
     common = math.gcd(units, *(path.weight for path in found))
     units, weights = units // common, [path.weight // common for path in found]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.solve.flows.columns import tree_flow
+from topodesign.solve.flows.paths import taken_apart
 from topodesign.solve.flows.potentials import balanced_flow
 from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.classes import Classes, Limit, equitable_classes
@@ -61,6 +62,16 @@ class DemandFlow:
         """
         numbers, common = _integers(self.flow)
         return numbers[self.classes.link], common
+
+    def paths(self) -> tuple[list[tuple[int, int, tuple[int, ...], int]], int]:
+        """Return source, goal, vertices and amount of every path, and the parts of a unit that amounts are in."""
+        amounts, whole = self.flows()
+        found: list[tuple[int, int, tuple[int, ...], int]] = []
+        for source, row, wanted in zip(self.sources.tolist(), amounts, self.demand, strict=True):
+            goals = {goal: int(wanted[goal]) * whole for goal in np.flatnonzero(wanted).tolist()}
+            for goal, ways in taken_apart(self.topology, source, row.tolist(), goals).items():
+                found += [(source, goal, way, part) for way, part in ways]
+        return found, whole
 
     def binding(self) -> IntArray:
         """Return the links with a positive price."""
