@@ -25,8 +25,8 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
-from topodesign.schedulers.ten.greedy import copy_chunks
-from topodesign.schedulers.ten.network import Network, chunks_of, network_of
+from topodesign.schedulers.time_expanded.greedy import copy_chunks
+from topodesign.schedulers.time_expanded.network import Network, chunks_of, network_of
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology

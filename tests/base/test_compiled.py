@@ -59,7 +59,7 @@ from topodesign.runtime.mscclpp import prove_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
-from topodesign.schedulers.ten import (
+from topodesign.schedulers.time_expanded import (
     copying_kernels,
     event_kernels,
     forward_kernels,
@@ -67,10 +67,10 @@ from topodesign.schedulers.ten import (
     symmetric_kernels,
     trees_kernels,
 )
-from topodesign.schedulers.ten.forward import forward_chunks
-from topodesign.schedulers.ten.greedy import copy_chunks
-from topodesign.schedulers.ten.merging import repaired
-from topodesign.schedulers.ten.network import chunks_of, network_of
+from topodesign.schedulers.time_expanded.forward import forward_chunks
+from topodesign.schedulers.time_expanded.greedy import copy_chunks
+from topodesign.schedulers.time_expanded.merging import repaired
+from topodesign.schedulers.time_expanded.network import chunks_of, network_of
 from topodesign.solve import flow_kernels
 from topodesign.solve.flows import kernels as concurrent_kernels
 from topodesign.solve.flows.concurrent import tree

@@ -31,7 +31,7 @@ def test_of_one_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_use, "_USES", {"_timed": first_use._USES["_timed"]})
     shares: list[float] = []
     warmed = topodesign.compile_kernels(workers=1, progress=shares.append)
-    assert "topodesign.schedulers.ten.forward_kernels.forward" in (*warmed.compiled, *warmed.found)
+    assert "topodesign.schedulers.time_expanded.forward_kernels.forward" in (*warmed.compiled, *warmed.found)
     assert all(Path(folder).is_dir() for folder in warmed.folders)
     assert shares == [0, 1]
     again = topodesign.compile_kernels(workers=1)

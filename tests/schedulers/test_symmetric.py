@@ -15,8 +15,14 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
-from topodesign.schedulers.ten.network import network_of
-from topodesign.schedulers.ten.symmetric import COLLECTIVES, bound_symmetric, link_orbits, symmetric, symmetry_of
+from topodesign.schedulers.time_expanded.network import network_of
+from topodesign.schedulers.time_expanded.symmetric import (
+    COLLECTIVES,
+    bound_symmetric,
+    link_orbits,
+    symmetric,
+    symmetry_of,
+)
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 

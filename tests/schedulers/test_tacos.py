@@ -31,13 +31,13 @@ from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
-from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
-from topodesign.schedulers.ten.event_kernels import queue_for, reach
-from topodesign.schedulers.ten.forward import distances_to, forward_chunks
-from topodesign.schedulers.ten.greedy import best_of, copy_chunks
-from topodesign.schedulers.ten.merging import merged, repaired
-from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
-from topodesign.schedulers.ten.trees import along_trees
+from topodesign.schedulers.time_expanded.bound import bound_of, bound_of_sums
+from topodesign.schedulers.time_expanded.event_kernels import queue_for, reach
+from topodesign.schedulers.time_expanded.forward import distances_to, forward_chunks
+from topodesign.schedulers.time_expanded.greedy import best_of, copy_chunks
+from topodesign.schedulers.time_expanded.merging import merged, repaired
+from topodesign.schedulers.time_expanded.network import Network, chunks_of, network_of, timed_from
+from topodesign.schedulers.time_expanded.trees import along_trees
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology

@@ -19,8 +19,8 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.scheduling import schedule
-from topodesign.schedulers.ten.greedy import only_needed, relays_of, synthesize
-from topodesign.schedulers.ten.merging import SharedLinks
+from topodesign.schedulers.time_expanded.greedy import only_needed, relays_of, synthesize
+from topodesign.schedulers.time_expanded.merging import SharedLinks
 from topodesign.schedulers.traffic import plan_traffic
 
 

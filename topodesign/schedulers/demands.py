@@ -23,7 +23,14 @@ from topodesign.plans.link_times import LinkTimes
 from topodesign.plans.verify.plans import check_movement
 from topodesign.pricing.closed_form import distances
 from topodesign.schedulers.method import Request
-from topodesign.schedulers.ten.network import Network, Sends, network_of, through_switches, timed_from, within_teams
+from topodesign.schedulers.time_expanded.network import (
+    Network,
+    Sends,
+    network_of,
+    through_switches,
+    timed_from,
+    within_teams,
+)
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 

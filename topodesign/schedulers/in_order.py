@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.arrays import earlier
 from topodesign.base.compiled import Ints, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, pop, push, queue_for
-from topodesign.schedulers.ten.forward_kernels import Piles, put, take_out
+from topodesign.schedulers.time_expanded.event_kernels import Queue, pop, push, queue_for
+from topodesign.schedulers.time_expanded.forward_kernels import Piles, put, take_out
 
 _LOOKED_AT = 8  # messages that wait for one port, of which one is taken whose other links are free
 

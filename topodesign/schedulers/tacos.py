@@ -17,8 +17,8 @@ from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
-from topodesign.schedulers.ten.greedy import Made, synthesize
-from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
+from topodesign.schedulers.time_expanded.greedy import Made, synthesize
+from topodesign.schedulers.time_expanded.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
 

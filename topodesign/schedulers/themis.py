@@ -28,7 +28,7 @@ from topodesign.plans.rounds_ops import allreduce, rescale, reverse
 from topodesign.schedulers.baselines.rings import Order, gathered
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.spff import check_chunks, spff
-from topodesign.schedulers.ten.merging import SharedLinks
+from topodesign.schedulers.time_expanded.merging import SharedLinks
 from topodesign.topology.factors import factors_of
 from topodesign.topology.topology import Topology
 

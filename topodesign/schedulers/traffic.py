@@ -2,9 +2,9 @@
 
 Every stream is synthesized as if it were alone, which settles over which links its data go and what waits for what.
 Then one network decides when: event by event, each link takes the most urgent of the sends that wait for it, whichever
-stream they are of (:mod:`~topodesign.schedulers.ten.merging`). And because ways that are good alone may meet, streams
-are synthesized again in view of the others, over links that are slower by the share of the time that others have them;
-what is best in the end is kept.
+stream they are of (:mod:`~topodesign.schedulers.time_expanded.merging`). And because ways that are good alone may meet,
+streams are synthesized again in view of the others, over links that are slower by the share of the time that others
+have them; what is best in the end is kept.
 """
 
 from __future__ import annotations
@@ -27,9 +27,17 @@ from topodesign.plans.flow_ops import join_links
 from topodesign.plans.link_times import LinkTimes, common_ticks
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Request, spec_of
-from topodesign.schedulers.ten.greedy import Made, synthesize
-from topodesign.schedulers.ten.merging import SharedLinks
-from topodesign.schedulers.ten.network import Network, chunks_of, grain_of, network_of, rounding, slower, wanted
+from topodesign.schedulers.time_expanded.greedy import Made, synthesize
+from topodesign.schedulers.time_expanded.merging import SharedLinks
+from topodesign.schedulers.time_expanded.network import (
+    Network,
+    chunks_of,
+    grain_of,
+    network_of,
+    rounding,
+    slower,
+    wanted,
+)
 from topodesign.topology.topology import IntArray, Topology
 
 _AGAIN = 3  # how often streams are synthesized in view of the others

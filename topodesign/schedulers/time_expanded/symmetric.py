@@ -20,11 +20,19 @@ from topodesign.base.memory import check_memory
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, reverse
-from topodesign.schedulers.ten.bound import bound_of_sums, fewest_ticks
-from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
-from topodesign.schedulers.ten.forward import sent_along, ways_of
-from topodesign.schedulers.ten.network import Chunks, Network, Routes, Sends, check_ticks, first_state, of_one_unit
-from topodesign.schedulers.ten.symmetric_kernels import spread_copies
+from topodesign.schedulers.time_expanded.bound import bound_of_sums, fewest_ticks
+from topodesign.schedulers.time_expanded.event_kernels import Web, queue_for, reach
+from topodesign.schedulers.time_expanded.forward import sent_along, ways_of
+from topodesign.schedulers.time_expanded.network import (
+    Chunks,
+    Network,
+    Routes,
+    Sends,
+    check_ticks,
+    first_state,
+    of_one_unit,
+)
+from topodesign.schedulers.time_expanded.symmetric_kernels import spread_copies
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray
 

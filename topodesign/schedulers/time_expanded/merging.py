@@ -15,10 +15,10 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import join_links
 from topodesign.plans.time.clock import list_waits
 from topodesign.plans.time.ticks import time_ticks
-from topodesign.schedulers.ten.event_kernels import queue_for
-from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
-from topodesign.schedulers.ten.repair_kernels import Books, Wishes, repair
+from topodesign.schedulers.time_expanded.event_kernels import queue_for
+from topodesign.schedulers.time_expanded.forward_kernels import Jobs, Piles, share
+from topodesign.schedulers.time_expanded.network import Chunks, Network, Sends, first_state, wanted
+from topodesign.schedulers.time_expanded.repair_kernels import Books, Wishes, repair
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_SENDS = 2**15  # sends above which nothing is merged: each way to merge is timed exactly

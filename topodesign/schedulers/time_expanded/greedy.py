@@ -18,13 +18,13 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, join_links, reverse
 from topodesign.plans.time.ticks import time_ticks
 from topodesign.schedulers.method import Progress, Request
-from topodesign.schedulers.ten.bound import bound_of, bound_of_sums
-from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Taste, copying
-from topodesign.schedulers.ten.copying_kernels import Flow as Copying
-from topodesign.schedulers.ten.event_kernels import queue_for
-from topodesign.schedulers.ten.forward import forward_chunks, ways_of
-from topodesign.schedulers.ten.merging import SharedLinks, merged, repaired
-from topodesign.schedulers.ten.network import (
+from topodesign.schedulers.time_expanded.bound import bound_of, bound_of_sums
+from topodesign.schedulers.time_expanded.copying_kernels import PLENTY, WORD, Taste, copying
+from topodesign.schedulers.time_expanded.copying_kernels import Flow as Copying
+from topodesign.schedulers.time_expanded.event_kernels import queue_for
+from topodesign.schedulers.time_expanded.forward import forward_chunks, ways_of
+from topodesign.schedulers.time_expanded.merging import SharedLinks, merged, repaired
+from topodesign.schedulers.time_expanded.network import (
     Chunks,
     Network,
     Sends,
@@ -37,9 +37,9 @@ from topodesign.schedulers.ten.network import (
     wanted,
     within_teams,
 )
-from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
-from topodesign.schedulers.ten.trees import MOST_SENDS as MOST_ALONG_TREES
-from topodesign.schedulers.ten.trees import along_trees
+from topodesign.schedulers.time_expanded.symmetric import bound_symmetric, symmetric, symmetry_of
+from topodesign.schedulers.time_expanded.trees import MOST_SENDS as MOST_ALONG_TREES
+from topodesign.schedulers.time_expanded.trees import along_trees
 from topodesign.topology.topology import IntArray
 
 _Result = TypeVar("_Result")

@@ -7,9 +7,9 @@ import numpy as np
 from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.memory import check_memory
-from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
-from topodesign.schedulers.ten.forward_kernels import Piles, Trips, forward, route
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
+from topodesign.schedulers.time_expanded.event_kernels import Web, queue_for, reach
+from topodesign.schedulers.time_expanded.forward_kernels import Piles, Trips, forward, route
+from topodesign.schedulers.time_expanded.network import Chunks, Network, Sends, check_ticks, first_state
 from topodesign.topology.topology import IntArray
 
 DETOURS = 64  # most nodes of a network where ways may be longer than they must

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
-from topodesign.schedulers.ten.event_kernels import Web, draw
+from topodesign.schedulers.time_expanded.event_kernels import Web, draw
 
 MEMORY = 32  # steps back to which a change is compared
 _WEIGHT = 16  # how much more the end of all counts than when chunks arrive on average

@@ -18,7 +18,7 @@ from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.flow import MAX_TICKS, Flow
 from topodesign.plans.link_times import LinkTimes, common_ticks, flow_in_ticks
 from topodesign.schedulers.method import Request
-from topodesign.schedulers.ten.event_kernels import Web
+from topodesign.schedulers.time_expanded.event_kernels import Web
 from topodesign.topology.topology import IntArray, Topology
 
 _GRAINS = 1024  # parts of a step to which times are rounded up that have no common tick

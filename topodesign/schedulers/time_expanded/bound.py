@@ -10,8 +10,8 @@ from topodesign.base.compiled import LARGEST
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE
 from topodesign.optima.forest.bottleneck import optimum, with_capacity
-from topodesign.schedulers.ten.event_kernels import queue_for, reach
-from topodesign.schedulers.ten.network import Chunks, Network, wanted
+from topodesign.schedulers.time_expanded.event_kernels import queue_for, reach
+from topodesign.schedulers.time_expanded.network import Chunks, Network, wanted
 from topodesign.topology.topology import IntArray
 
 CUTS = 64  # most nodes of a network of which all cuts are looked at

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts, take
+from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push, starts, take
 
 Numbers = NDArray[np.int32]
 

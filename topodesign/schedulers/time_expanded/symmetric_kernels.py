@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push
+from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push
 
 
 @tiered(lambda web, copies, *_: 40 * copies * len(web.dst))

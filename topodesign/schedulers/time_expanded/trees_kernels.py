@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push
-from topodesign.schedulers.ten.forward_kernels import Jobs
+from topodesign.schedulers.time_expanded.event_kernels import Queue, Web, draw, pop, push
+from topodesign.schedulers.time_expanded.forward_kernels import Jobs
 
 _FAR = 32  # how much more the length of a way counts than what its last link has to carry
 

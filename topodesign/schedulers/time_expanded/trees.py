@@ -16,10 +16,10 @@ import numpy as np
 from topodesign.base.arrays import ranges
 from topodesign.collectives import ALLREDUCE
 from topodesign.plans.flow import Flow
-from topodesign.schedulers.ten.event_kernels import queue_for
-from topodesign.schedulers.ten.forward_kernels import Jobs, Piles, share
-from topodesign.schedulers.ten.network import Network, check_ticks, first_state, of_one_unit
-from topodesign.schedulers.ten.trees_kernels import grow, remains
+from topodesign.schedulers.time_expanded.event_kernels import queue_for
+from topodesign.schedulers.time_expanded.forward_kernels import Jobs, Piles, share
+from topodesign.schedulers.time_expanded.network import Network, check_ticks, first_state, of_one_unit
+from topodesign.schedulers.time_expanded.trees_kernels import grow, remains
 from topodesign.topology.topology import IntArray
 
 MOST_SENDS = 2**19  # sends above which no trees are grown
