@@ -48,7 +48,6 @@ class ToldCables:
 
     def __init__(self, plan: WiringPlan, source: str) -> None:
         self.plan, self.source = plan, source
-        self.near = {(trunk.near, trunk.near_port) for trunk in plan.inventory.trunks}
         self.fixed: dict[tuple[Lane, PanelEnd], str] = {}
         self.trunks: dict[PanelEnd, dict[str, tuple[PanelEnd, str]]] = {}
         self.patches: dict[frozenset[Fibre], str] = {}
@@ -150,6 +149,7 @@ class _NetboxNames:
 
     def __init__(self, plan: WiringPlan, labels: PortLabels) -> None:
         self.cables, self.labels, self.panels = ToldCables(plan, "NetBox"), labels, plan.inventory.panel
+        self.leads_to = plan.inventory.leads_to
         self.lanes: dict[CableEnd, list[Lane]] = {}
         for (host, name), one in plan.inventory.interfaces.items():
             for alias in {name, f"{name} ({one.port})"}:  # an export shows the label behind the name
@@ -181,7 +181,7 @@ class _NetboxNames:
                 told.fixed[lane, port] = status
             for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
                 front = sides.get(end)
-                if front is not None and front[:2] in told.near and end.kind == FRONT:
+                if front is not None and front[:2] in self.leads_to and end.kind == FRONT:
                     there = self.rears.get((other.device, other.name), (other.device, other.name))
                     told.trunks.setdefault(front[:2], {})[front.side] = there, status
                     return
@@ -238,7 +238,6 @@ def heard_by_circuits(path: Path, files: list[Path], plan: WiringPlan) -> tuple[
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
     told = ToldCables(plan, "the switches")
-    told.near = set()
     told.fixed = {(end.source, place): CONNECTED for place, end in plan.net.end.items()}
     for path_ in plan.net.paths:
         if path_.cross.kind == "patch":

@@ -83,9 +83,9 @@ def check_plan(plan: WiringPlan) -> None:
 def _check_spare(plan: WiringPlan) -> None:
     """Check the spare ports of panels in planned cabling."""
     taken = Counter(fixed.panel for fixed in plan.fixed)
-    near = {(trunk.near, trunk.near_port) for trunk in plan.inventory.trunks}
     for panel in () if plan.inventory.cabling else plan.inventory.panels:
-        there = sum(not port.blocked and (panel.name, port.label) not in near for port in panel.ports)
+        open_ = (port for port in panel.ports if (panel.name, port.label) not in plan.inventory.leads_to)
+        there = sum(not port.blocked for port in open_)
         if taken[panel.name] and there - taken[panel.name] < panel.spare:
             raise TopologyError(f"panel '{panel.name}' has fewer than {panel.spare} ports left free")
 

@@ -8,7 +8,7 @@ one and a plus.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Literal
@@ -61,11 +61,11 @@ def panel_views(
         for place, connect in plan.net.patched.items()
         for side in place.side
     }
-    leading = {(trunk.near, trunk.near_port): (trunk.panel, trunk.panel_port) for trunk in plan.inventory.trunks}
+    used = plan.net.end.keys() | plan.inventory.leads_to.keys()
     for panel in plan.inventory.panels:
         if marks is not None and panel.name not in marked:
             continue
-        drawn = _drawn(plan, panel, leading)
+        drawn = _drawn(panel, used)
         title = _counts(plan, panel, patched)
         size = most or max(drawn, 1)
         for first in range(0, max(drawn, 1), size):
@@ -77,8 +77,8 @@ def panel_views(
                 row, column = divmod(number, PER_ROW)
                 x, y = _EDGE + column * _WIDTH, _HEAD + row * _HEIGHT
                 key = panel.name, port.label
-                cells.append(_frame(x, y, port, cabled=key in plan.net.end or key in leading))
-                cells += _texts(x, y, port, _behind(plan, key, leading))
+                cells.append(_frame(x, y, port, cabled=key in used))
+                cells += _texts(x, y, port, _behind(plan, key))
                 ends = [patched.get((*key, letter)) for letter in "AB"]
                 pale = [
                     marks is not None and not {Fibre(*key, side), Fibre(*key, "AB")} & marks.keys() for side in "AB"
@@ -104,12 +104,10 @@ def marks_of(removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> t
     return {place: "pull" for _, place in old - new}, {place: "plug" for _, place in new - old}
 
 
-def _behind(
-    plan: WiringPlan, key: tuple[str, str], leading: Mapping[tuple[str, str], tuple[str, str]]
-) -> tuple[str, str]:
+def _behind(plan: WiringPlan, key: tuple[str, str]) -> tuple[str, str]:
     """Return a panel port's lane or trunk, in two lines."""
-    if key in leading:
-        return "to", ":".join(leading[key])
+    if key in plan.inventory.leads_to:
+        return "to", ":".join(plan.inventory.leads_to[key])
     end = plan.net.end.get(key)
     if end is None:
         return "", ""
@@ -185,14 +183,10 @@ def _counts(plan: WiringPlan, panel: Panel, patched: Mapping[tuple[str, str, str
     return f"{panel.name} ({panel.kind}; {where}): {len(panel.ports)} ports, {used} patched{more}"
 
 
-def _drawn(plan: WiringPlan, panel: Panel, leading: Mapping[tuple[str, str], tuple[str, str]]) -> int:
+def _drawn(panel: Panel, used: Collection[tuple[str, str]]) -> int:
     """Return the number of drawn ports, without trailing free pages."""
-    used = (
-        number
-        for number, port in enumerate(panel.ports)
-        if port.blocked or (panel.name, port.label) in plan.net.end or (panel.name, port.label) in leading
-    )
-    rows = max(used, default=0) // PER_ROW + 1
+    drawn = (n for n, port in enumerate(panel.ports) if port.blocked or (panel.name, port.label) in used)
+    rows = max(drawn, default=0) // PER_ROW + 1
     return len(panel.ports) if len(panel.ports) <= (rows + _PAPER) * PER_ROW else rows * PER_ROW
 
 
