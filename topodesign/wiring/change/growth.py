@@ -38,9 +38,11 @@ from topodesign.finder.runners_up import RunnersUp, pick_runners_up
 from topodesign.topology.files import write_links
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change.fields import Problem
+from topodesign.wiring.change.change import fewest_moves
+from topodesign.wiring.change.grow import in_room
 from topodesign.wiring.change.patches import wired_topology
-from topodesign.wiring.change.relabel import most_kept, relabel
+from topodesign.wiring.change.relabel import most_kept
+from topodesign.wiring.inventory.answers import extend_room
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -241,19 +243,12 @@ class GrowingSite:
     """Wiring with new hosts cabled like the others."""
 
     def __init__(self, plan: WiringPlan, nodes: int) -> None:
+        self.plan = plan
         self.old, self.nodes, self.duplex = len(plan.hosts), nodes, plan.mode == "duplex"
         self.fields = list(plan.inventory.fields)
         number = {name: self.fields.index(panel.field) for name, panel in plan.inventory.panel.items()}
         self.patches = [(*connect.link, number[connect.a.panel]) for connect in plan.connects]
-        lanes = np.zeros((self.old, len(self.fields)), dtype=np.int64)
-        for fixed in plan.fixed:
-            if fixed.host in plan.node:
-                lanes[plan.node[fixed.host], number[fixed.panel]] += 1
-        alike = np.array(Counter(map(tuple, lanes.tolist())).most_common(1)[0][0], dtype=np.int64)
-        new = np.broadcast_to(alike, (nodes - self.old, len(self.fields)))
-        sides = 1 if self.duplex else 2
-        self.lanes = np.repeat(np.concatenate((lanes, new))[:, None, :], sides, axis=1)
-        used = np.zeros_like(lanes)
+        used = np.zeros((self.old, len(self.fields)), dtype=np.int64)
         for u, v, place in self.patches:
             used[u, place] += 1
             if self.duplex:
@@ -264,19 +259,14 @@ class GrowingSite:
         self.existing = wired_topology(hosts, plan.connects)
 
     def place(self, entry: Entry, seed: int) -> Grown | None:
-        """Return the patch moves of a topology, or None."""
-        topology = entry.topology
-        found = relabel(self.existing, topology, seed=seed)
-        problem = Problem(topology, self.lanes, self.patches)
-        options = [problem.placed(place, seed=seed) for place in (found.place, tuple(range(self.nodes)))]
-        placed = max((one for one in options if one is not None), key=lambda one: one.kept, default=None)
-        if placed is None:
+        """Return the change to a topology in a room with enough hosts, or None."""
+        try:
+            room = extend_room(self.plan.inventory, self.nodes, entry.topology.degree).inventory
+            moved = in_room(self.plan, room, entry.topology)
+            change = fewest_moves(moved.plan, entry.topology, seed=seed)
+        except InfeasibleError:
             return None
-        most = found.most // (2 if self.duplex else 1)
-        if placed.kept < most:
-            placed, _ = problem.exhausted(problem.improved(placed, most, seed=seed), swaps=True)
-        links = max(len(problem.nodes), len(self.patches))
-        return Grown(entry, links - placed.kept, links - most)
+        return Grown(entry, change.moves, change.at_least)
 
     def find_inserted(self, asked: Question, seed: int) -> list[Grown]:
         """Return the fastest insertion of nodes per lane share.
