@@ -196,7 +196,7 @@ def test_prices_are_saved(tmp_path: Path) -> None:
     ("fields", "words"),
     [
         ({"format": "topodesign song"}, "does not say 'topodesign plan'"),
-        ({"version": 4}, "use a newer program"),
+        ({"version": 5}, "use a newer program"),
         ({"version": 2}, "unknown field 'flow'"),
         ({"version": True}, "'version'"),
         ({"kind": "song"}, "'kind'"),
@@ -233,7 +233,9 @@ def test_fields_that_are_not_known_are_refused(kind: str, tmp_path: Path) -> Non
     for name in ("movement", "flow", "fabric"):
         record = header.get(name)
         if record is not None:
-            more: Any = [record[0], record[1] | {"rwos": 1}] if isinstance(record, list) else record | {"rwos": 1}
+            more: Any = (
+                [record[0], record[1] | {"rwos": 1}, *record[2:]] if isinstance(record, list) else record | {"rwos": 1}
+            )
             wrong = changed(path, tmp_path / "y.npz", **{name: more})
             with pytest.raises(FileFormatError, match=f"'{name}' in header.json has the unknown field 'rwos'"):
                 load_plan(wrong)

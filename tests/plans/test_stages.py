@@ -12,10 +12,12 @@ from tests.conftest import few
 from tests.floors import reached
 from topodesign import Plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.plans.chunk_ops import find_height, find_relays
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.kinds import kind_of
-from topodesign.plans.stages import Stages
-from topodesign.plans.transfers import Transfers, added
+from topodesign.plans.stages import list_parts, list_shares
+from topodesign.plans.transfers import Transfers, add_up
 from topodesign.plans.verify.plans import check_movement
 
 PLACES = ["dgx_a100(2)", "dgx_a100(3)", "dgx1_v100(2)", "mi250(2)", "complete(5)", "kautz(2,2)"]
@@ -26,8 +28,8 @@ def plan_of(place: str, size: str = "1KiB") -> Plan:
     return schedule(place, "allreduce", method=method, size=size, by_ranks=True)
 
 
-def stages_of(plan: Plan) -> Stages:
-    return plan.movement if isinstance(plan.movement, Stages) else Stages.of([plan.trees])
+def stages_of(plan: Plan) -> tuple[Flow, ...]:
+    return plan.movement.each if isinstance(plan.movement, Flows) else (plan.flow,)
 
 
 def counted(moved: Transfers) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -64,18 +66,19 @@ def test_everybody_adds_up_everybody_once(place: str, size: str) -> None:
     (moved,) = kind_of(plan).transfers()
     assert (counted(moved) == 1).all()
     assert moved.shards == 1
-    same = added(stages_of(plan))
+    same = add_up(stages_of(plan))
     assert np.array_equal(same.block, moved.block)
 
 
 def test_parts_and_rates() -> None:
-    stages = stages_of(plan_of("dgx_a100(2)", "16MiB"))
-    assert [one.collective.name for one in stages.each] == ["reduce-scatter", "allreduce", "allgather"]
-    assert [stages.share(number) for number in range(3)] == [1, Fraction(1, 8), 1]
-    assert stages.parts[1][9] == (Fraction(1, 8), Fraction(1, 4))
-    assert stages.height == 3
-    assert not len(stages.relays)
-    assert "reduce-scatter, allreduce, allgather" in repr(stages)
+    plan = plan_of("dgx_a100(2)", "16MiB")
+    stages = stages_of(plan)
+    assert [one.collective.name for one in stages] == ["reduce-scatter", "allreduce", "allgather"]
+    assert list_shares(stages) == [1, Fraction(1, 8), 1]
+    assert list_parts(stages)[1][9] == (Fraction(1, 8), Fraction(1, 4))
+    assert sum(map(find_height, stages)) == plan.claim["height"] == 3
+    assert not any(len(find_relays(one)) for one in stages)
+    assert "reduce-scatter, allreduce, allgather" in repr(plan.movement)
 
 
 @pytest.mark.dear
@@ -85,23 +88,23 @@ def test_what_is_wrong_is_found() -> None:
     for place in few(PLACES[:4]):
         for size in ("1KiB", "16MiB"):
             plan = plan_of(place, size)
-            stages = stages_of(plan)
-            each = list(stages.each)
-            wrong = [Stages.of([one for at, one in enumerate(each) if at != gone]) for gone in range(len(each))]
-            wrong += [stages.having(rates=tuple(rate * 2 for rate in stages.rates))]
+            each = stages_of(plan)
+            wrong = [Flows(each[:gone] + each[gone + 1 :]) for gone in range(len(each))]
+            wrong += [Flows(tuple(replace(one, rate=2 * (one.rate or 0)) for one in each))]
             if len(each) == 3:
-                turned = each[0].having(collective=ALLGATHER.within(each[0].collective.groups or ()), reduce_trees=0)
-                wrong += [Stages.of([turned, *each[1:]]), Stages.of([each[0], each[1], each[1], each[2]])]
+                turned = replace(each[0], collective=ALLGATHER.within(each[0].collective.groups or ()))
+                wrong += [Flows((turned, *each[1:])), Flows((each[0], each[1], each[1], each[2]))]
                 first, again = (check_movement(plan.fabric, one).problems for one in wrong[-2:])
                 assert "does not have all of them then" in first[0]
                 assert "parts of the data" not in " ".join(first)  # what trees that are wrong do is not followed
                 name, boxes = plan.fabric.names[0], len((each[1].collective.groups or ((),))[0])
                 assert again[0] == f"node {name} has added up what {name} has {boxes} times"
                 assert each[0].collective.like(REDUCE_SCATTER)
-            for tree in range(0, len(stages), 5):
-                weight = stages.weight.copy()
-                weight[tree] += 1
-                wrong.append(stages.having(weight=weight))
+            for at, one in enumerate(each):
+                for tree in range(0, len(one.block), 5):
+                    weight = np.array(one.weight)
+                    weight[tree] += 1
+                    wrong.append(Flows((*each[:at], replace(one, weight=weight), *each[at + 1 :])))
             for one in wrong:
                 found = check_movement(plan.fabric, one)
                 assert found.problems, one
@@ -118,13 +121,12 @@ def test_what_is_refused() -> None:
         kind_of(plan).transfers(2)
     with pytest.raises(ParameterError, match="make the plan again"):
         simulate(plan, size="1KiB", without=("box0/gpu0",))
-    with pytest.raises(ScheduleError, match="every stage has a rate"):
-        stages.having(rates=stages.rates[:1])
     with pytest.raises(ScheduleError, match="of all nodes"):
-        stages.having(collective=ALLGATHER)
-    gathers = stages_of(plan_of("dgx_a100(2)", "16MiB")).each[2]
+        Flows((replace(stages[0], collective=ALLREDUCE.among((0, 1))),))
+    with pytest.raises(ScheduleError, match="is one-shot"):
+        Flows((replace(stages[0], one_shot=False),))
     with pytest.raises(ScheduleError, match="do not fit"):
-        _ = Stages.of([gathers]).parts
+        list_parts(stages_of(plan_of("dgx_a100(2)", "16MiB"))[2:])
     through = schedule("dgx_h100(2)", "allreduce", method="two-level", size="1KiB")
     with pytest.raises(InfeasibleError, match="--set by-ranks=yes"):
         kind_of(through).transfers()

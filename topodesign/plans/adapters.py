@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import flow_of_rounds
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import flow_of_trees
 
 
 def flows_of(plan: Plan) -> tuple[Flow, ...]:
@@ -34,10 +30,7 @@ def flows_of(plan: Plan) -> tuple[Flow, ...]:
         each = moved.each if isinstance(moved, Flows) else (moved,)
         place = plan.fabric if each[0].model == "chunks" else plan.place  # shares of links are of their bandwidths
         return tuple(one if one.place is place else replace(one, place=place) for one in each)
-    if plan.kind not in _ADAPTERS:  # a kind of another package, which knows its rounds
-        return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)
-    found = _ADAPTERS[plan.kind](plan, moved)
-    return found if isinstance(found, tuple) else (found,)
+    return (flow_of_rounds(plan.place, kind_of(plan).in_rounds()[1]),)  # of another package, which knows its rounds
 
 
 def flow_of(plan: Plan) -> Flow:
@@ -46,14 +39,3 @@ def flow_of(plan: Plan) -> Flow:
     if len(found) > 1:
         raise InfeasibleError(f"a plan in {plan.kind} is {len(found)} flows")
     return found[0]
-
-
-def _of_stages(plan: Plan, stages: Any) -> tuple[Flow, ...]:
-    return tuple(flow_of_trees(plan.fabric, trees) for trees in stages.each)
-
-
-_ADAPTERS: MappingProxyType[str, Callable[[Plan, Any], Flow | tuple[Flow, ...]]] = MappingProxyType(
-    {
-        "stages": _of_stages,
-    }
-)

@@ -224,6 +224,12 @@ def find_height(flow: Flow) -> int:
     return int((highest.sum(axis=0) if flow.concurrent else highest.max(axis=2).sum(axis=0)).max(initial=0))
 
 
+def find_relays(flow: Flow) -> IntArray:
+    """Return the switches that add or copy in pieces, ascending."""
+    ends = (flow.src, flow.dst) if flow.rate is None else (flow.block, flow.src, flow.dst)
+    return np.intersect1d(np.concatenate(ends), np.array(sorted(flow.topology.switches), dtype=np.int64))
+
+
 def too_many_rows(rows: int) -> str | None:
     """Return why trees of so many rows cannot be unfolded, or None."""
     if rows > MAX_ROWS:

@@ -1,11 +1,11 @@
 """Plan files: a plan and its place in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 to 3, has these members
+The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", versions 1 to 4, has these members
 and nothing else:
 
 ``header.json``
-    ``format`` ("topodesign plan"), ``version`` (3 of flows; 1 of other kinds of movement, 2 of timed sends of
-    0.29 and 0.30), ``kind`` of movement (a name of ``KINDS``),
+    ``format`` ("topodesign plan"), ``version`` (3 of flows, 4 of stages; 1 of other kinds of movement, 2 of
+    timed sends of 0.29 and 0.30), ``kind`` of movement (a name of ``KINDS``),
     ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
     or ``together``, a list of such),
     ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
@@ -15,7 +15,8 @@ and nothing else:
     where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
     ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
     of texts such as "900" or "900/25GB/s", by class);
-    ``flow`` (version 3): an object, or a list of some, see :mod:`topodesign.plans.flow_files`, which names the columns;
+    ``flow`` (versions 3 and 4): an object, or a list of some, see :mod:`topodesign.plans.flow_files`, which names the
+    columns;
     ``movement`` (versions 1 and 2): an object with what else belongs to the kind: its ``FIELDS``, and the rows of its
     ``TABLES``.
 one ``.npy`` for every column of the flow or movement
@@ -61,7 +62,7 @@ from topodesign.plans.archive import (
 )
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_files import check_fields, column_names, read_flows, write_flows
-from topodesign.plans.kinds import KINDS, kind_named, kind_of
+from topodesign.plans.kinds import KINDS, kind_named
 from topodesign.plans.movement import MAX_STEPS, Movement
 from topodesign.plans.old_kinds import OLD_KINDS, OldKind
 from topodesign.plans.plan import Plan
@@ -70,7 +71,7 @@ from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
-VERSION = 3
+VERSION, OF_STAGES = 3, 4
 _FIELDS = frozenset({
     "format", "version", "kind", "collective", "nodes", "switches", "links", "spec", "claim", "generator", "notes",
     "fabric",
@@ -107,14 +108,13 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     """
     if not isinstance(plan, Plan):
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
-    kind_of(plan)
     target = as_path(path)
     topology, moved = plan.topology, plan.movement
     flows = isinstance(moved, Flow | Flows)
     header, columns = write_flows(moved) if isinstance(moved, Flow | Flows) else (moved.header(), moved.columns())
     fields = {
         "format": FORMAT,
-        "version": VERSION if flows else 1,
+        "version": OF_STAGES if plan.kind == "stages" else VERSION if flows else 1,
         "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
@@ -299,7 +299,7 @@ def _read_kind(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
 
 
 def _read_flow(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
-    """Read version 3: a flow."""
+    """Read versions 3 and 4: a flow or several."""
     check_fields(fields, {*_FIELDS, "flow"}, "header.json")
     header = fields.get("flow")
     check_members(archive, column_names(header))
@@ -404,7 +404,7 @@ def _refuse(_archive: ZipFile, _fields: Mapping[str, Any]) -> Plan:
 Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
 READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
     {
-        FORMAT: {1: _read_kind, 2: _read_kind, VERSION: _read_flow},
+        FORMAT: {1: _read_kind, 2: _read_kind, VERSION: _read_flow, OF_STAGES: _read_flow},
         "topodesign schedule": {1: _rounds},
         "topodesign tree schedule": {1: _refuse, 2: _trees},
     }

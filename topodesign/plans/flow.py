@@ -31,7 +31,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import ranges
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.units import format_time
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.collectives.collective import Collective, Movement, together
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.movement import Movement as Moving
@@ -552,25 +553,45 @@ class Flow(Moving):
 
 @dataclass(frozen=True, eq=False)
 class Flows(Moving):
-    """Clock flows of several collectives on shared links.
+    """Several flows of one plan, of one timing model.
 
-    Each has a size and units of its own, and begins when its clock says.
+    By the clock they are collectives at the same time, on shared links: each has a size and units of its own, and
+    begins when its clock says. In chunks they are the *stages* of an allreduce, one after another: each is a collective
+    of groups, of the data that those have after the stage before it.
     """
 
     each: tuple[Flow, ...]
 
-    kind: ClassVar = "together"
-
     def __post_init__(self) -> None:
         if not self.each:
             raise ScheduleError("there must be at least one stream")
+        if self.model == "clock":
+            self._check_streams()
+        else:
+            self._check_stages()
+
+    def _check_streams(self) -> None:
+        """Raise ScheduleError unless all share nodes, ticks and latencies."""
         first = self.each[0].timing
         for one in self.each[1:]:
             alike = (one.nodes, one.timing.tick, one.timing.overlap) == (self.nodes, first.tick, first.overlap)
             if not alike or not np.array_equal(one.timing.latency, first.latency):
                 raise ScheduleError("streams of one plan have the same nodes, ticks and latencies of links")
 
+    def _check_stages(self) -> None:
+        """Raise ScheduleError unless all are trees of groups of all nodes."""
+        everyone = ALLREDUCE.members(self.nodes, self.each[0].topology.switches).tolist()
+        for one in self.each:
+            if one.model != "chunks" or one.rate is None or one.fold is not None or one.nodes != self.nodes:
+                raise ScheduleError(f"stages are trees of all their groups, with the same nodes, not {one!r}")
+            if not one.collective.like(REDUCE_SCATTER, ALLREDUCE, ALLGATHER) or one.collective.several:
+                raise ScheduleError(f"a stage is a reduce-scatter, a one-shot allreduce or an allgather, not {one!r}")
+            if one.one_shot != one.collective.like(ALLREDUCE) or sorted(one.members.tolist()) != everyone:
+                raise ScheduleError("stages are of all nodes, and an allreduce among them is one-shot")
+
     def __repr__(self) -> str:
+        if self.model == "chunks":
+            return f"<Flows {self.collective}, {', '.join(one.collective.name for one in self.each)}>"
         return f"<Flows {self.collective}, {len(self)} sends, {format_time(self.time)}>"
 
     def __len__(self) -> int:
@@ -582,10 +603,20 @@ class Flows(Moving):
     def __hash__(self) -> int:
         return hash(self.each)
 
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of other movements all values have the same
+        """What plans in this form are called."""
+        return "together" if self.model == "clock" else "stages"
+
+    @property
+    def model(self) -> Model:
+        """Their timing model."""
+        return self.each[0].model
+
     @cached_property
     def collective(self) -> Collective:
-        """All collectives as one value."""
-        return together(one.collective for one in self.each)
+        """All collectives as one value; of stages the allreduce."""
+        return together(one.collective for one in self.each) if self.model == "clock" else ALLREDUCE
 
     @property
     def nodes(self) -> int:
@@ -594,7 +625,7 @@ class Flows(Moving):
 
     @property
     def time(self) -> Fraction:
-        """Seconds until the last data of all have arrived."""
+        """By the clock: seconds until the last data of all have arrived."""
         return max(one.time for one in self.each)
 
     def fits(self, topology: Topology) -> bool:
@@ -606,10 +637,11 @@ class Flows(Moving):
         return {name: np.concatenate([getattr(one, name) for one in self.each]) for name in (*PIECES, *SENDS)}
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of its sends, and the stream of each."""
+        """Return the columns of its sends, and the stream or stage of each."""
         tables = [one.table() for one in self.each]
-        stream = np.repeat(np.arange(len(tables)), [len(table["start"]) for table in tables])
-        return {"stream": stream, **{name: np.concatenate([one[name] for one in tables]) for name in tables[0]}}
+        name = "stream" if self.model == "clock" else "stage"
+        number = np.repeat(np.arange(len(tables)), [len(table["start"]) for table in tables])
+        return {name: number, **{name: np.concatenate([one[name] for one in tables]) for name in tables[0]}}
 
 
 def equal(one: object, other: object) -> bool:

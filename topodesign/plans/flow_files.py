@@ -20,8 +20,9 @@ A flow is an object with these fields, and a column is ``NAME.npy``:
     Of ``chunks`` alone: an object of ``rate`` ("p/q", or null), ``concurrent``, ``one_shot``, ``free``, and ``sizes``,
     whether there is a column of them.
 
-Several flows, of collectives at the same time, are a list of such objects; of the second the columns are called
-``1_block`` and so on, of the third ``2_block``.
+Several flows, of collectives at the same time or stages of an allreduce, are a list of such objects; of the second the
+columns are called ``1_block`` and so on, of the third ``2_block``. A stage has ``collective`` beside: what it does, as
+the header says it of the plan.
 
 Columns: of every piece ``block lo hi``, of every send ``piece src dst start end part``; of routes ``route_send
 route_weight hop_start hop``, by the clock with ``hop_from hop_to`` (ticks); of a clock ``latency per_unit`` (ticks of
@@ -42,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import FileFormatError
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLREDUCE, Collective, from_record
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import (
     MAX_INTEGER,
@@ -143,7 +144,7 @@ def write_flows(moved: Flow | Flows) -> tuple[dict[str, Any] | list[dict[str, An
     headers, columns = list[dict[str, Any]](), dict[str, NDArray[Any]]()
     for number, flow in enumerate(moved.each):
         header, own = write_flow(flow)
-        headers.append(header)
+        headers.append(header if moved.model == "clock" else header | {"collective": flow.collective.record()})
         columns |= {_called(name, number): column for name, column in own.items()}
     return headers, columns
 
@@ -152,9 +153,16 @@ def read_flows(archive: ZipFile, header: Any, place: Topology | Fabric, collecti
     """Return the flows of a file from the members of :func:`column_names`."""
     if not isinstance(header, list):
         return read_flow(archive, header, place, collective)
-    if len(header) != len(collective.several):
+    if not collective.several:  # stages say what each does
+        if not all("collective" in one for one in header) or not collective.like(ALLREDUCE):
+            raise FileFormatError("'flow' in header.json must have the 'collective' of each stage of an allreduce")
+        does = [from_record(one["collective"]) for one in header]
+        header = [{name: value for name, value in one.items() if name != "collective"} for one in header]
+    elif len(header) != len(collective.several):
         raise FileFormatError("'flow' in header.json must have an object for each collective")
-    pairs = enumerate(zip(header, collective.several, strict=True))
+    else:
+        does = list(collective.several)
+    pairs = enumerate(zip(header, does, strict=True))
     return Flows(tuple(read_flow(archive, one, place, own, number) for number, (one, own) in pairs))
 
 

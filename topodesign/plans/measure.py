@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import gather, rounds_of_flow
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
+from topodesign.plans.stages import list_shares
 from topodesign.topology.topology import Topology
 
 
@@ -140,6 +142,14 @@ def chunk_claim(flow: Flow) -> dict[str, Fraction]:
         trees = {"k": max(weights) / own}
     height = Fraction(find_height(flow))
     return trees | {"height": height, "inv_x_star": shards * time / unit, "algorithmic_bandwidth": unit / time}
+
+
+def stages_claim(stages: Sequence[Flow]) -> dict[str, Fraction]:
+    """Return the claim of stages on a fabric: height and bandwidth."""
+    claims = [chunk_claim(one) for one in stages]
+    pairs = zip(claims, list_shares(stages), strict=True)
+    time = sum((share / claim["algorithmic_bandwidth"] for claim, share in pairs), Fraction(0))
+    return {"height": sum((one["height"] for one in claims), Fraction(0)), "algorithmic_bandwidth": 1 / time}
 
 
 def per_root(flow: Flow) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import numpy as np
 
 from topodesign.base.arrays import ranges
 from topodesign.base.errors import FileFormatError, ScheduleError
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS, read_column, read_fraction, read_integer
 from topodesign.plans.chunk_ops import MAX_WEIGHT, flow_of_paths
@@ -39,7 +40,7 @@ from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
-Make = Callable[[Collective, Topology | Fabric, Mapping[str, Any]], Flow]
+Make = Callable[[Collective, Topology | Fabric, Mapping[str, Any]], Flow | Flows]
 
 
 class OldKind(NamedTuple):
@@ -80,10 +81,10 @@ class OldKind(NamedTuple):
             for table, own in self.tables.items()
             for name, _, dtype, _ in own
         }
-        flows = []
+        flows = list[Flow]()
         for number, (one, its) in enumerate(zip(streams, collective.several, strict=True)):
             values = shared | {name: field.read(one, name) for name, field in self.stream_fields.items()}
-            flows.append(self.make(its, place, values | {name: some[number].copy() for name, some in columns.items()}))
+            flows.append(_timed(its, place, values | {name: some[number].copy() for name, some in columns.items()}))
         return Flows(tuple(flows))
 
 
@@ -142,6 +143,7 @@ def _timed(collective: Collective, place: Topology | Fabric, values: Mapping[str
     return join_links(Flow(collective, place, "clock", values["units"], **columns, clock=clock))
 
 
+_DOES = (REDUCE_SCATTER, ALLREDUCE, ALLGATHER)  # stages, by number; an allreduce is one-shot
 _STREAM: Fields = {"units": integer(1, MAX_TICKS), "size": FRACTION, "bandwidth": FRACTION_OR_NONE}
 _SENDS: Tables = {
     "rows": (
@@ -175,6 +177,40 @@ def _paths(collective: Collective, place: Topology | Fabric, values: Mapping[str
     ways = [hop[first:end] for first, end in pairwise(start.tolist())]
     rows = list(zip(values["block"].tolist(), values["weight"].tolist(), ways, strict=True))
     return flow_of_paths(place, collective, values["units"], rows, values["amounts"])
+
+
+def _stages(collective: Collective, place: Topology | Fabric, values: Mapping[str, Any]) -> Flows:
+    """Return the stages of an allreduce from the trees of all, stage after stage."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    topology, columns = place.topology if isinstance(place, Fabric) else place, dict(values)
+    does, counts, rates = (columns.pop(name) for name in ("does", "trees", "rates"))
+    if not collective.like(ALLREDUCE) or collective.group is not None:
+        raise ScheduleError(f"stages are an allreduce of all nodes, not {collective!r}")
+    if not len(does) or len(rates) != len(does) or int(counts.sum()) != len(columns["root"]) or int(counts.min()) < 1:
+        raise ScheduleError("every stage has a rate and trees, and every tree is of a stage")
+    if int(does.min()) < 0 or int(does.max()) >= len(_DOES):
+        raise ScheduleError(f"column 'does' must hold numbers from 0 to {len(_DOES) - 1}")
+    whole = Trees(ALLGATHER, topology, Fraction(1), **columns, reduce_trees=0)
+    stage, found = np.repeat(np.arange(len(does)), counts), list[Flow]()
+    for number, (which, rate) in enumerate(zip(does.tolist(), rates, strict=True)):
+        mine = whole.some(stage == number)
+        web = coo_array((np.ones(len(mine.src)), (mine.src, mine.dst)), shape=(topology.nodes,) * 2)
+        label, groups = connected_components(web, directed=False)[1], dict[int, list[int]]()
+        for node in whole.compute_nodes.tolist():
+            groups.setdefault(int(label[node]), []).append(node)
+        one = _DOES[which].within(sorted(groups.values()))
+        adds = len(mine) if one.like(REDUCE_SCATTER) else 0
+        found.append(flow_of_trees(place, mine.having(collective=one, rate=rate, reduce_trees=adds)))
+    return Flows(tuple(found))
+
+
+def _read_rates(header: Mapping[str, Any], name: str) -> tuple[Fraction, ...]:
+    values = header.get(name)
+    if not isinstance(values, list):
+        raise FileFormatError(f"'{name}' in header.json must be a list")
+    return tuple(read_fraction({name: value}, name) for value in values)
 
 
 OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
@@ -247,6 +283,17 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
                 "hops": (Column("hop", "vertices of paths"),),
             },
             _paths,
+        ),
+        "stages": OldKind(
+            {"rates": Field(_read_rates)},
+            {
+                **Trees.TABLES,
+                "stages": (
+                    Column("does", "0 reduce-scatter, 1 one-shot allreduce, 2 allgather"),
+                    Column("trees", "trees of the stage"),
+                ),
+            },
+            _stages,
         ),
     }
 )

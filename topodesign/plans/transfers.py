@@ -16,12 +16,12 @@ import numpy as np
 
 from topodesign.base.arrays import earlier, sealed
 from topodesign.base.errors import ScheduleError
-from topodesign.collectives import ALLGATHER, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.chunk_ops import find_height, sort_sends
 from topodesign.plans.flow import Flow
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import blocks_named, check_rows, check_units, renamed
-from topodesign.plans.stages import Part, Stages
-from topodesign.plans.trees import Trees
+from topodesign.plans.stages import Part, list_parts
 from topodesign.plans.unroll import numbers_without
 from topodesign.topology.topology import IntArray
 
@@ -37,7 +37,7 @@ class Transfers:
     * ``start``, ``end``, ``part``, ``src``, ``dst``, ``block``, ``lo``, ``hi``: int64 arrays of shape ``(rows,)``;
       ``start < end``, in steps or ticks; ``part`` counts the movements of the collective.
     * ``amounts``: pieces of every block in the order of their numbers, None where all are of one size.
-    * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.transfers.added` says; else None.
+    * ``sums``: where ranks add up for themselves, what, as :func:`topodesign.plans.transfers.add_up` says; else None.
     """
 
     collective: Collective  # among ranks, which are the nodes in ascending order, without switches
@@ -163,7 +163,7 @@ _Send: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, sender
 _Sum: TypeAlias = tuple[int, int, int, int, Fraction, Fraction]  # step, rank, block of the sum, block added, part
 
 
-def added(stages: Stages) -> Transfers:
+def add_up(stages: Sequence[Flow]) -> Transfers:
     """Return the transfers of stages among ranks, with sums.
 
     Everything that is sent is stored at the receiver as a copy of its own, and never changes: block number ``r`` is
@@ -173,20 +173,22 @@ def added(stages: Stages) -> Transfers:
     ``sums`` has a row for everything that is added: step, rank, block of the sum, block that is added, first unit and
     the one after the last. Rows of one sum follow one another; the first is copied.
     """
-    number, computes = numbers_without(stages.topology.nodes, stages.topology.switches)
+    stages = [sort_sends(one) for one in stages]
+    number, computes = numbers_without(stages[0].nodes, stages[0].topology.switches)
     ranks = int(computes.sum())
     sends: list[_Send] = []
     sums: list[_Sum] = []
     names = _names(stages, ranks)
-    step = 0
-    for at, trees in enumerate(stages.each):
-        carried = _carried(trees, stages, at)
-        height = trees.height
-        partial = (len(stages.each) + at) * ranks
-        for tree, edges in _edges(trees, number.tolist()).items():
-            root = int(number[trees.root[tree]])
+    parts, step = list_parts(stages), 0
+    for at, stage in enumerate(stages):
+        adds = stage.collective.like(REDUCE_SCATTER)
+        carried = _carried(stage, parts[at + adds])
+        height = find_height(stage)
+        partial = (len(stages) + at) * ranks
+        for tree, edges in _edges(stage, number.tolist()).items():
+            root = int(number[stage.block[tree]])
             part = carried[tree]
-            if tree < trees.reduce_trees:
+            if adds:
                 blocks = names[at], names[at + 1], partial
                 _up(sends, sums, edges, root, part, steps=(step, height), names=blocks)
             else:
@@ -195,13 +197,14 @@ def added(stages: Stages) -> Transfers:
                     depth[other] = depth[one] + 1
                     sends.append((step + depth[other], one, other, names[at][root], *part))
         step += height
-        if trees.one_shot:
-            for group in trees.collective.groups or (trees.collective.group or (),):
+        if stage.one_shot:
+            for alone in stage.collective.single:
+                group = alone.group or stage.members.tolist()
                 members = sorted(int(number[node]) for node in group)
-                part = stages.parts[at][group[0]]
+                part = parts[at][group[0]]
                 sums += [
-                    (step, one, names[at + 1][one], names[at][other], *part)
-                    for one in members
+                    (step, rank, names[at + 1][rank], names[at][other], *part)
+                    for rank in members
                     for other in members
                     if len(members) > 1
                 ]
@@ -215,7 +218,7 @@ def added(stages: Stages) -> Transfers:
     made = _table(sums, units)
     made = sealed(np.ascontiguousarray(made[:, np.argsort(made[0], kind="stable")]))
     times = (sealed(end - 1), end, sealed(np.ones_like(end)))  # and what is moved is copied
-    return Transfers(stages.collective, ranks, units, Fraction(1), *times, src, dst, block, low, high, sums=made)
+    return Transfers(ALLREDUCE, ranks, units, Fraction(1), *times, src, dst, block, low, high, sums=made)
 
 
 def _table(rows: list[_Send], units: int) -> IntArray:
@@ -223,32 +226,32 @@ def _table(rows: list[_Send], units: int) -> IntArray:
     return np.array([(*one[:4], int(one[4] * units), int(one[5] * units)) for one in rows], dtype=np.int64).T
 
 
-def _names(stages: Stages, ranks: int) -> list[list[int]]:
+def _names(stages: Sequence[Flow], ranks: int) -> list[list[int]]:
     """Return the blocks of every rank before and after each stage."""
-    last = 2 * len(stages.each) * ranks
+    last = 2 * len(stages) * ranks
     names = [[last] * ranks]
-    for at, trees in reversed(list(enumerate(stages.each))):
+    for at, stage in reversed(list(enumerate(stages))):
         # What is gathered is received where it belongs.
-        own = names[0] if trees.collective.like(ALLGATHER) else [at * ranks + rank for rank in range(ranks)]
+        own = names[0] if stage.collective.like(ALLGATHER) else [at * ranks + rank for rank in range(ranks)]
         names.insert(0, own)
     return names
 
 
-def _edges(trees: Trees, number: list[int]) -> dict[int, list[tuple[int, int]]]:
+def _edges(stage: Flow, number: list[int]) -> dict[int, list[tuple[int, int]]]:
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for tree, src, dst in zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True):
+    for tree, src, dst in zip(stage.piece.tolist(), stage.src.tolist(), stage.dst.tolist(), strict=True):
         found[tree].append((number[src], number[dst]))
     return found
 
 
-def _carried(trees: Trees, stages: Stages, at: int) -> list[Part]:
-    """Return the data share of every tree."""
-    held = stages.parts[at + 1 if trees.reduce_trees else at]
-    first = earlier(trees.root, trees.weight)
-    ends = first + trees.weight
-    whole = dict(zip(trees.root.tolist(), ends.tolist(), strict=True))  # of a root's trees the last ends there
+def _carried(stage: Flow, held: dict[int, Part]) -> list[Part]:
+    """Return the data share of every tree, of what its root holds."""
+    weight = np.asarray(stage.weight)
+    first = earlier(stage.block, weight)
+    ends = first + weight
+    whole = dict(zip(stage.block.tolist(), ends.tolist(), strict=True))  # of a root's trees the last ends there
     found = []
-    for root, begin, end in zip(trees.root.tolist(), first.tolist(), ends.tolist(), strict=True):
+    for root, begin, end in zip(stage.block.tolist(), first.tolist(), ends.tolist(), strict=True):
         lo, hi = held[root]
         unit = (hi - lo) / whole[root]
         found.append((lo + begin * unit, lo + end * unit))

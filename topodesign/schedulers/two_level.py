@@ -18,10 +18,10 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.flow import Flows
 from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
-from topodesign.plans.stages import Stages
-from topodesign.plans.trees import Trees
+from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.baselines.baseline import Ranks, Tree, assembled, routed, spanning_plan
 from topodesign.schedulers.baselines.mpi import stars
 from topodesign.schedulers.for_size import time_of
@@ -51,11 +51,11 @@ def _make(request: Request) -> list[Plan]:
         if all(inner) or not adds:
             halves = [_stage(fabric, one, boxes, way) for one, way in ((REDUCE_SCATTER, inner), (ALLGATHER, hubs))]
             made.append([halves[0], between, halves[1]])
-    plans = [_planned(request, Stages.of(stages)) for stages in made]
+    plans = [_planned(request, Flows(tuple(flow_of_trees(fabric, one) for one in stages))) for stages in made]
     return [min(plans, key=lambda plan: time_of(plan, request))]
 
 
-def _planned(request: Request, stages: Stages) -> Plan:
+def _planned(request: Request, stages: Flows) -> Plan:
     plan = Plan(request.fabric, stages, {}, spec_of(request), {"method": "two-level"})
     claim = dict(kind_of(plan).measures())
     names = ", ".join(

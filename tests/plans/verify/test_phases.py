@@ -22,7 +22,7 @@ CIRCUITS = {"first_step": "begin", "circuit_src": "src", "circuit_dst": "dst"}
 
 
 def check(phases: Flow) -> Verdict:
-    return check_flows((phases,), phases.collective)
+    return check_flows((phases,))
 
 
 def changed(phases: Flow, name: str, column: np.ndarray) -> Flow:

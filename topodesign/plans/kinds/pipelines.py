@@ -11,14 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.plans.chunk_ops import routes_of, unfold_pieces
-from topodesign.plans.flow import Flow
+from topodesign.plans.chunk_ops import find_relays, routes_of, unfold_pieces
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.kinds.kind import Kind
-from topodesign.plans.measure import flow_claim
+from topodesign.plans.measure import flow_claim, stages_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.stages import Stages
-from topodesign.plans.transfers import Transfers, added, transfers_of_rounds
+from topodesign.plans.transfers import Transfers, add_up, transfers_of_rounds
 from topodesign.plans.trees import flow_of_trees, relabelled
 from topodesign.plans.unroll import ranks_of, unroll
 from topodesign.topology.topology import IntArray, Topology
@@ -97,7 +96,7 @@ class OfChunks(Kind[Flow]):
         check_by_ranks(self)
         if self.adds_up and self.plan.collective.group is None:
             check_one_part(parts)
-            return (added(Stages.of([self.plan.trees.having(shard=None)])),)
+            return (add_up([replace(unfold_pieces(self.moved), sizes=None)]),)
         amounts = self.amounts
         if amounts is None:
             return super().transfers(parts)
@@ -134,9 +133,7 @@ class OfChunks(Kind[Flow]):
 
     @property
     def relays(self) -> IntArray:
-        flow = self.moved
-        ends = (flow.src, flow.dst) if flow.rate is None else (flow.block, flow.src, flow.dst)
-        return np.intersect1d(np.concatenate(ends), np.array(sorted(flow.topology.switches), dtype=np.int64))
+        return find_relays(self.moved)
 
     def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
         """Return the ways of sends through switches, by largest weight."""
@@ -156,10 +153,10 @@ class OfChunks(Kind[Flow]):
         return replace(self.plan, movement=trees)
 
 
-class OfStages(Kind[Stages]):
+class OfStages(Kind[Flows]):
     """Trees of groups, stage by stage."""
 
-    movement, words, pace, program, title = Stages, "stages", "pipelines", "stages", ("stages",)
+    movement, words, pace, program, title = Flows, "stages", "pipelines", "stages", ("stages",)
 
     def in_rounds(self, _parts: int = 1, /) -> tuple[Topology, Rounds]:
         """Refuse: rounds have one place for every sum."""
@@ -173,14 +170,11 @@ class OfStages(Kind[Stages]):
         """Return the sends and sums of ranks."""
         check_by_ranks(self)
         check_one_part(parts)
-        return (added(self.moved),)
+        return (add_up(self.moved.each),)
 
     @property
     def relays(self) -> IntArray:
-        return self.moved.relays
+        return np.unique(np.concatenate([find_relays(one) for one in self.moved.each]))
 
     def measures(self) -> Mapping[str, Fraction]:
-        return {
-            "height": Fraction(self.moved.height),
-            "algorithmic_bandwidth": self.plan.fabric.unit / self.moved.inverse_rate,
-        }
+        return stages_claim([replace(one, place=self.plan.fabric) for one in self.moved.each])

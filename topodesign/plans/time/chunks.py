@@ -43,9 +43,9 @@ from topodesign.plans.chunk_ops import (
     sort_sends,
     unfold_pieces,
 )
-from topodesign.plans.flow import Flow
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.plan import Plan
-from topodesign.plans.stages import Stages
+from topodesign.plans.stages import list_shares
 from topodesign.plans.time.conditions import USE_KEYS, Conditions, Run, links_of
 from topodesign.plans.time.losses import Link, Loss, find_link
 from topodesign.topology.symmetry import map_to_representatives
@@ -507,8 +507,8 @@ def run_chunks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> PipelineSi
     """Time a chunk plan, stages with their fastest chunks."""
     if now.mode != "lock-step":
         raise ParameterError(f"{plan.kind} are pipelines; omit the mode")
-    stages = plan.movement if isinstance(plan.movement, Stages) else None
-    if stages is not None and now.failed:
+    stages = isinstance(plan.movement, Flows)
+    if stages and now.failed:
         raise ParameterError("what failed links break is not reported for stages; make the plan again with --fail")
     fabric, latency, table = plan.fabric, now.latency or USUAL, links_of(plan, now)
     unit, own = 8 * fabric.unit, None
@@ -523,9 +523,10 @@ def run_chunks(plan: Plan, flows: Sequence[Flow], now: Conditions) -> PipelineSi
             slow.append(capacity * unit / table.bandwidth.get((u, v), capacity * unit))
         own = OwnLinks(tuple(late), tuple(slow))
     asked: dict[str, Any] = {"latency": latency, "unit": unit, "chunks": now.chunks, "own": own}
-    if stages is None:
+    if not stages:
         return simulate_chunks(flows[0], size=now.size, failed_links=now.failed, **asked)
-    runs = [simulate_chunks(flow, size=now.size * stages.share(at), **asked) for at, flow in enumerate(flows)]
+    pairs = zip(flows, list_shares(flows), strict=True)
+    runs = [simulate_chunks(flow, size=now.size * share, **asked) for flow, share in pairs]
     time = sum((one.time for one in runs), Fraction(0))
     busy = np.sum([one.utilisation * float(one.time) for one in runs], axis=0)
     return replace(

@@ -13,7 +13,6 @@ from topodesign.base.declared import Declared, key
 from topodesign.base.errors import ParameterError, ScheduleError, SpecError, TopologyError
 from topodesign.base.records import Result
 from topodesign.base.units import format_rate, format_size, format_time
-from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan, load_plan
@@ -130,7 +129,7 @@ def verify(plan: Plan | str | Path) -> Report:
     flows = flows_of(plan)
     if isinstance(plan.place, Fabric) and flows[0].model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"the verifier of {plan.kind}")
-    found = check_flows(flows, plan.collective, together=isinstance(plan.movement, Flows))
+    found = check_flows(flows, several=isinstance(plan.movement, Flows))
     problems = list(found.problems)
     if not problems:
         problems += [
@@ -154,13 +153,13 @@ def check_movement(
         able = whole.multicast | frozenset(multicast), whole.aggregation | frozenset(aggregation)
         whole = replace(whole, multicast=able[0], aggregation=able[1])
         flows = tuple(replace(flow, place=whole) for flow in flows)
-    return check_flows(flows, movement.collective, together=isinstance(movement, Flows))
+    return check_flows(flows, several=isinstance(movement, Flows))
 
 
-def check_flows(flows: tuple[Flow, ...], collective: Collective, *, together: bool = False) -> Verdict:
+def check_flows(flows: tuple[Flow, ...], *, several: bool = False) -> Verdict:
     """Replay flows: one, simultaneous ones, or stages.
 
-    ``collective`` is what they are for; ``together`` says that they are streams, even if there is one alone.
+    ``several`` says that they are streams or stages, even if there is one alone.
     """
     if flows[0].fold is not None:
         try:
@@ -170,8 +169,8 @@ def check_flows(flows: tuple[Flow, ...], collective: Collective, *, together: bo
     if flows[0].model == "steps":
         return _check_steps(flows[0])
     if flows[0].model == "clock":
-        return _check_clocks(flows, together=together or len(flows) > 1)
-    return _check_chunks(flows[0]) if flows[0].collective is collective else _check_stages(flows)
+        return _check_clocks(flows, together=several)
+    return _check_stages(flows) if several else _check_chunks(flows[0])
 
 
 def _check_steps(flow: Flow) -> Verdict:
