@@ -66,7 +66,6 @@ BY_NAME = {
     "base/machine.py",
     "base/records.py",
     "cli/lazy.py",
-    "plans/kinds/__init__.py",
     "report/schemas/derived.py",
     "schedulers/scheduling.py",
 }

@@ -28,7 +28,7 @@ from topodesign.compiler.ir import Switched
 from topodesign.compiler.onesided.switched import through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import list_relays
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
 from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import parse_plan
@@ -260,7 +260,7 @@ def test_planes_of_switches_are_one_to_a_program(collective: str, inplace: bool)
     for count in (4, 1):
         root = "g1" if collective in {"broadcast", "reduce"} else None
         plan = schedule(planes(4, count), collective, method="in-network", root=root)
-        assert len(kind_of(plan).relays) == count
+        assert len(list_relays(plan)) == count
         one = compile_plan(plan, "mscclpp", inplace=inplace, name="same")
         assert checked(one.text).ok
         texts.append(one.text)

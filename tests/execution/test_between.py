@@ -12,7 +12,7 @@ from topodesign import reconfigure, run_plan, schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import programs_of
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import list_transfers
 
 
 def test_all_wait_for_what_is_called_and_results_are_right(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_all_wait_for_what_is_called_and_results_are_right(tmp_path: Path) -> No
 def test_batches_stay_within_their_phase(collective: str, nodes: int, degree: int, cabling: str) -> None:
     found = reconfigure(nodes, degree, collective, delay="0s", alpha="1us", cabling=cabling, size="64MiB")
     assert found.best.changes
-    circuits_of, made = found.plan.flow.switching.rows, kind_of(found.plan).transfers()
-    programs = programs_of(made, kind_of(found.plan).changes)
+    circuits_of, made = found.plan.flow.switching.rows, list_transfers(found.plan)
+    programs = programs_of(made, found.plan.changes)
     check_programs(programs, neighbours_of(found.plan.topology))
     sends = 0
     for program in programs:

@@ -20,14 +20,14 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Batch, Program, programs_of
 from topodesign.execution.workspace import Workspace, coefficients, extent_of, shares_of
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_transfers
 
 ANYONE = frozenset((a, b) for a in range(64) for b in range(64))  # every pair is joined
 
 
 def lowered(plan: Plan) -> list[Program]:
-    return programs_of(kind_of(plan).transfers(1))
+    return programs_of(list_transfers(plan, 1))
 
 
 def with_batch(programs: Sequence[Program], rank: int, at: int, batch: Batch) -> list[Program]:
@@ -79,7 +79,7 @@ def meet(spaces: Sequence[Workspace]) -> None:
 
 
 def wrong(plan: Plan, size: int) -> int:
-    made = kind_of(plan).transfers(1)
+    made = list_transfers(plan, 1)
     programs = lowered(plan)
     check_programs(programs, neighbours_of(plan.topology))
     extent, _ = extent_of(made, Fraction(size), 4)

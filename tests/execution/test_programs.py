@@ -23,8 +23,8 @@ from topodesign.execution.program import programs_of
 from topodesign.execution.threads import Crew, Exchange, run_trial
 from topodesign.execution.workspace import Trial, Workspace, extent_of, shares_of
 from topodesign.plans.flow import Flows
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.transfers import Transfers
 from topodesign.schedulers.spff import spff_orbit
 
@@ -85,7 +85,7 @@ def test_random_plans_give_what_numpy_gives(seed: int, name: str, size: int) -> 
     """With partial sums that are sent, begun anew and sent again, and deliveries of what is there already."""
     random = np.random.default_rng(seed)
     topology, rounds = valid(random, name)
-    assert wrong_blocks(kind_of(Plan(topology, rounds)).transfers(), size, seed) == 0
+    assert wrong_blocks(list_transfers(Plan(topology, rounds)), size, seed) == 0
 
 
 PLANS: list[tuple[str, str, dict[str, Any]]] = [
@@ -115,20 +115,20 @@ def test_plans_of_every_kind(place: str, collective: str, options: dict[str, Any
     for parts in (
         (1, 3) if plan.kind in {"trees", "paths"} and not getattr(plan.movement, "concurrent", False) else (1,)
     ):
-        made = kind_of(plan).transfers(parts)
+        made = list_transfers(plan, parts)
         for size in (7, 5000):
             assert wrong_blocks(made, size) == 0
 
 
 def test_a_plan_kept_as_one_orbit() -> None:
     topology = build("circulant(7,1,2)")
-    assert wrong_blocks(kind_of(Plan(topology, spff_orbit(topology, "allreduce"))).transfers(), 3000) == 0
+    assert wrong_blocks(list_transfers(Plan(topology, spff_orbit(topology, "allreduce"))), 3000) == 0
 
 
 def test_several_collectives_at_the_same_time() -> None:
     plan = schedule("torus(3,3)", "allreduce", method="tacos")
     streams = tuple(on_clock(plan.flow, size=Fraction(size)) for size in (4096, 1024))
-    made = kind_of(Plan(plan.place, Flows(streams))).transfers()
+    made = list_transfers(Plan(plan.place, Flows(streams)))
     assert [one.share for one in made] == [Fraction(4, 5), Fraction(1, 5)]
     assert wrong_blocks(made, 7000) == 0
 
@@ -159,7 +159,7 @@ def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> 
         columns["step"][row] = rounds.steps if rounds.step[row] > rounds.reduce_steps else rounds.reduce_steps
         damaged = rounds.having(**columns)
     plan = Plan(topology, damaged)
-    outcome = run_trial(trial_of(kind_of(plan).transfers(), 4096), lambda _: None)
+    outcome = run_trial(trial_of(list_transfers(plan), 4096), lambda _: None)
     if outcome.wrong:
         assert not verify(plan).ok
         assert " instead of " in outcome.first
@@ -183,7 +183,7 @@ def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]
     try:
         changed = replace(plan, movement=replace(cast("Any", plan.movement), **{name: column}))
         accepted = verify(changed).ok
-        outcome = run_trial(trial_of(kind_of(changed).transfers(), 2000, iterations=1), lambda _: None)
+        outcome = run_trial(trial_of(list_transfers(changed), 2000, iterations=1), lambda _: None)
     except TopodesignError:
         return
     assert not (accepted and outcome.wrong), f"{name}[{at}]: {outcome.first}"
@@ -195,23 +195,23 @@ def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
     plan = schedule("circulant(5,1,2)", name)
     for row in range(len(plan.rounds)):
         kept = plan.rounds.rows(np.arange(len(plan.rounds)) != row)
-        made = kind_of(Plan(plan.place, kept)).transfers()
+        made = list_transfers(Plan(plan.place, kept))
         assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
 
 
 def test_what_a_link_carries_in_a_step_is_one_message() -> None:
     plan = schedule("circulant(12,2,3)", "allreduce")
     sends = set(zip(*(getattr(plan.rounds, name).tolist() for name in ("step", "src", "dst")), strict=True))
-    assert sum(len(one.sends) for one in programs_of(kind_of(plan).transfers())) == len(sends)
+    assert sum(len(one.sends) for one in programs_of(list_transfers(plan))) == len(sends)
 
 
 def test_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfeasibleError, match="unequal"):
-        kind_of(schedule("dgx_a100(1)", "allgather", shards=[2, 1, 1, 1, 1, 1, 1, 1])).transfers()
+        list_transfers(schedule("dgx_a100(1)", "allgather", shards=[2, 1, 1, 1, 1, 1, 1, 1]))
     with pytest.raises(ScheduleError, match="parts that follow one another are of trees"):
-        kind_of(schedule("torus(3,3)", "allgather")).transfers(2)
+        list_transfers(schedule("torus(3,3)", "allgather"), 2)
     with pytest.raises(InfeasibleError, match="adds or copies in these trees"):
-        kind_of(schedule("dgx_h100(2)", "allgather", method="in-network")).transfers()
+        list_transfers(schedule("dgx_h100(2)", "allgather", method="in-network"))
     monkeypatch.setattr(program, "MOST_UNITS", 1)
     with pytest.raises(TooLargeError, match="units"):
-        list(programs_of(kind_of(schedule("torus(3,3)", "allgather")).transfers()))
+        list(programs_of(list_transfers(schedule("torus(3,3)", "allgather"))))

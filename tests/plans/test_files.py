@@ -28,10 +28,10 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.optima.forest import schedule as forest
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow import Flow
-from topodesign.plans.kinds import KINDS, kind_named
+from topodesign.plans.flow import KINDS
 from topodesign.plans.measure import cost_claim, cost_of, flow_claim
 from topodesign.plans.movement import Movement
+from topodesign.plans.old_kinds import OLD_KINDS
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.trees import flow_of_trees
@@ -256,16 +256,14 @@ def test_what_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:
             return topology.nodes > 0
 
     with pytest.raises(ScheduleError, match="not of song"):
-        save_plan(path, Plan(plan.place, Song()))
+        Plan(plan.place, Song())
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_kinds_are_those_of_the_samples() -> None:
-    assert set(PLANS) <= set(KINDS)
-    for name in KINDS:
-        movement = kind_named(name).movement
-        assert movement is Flow or movement.kind == name
+    assert set(PLANS) == set(KINDS) == set(OLD_KINDS)
+    assert all(make().kind == name for name, make in PLANS.items())
 
 
 def test_a_claim_is_exact(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from topodesign.base.memory import VARIABLE
 from topodesign.base.units import parse_size
 from topodesign.collectives import ALLGATHER, BROADCAST
 from topodesign.optima.forest import schedule as made
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import relabel_plan
 from topodesign.plans.time.chunks import OwnLinks, PipelineSimulation, simulate_chunks
 from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.schedulers.scheduling import schedule
@@ -79,7 +80,7 @@ def test_they_are_the_trees_made_whole(spec: str, collective: str) -> None:
     orbit = orbit_of(plan)
     assert orbit.unfold() == whole.trees == plan.trees
     assert plan.claim == whole.claim
-    assert dict(kind_of(plan).measures()) == dict(whole.claim)
+    assert compute_claim(plan) == dict(whole.claim)
     assert len(orbit) < orbit.sends == len(whole.trees)
     elements = group(plan.flow.fold.generators.tolist())  # type: ignore[union-attr]
     images = sum((routes(orbit, list(one)) for one in elements), Counter[object]())
@@ -128,7 +129,7 @@ def test_files_reports_programs_and_repairs(tmp_path: Path) -> None:
     assert compile_plan(again).files == compile_plan(whole).files
     assert repair(again, "box0/gpu1").plan.claim == repair(whole, "box0/gpu1").plan.claim
     assert again.trees == whole.trees
-    assert kind_of(plan).image(np.arange(again.topology.nodes)) == whole
+    assert relabel_plan(plan, np.arange(again.topology.nodes)) == whole
 
 
 def test_the_form_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

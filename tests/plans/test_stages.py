@@ -15,7 +15,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.plans.chunk_ops import find_height, find_relays
 from topodesign.plans.flow import Flow, Flows
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import list_rounds, list_transfers
 from topodesign.plans.stages import list_parts, list_shares
 from topodesign.plans.transfers import Transfers, add_up
 from topodesign.plans.verify.plans import check_movement
@@ -63,7 +63,7 @@ def counted(moved: Transfers) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 def test_everybody_adds_up_everybody_once(place: str, size: str) -> None:
     plan = plan_of(place, size)
     assert verify(plan).ok
-    (moved,) = kind_of(plan).transfers()
+    (moved,) = list_transfers(plan)
     assert (counted(moved) == 1).all()
     assert moved.shards == 1
     same = add_up(stages_of(plan))
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_found() -> None:
             plan = plan_of(place, size)
             each = stages_of(plan)
             wrong = [Flows(each[:gone] + each[gone + 1 :]) for gone in range(len(each))]
-            wrong += [Flows(tuple(replace(one, rate=2 * (one.rate or 0)) for one in each))]
+            wrong += [Flows(tuple(replace(one, rate=2 * (one.rate or Fraction(1))) for one in each))]
             if len(each) == 3:
                 turned = replace(each[0], collective=ALLGATHER.within(each[0].collective.groups or ()))
                 wrong += [Flows((turned, *each[1:])), Flows((each[0], each[1], each[1], each[2]))]
@@ -100,11 +100,11 @@ def test_what_is_wrong_is_found() -> None:
                 name, boxes = plan.fabric.names[0], len((each[1].collective.groups or ((),))[0])
                 assert again[0] == f"node {name} has added up what {name} has {boxes} times"
                 assert each[0].collective.like(REDUCE_SCATTER)
-            for at, one in enumerate(each):
-                for tree in range(0, len(one.block), 5):
-                    weight = np.array(one.weight)
+            for at, stage in enumerate(each):
+                for tree in range(0, len(stage.block), 5):
+                    weight = np.array(stage.weight)
                     weight[tree] += 1
-                    wrong.append(Flows((*each[:at], replace(one, weight=weight), *each[at + 1 :])))
+                    wrong.append(Flows((*each[:at], replace(stage, weight=weight), *each[at + 1 :])))
             for one in wrong:
                 found = check_movement(plan.fabric, one)
                 assert found.problems, one
@@ -116,9 +116,9 @@ def test_what_is_refused() -> None:
     plan = plan_of("dgx_a100(2)")
     stages = stages_of(plan)
     with pytest.raises(InfeasibleError, match="rounds of shards do not say"):
-        kind_of(plan).in_rounds()
+        list_rounds(plan)
     with pytest.raises(ParameterError, match="no parts"):
-        kind_of(plan).transfers(2)
+        list_transfers(plan, 2)
     with pytest.raises(ParameterError, match="make the plan again"):
         simulate(plan, size="1KiB", without=("box0/gpu0",))
     with pytest.raises(ScheduleError, match="of all nodes"):
@@ -129,4 +129,4 @@ def test_what_is_refused() -> None:
         list_parts(stages_of(plan_of("dgx_a100(2)", "16MiB"))[2:])
     through = schedule("dgx_h100(2)", "allreduce", method="two-level", size="1KiB")
     with pytest.raises(InfeasibleError, match="--set by-ranks=yes"):
-        kind_of(through).transfers()
+        list_transfers(through)

@@ -50,7 +50,8 @@ def save_schedule(
         "version": 1,
         "collective": schedule.collective.name,
         "nodes": schedule.nodes,
-        **schedule.header(),
+        **{name: getattr(schedule, name) for name in Rounds.FIELDS},
+        "rows": len(schedule),
         "links": len(topology.src),
         "switches": sorted(topology.switches),
         "spec": str(topology.spec) if spec is None and topology.spec is not None else spec,
@@ -72,12 +73,15 @@ def save_trees(
     """Version 2."""
     topology = fabric.topology
     claim = flow_claim(flow_of_trees(fabric, schedule))
+    counts = {name: len(getattr(schedule, table[0].name)) for name, table in Trees.TABLES.items()}
     fields = {
         "format": "topodesign tree schedule",
         "version": 2,
         "collective": schedule.collective.name,
         "claim": {**{name: str(value) for name, value in claim.items()}, "height": int(claim["height"])},
-        **schedule.header(),
+        **{name: getattr(schedule, name) for name in Trees.FIELDS},
+        "rate": str(schedule.rate),
+        **counts,
         "nodes": topology.nodes,
         "switches": sorted(topology.switches),
         "links": len(topology.src),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topodesign import schedule, verify
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import split_groups
 
 
 def _two_groups(folder: Path, crossing: int) -> Path:
@@ -38,6 +38,6 @@ def test_shares_of_one_group_are_free_where_a_switch_adds_for_another(tmp_path: 
             weights[root] += weight
         if one.shard is not None:
             assert [weights.get(node, 0) for node in one.owners] == list(one.shard)
-    for part in kind_of(plan).apart():
+    for part in split_groups(plan):
         report = verify(part)
         assert not any("overloaded" in one or "carries" in one for one in report.problems)

@@ -17,7 +17,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.compiler.ir import Messages
 from topodesign.fabrics.places import as_fabric
 from topodesign.plans.chunk_ops import find_heights, flow_of_paths
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import block_amounts
 from topodesign.pricing.traffic_matrix import as_demand
 
 PLACES = ("dgx_h100(1)", "fat_tree(2,2,2)", "torus(3,3)", "rail_optimised(2,2)", "genkautz(2,7)")
@@ -66,7 +66,7 @@ def test_the_replay_finds_what_does_not_arrive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_unequal_blocks_are_traces_and_are_run(place: str) -> None:
     plan = schedule(place, "all-to-all", method="fluid", shards="zipf:1.2")
-    amounts = kind_of(plan).amounts
+    amounts = block_amounts(plan)
     assert amounts is not None
     made = compile_plan(plan, "chakra", size="1MB").checked()
     assert isinstance(made.program, Messages)

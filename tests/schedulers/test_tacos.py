@@ -24,9 +24,9 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import join_links
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.link_times import link_times
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rank_rounds
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.check import check_file
@@ -266,7 +266,7 @@ def test_switches_pass_on_one_chunk_at_a_time(place: str, name: str) -> None:
     assert plan.spec == place
     assert simulate(plan, jitter="1us").time >= simulate(plan).time
     if place == "dgx_a100(1)" and name != "allreduce":
-        assert verify_rounds(*kind_of(plan).on_ranks()).ok
+        assert verify_rounds(*list_rank_rounds(plan)).ok
 
 
 @pytest.mark.parametrize("place", ["dgx_a100(1)", "torus(3,3)"])

@@ -18,8 +18,8 @@ from tests.samples.namespaces import Namespaces, cables_of, namespaces, refused
 from tests.samples.plans import plan_of
 from topodesign import bringup, export_wiring, schedule
 from topodesign.plans.files import save_plan
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_transfers
 from topodesign.topology.library import build
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -90,7 +90,7 @@ def test_the_command_runs_among_hosts_as_written(transport: str, tmp_path: Path)
 
 def carried(plan: Plan) -> Counter[tuple[int, int]]:
     """How many bytes of payload a plan sends over each link in an iteration of so much data."""
-    (one,) = kind_of(plan).transfers()
+    (one,) = list_transfers(plan)
     found: Counter[tuple[int, int]] = Counter()
     for u, v, units in zip(one.src.tolist(), one.dst.tolist(), (one.hi - one.lo).tolist(), strict=True):
         found[u, v] += Fraction(SIZE * units, one.units * one.shards)  # type: ignore[assignment]

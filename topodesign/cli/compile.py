@@ -253,9 +253,7 @@ def _is_of_groups(plan: Plan) -> bool:
 
 def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> bool:
     """Compile phases or groups of a plan and write their programs."""
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
-
-    if kind_of(plan).changes and target != "jax" and names_directory(output):
+    if plan.changes and target != "jax" and names_directory(output):
         _write_phases(plan, target, settings, output)
     elif _is_of_groups(plan):
         _write_groups(plan, target, settings, output)
@@ -267,10 +265,10 @@ def _written_apart(plan: Plan, target: str, settings: dict[str, Any], output: Pa
 def _write_phases(plan: Plan, target: str, settings: dict[str, Any], output: Path) -> None:
     """Compile the phases of a plan per group and write the programs."""
     from topodesign.compiler.phases import compile_phases  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415
+    from topodesign.plans.plan_ops import split_groups  # noqa: PLC0415
 
     teams = plan.collective.single if plan.collective.group is not None else (plan.collective,)
-    plans = [plan] if plan.collective.group is None else kind_of(plan).apart()
+    plans = [plan] if plan.collective.group is None else split_groups(plan)
     made = []
     with progress_bar("compiling and checking") as progress:
         for number, one in enumerate(plans):
@@ -340,17 +338,14 @@ def _make_directory(output: Path) -> None:
         raise FileFormatError(f"{output}: {error.strerror or error}") from None
 
 
-_TREES = frozenset({"trees", "orbittrees"})
-
-
 def _check_parts(plan: Plan, parts: int) -> None:
-    if parts > 1 and plan.kind not in _TREES:
+    if parts > 1 and not plan.has_trees:
         raise ParameterError("--set pipeline requires a tree schedule; remove it")
 
 
 def _print(made: Compiled, output: Path) -> None:
     """Print the properties of the program and its path."""
-    trees = made.plan.kind in _TREES
+    trees = made.plan.has_trees
     best = made.plan.notes if trees and made.fewer_trees is None else ()
     if form() == "text":
         found = made.heading() if made.report is None else str(made.report)

@@ -84,9 +84,7 @@ def command(
         click.echo(str(report), err=True)
         return 1
     work = {name: options[name] for name in ("alpha", "bandwidth")}
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415  NumPy, which help does without
-
-    own_size = kind_of(plan).size
+    own_size = plan.size
     if own and "bandwidth" not in given:
         options["bandwidth"] = None
     if own_size is not None and not given & {"alpha", "gap", "hop"}:

@@ -30,12 +30,10 @@ from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.adapters import flow_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.flow_ops import unfold
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
 from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
@@ -50,14 +48,16 @@ class FrontEnd(NamedTuple):
     """Front end with its collectives and lowering function."""
 
     collectives: tuple[Collective, ...]
-    lower: Callable[[Kind[Any], Options, Limits], Lowering]
+    lower: Callable[[Plan, Options, Limits], Lowering]
 
 
-def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
-    uneven = limits.uneven and kind.amounts is not None  # a call has the largest block for each, and parts of them move
+def _of_rounds(plan: Plan, options: Options, limits: Limits) -> Lowering:
+    uneven = (
+        limits.uneven and block_amounts(plan) is not None
+    )  # a call has the largest block for each, and parts of them move
     if uneven:
-        check_right(kind.plan)
-    topology, movement = kind.padded() if uneven else kind.on_ranks()
+        check_right(plan)
+    topology, movement = list_rank_rounds(plan, padded=uneven)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     made = rounds.lower_rounds(
         topology, movement, threadblocks=options.threadblocks, limits=limits, partly=uneven, **asked
@@ -67,36 +67,36 @@ def _of_rounds(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
 
     def program(chunks: int | None) -> Program:
         whole = made.program(chunks)
-        return replace(whole, sent=sent_of(kind, whole.shard))
+        return replace(whole, sent=sent_of(plan, whole.shard))
 
     return made._replace(program=program)
 
 
-def _of_trees(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
+def _of_trees(plan: Plan, options: Options, limits: Limits) -> Lowering:
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    if len(kind.relays) and limits.switches:
+    if len(list_relays(plan)) and limits.switches:
         from topodesign.compiler.frontends.switched import program_through_switch  # noqa: PLC0415  few have switches
 
-        return Lowering(lambda _: program_through_switch(kind.plan.trees, **asked))
-    if kind.adds_up:
-        return _of_sums(kind, options, limits)
-    if len(kind.relays):
+        return Lowering(lambda _: program_through_switch(plan.trees, **asked))
+    if adds_at_ranks(plan):
+        return _of_sums(plan, options, limits)
+    if len(list_relays(plan)):
         raise InfeasibleError(
             "no instruction of this target lets a switch copy or add, but some of --target mscclpp do; or make the "
             "schedule with --algorithm forest"
         )
     from topodesign.compiler.frontends.trees import lower_trees  # noqa: PLC0415  rounds do without
 
-    check_right(kind.plan)
-    flow = unfold(flow_of(kind.plan))
+    check_right(plan)
+    flow = unfold(plan.flow)
     return lower_trees(flow, parts=options.parts, threadblocks=options.threadblocks, limits=limits, **asked)
 
 
-def _of_sums(kind: Kind[Any], options: Options, limits: Limits) -> Lowering:
+def _of_sums(plan: Plan, options: Options, limits: Limits) -> Lowering:
     from topodesign.compiler.frontends.added import lower_sums  # noqa: PLC0415  rounds do without
 
-    check_right(kind.plan)
-    (transfers,) = kind.transfers(options.parts)
+    check_right(plan)
+    (transfers,) = list_transfers(plan, options.parts)
     asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     return lower_sums(transfers, limits=limits, **asked)
 
@@ -108,7 +108,12 @@ FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
         "stages": FrontEnd((ALLREDUCE,), _of_sums),
     }
 )
-"""The front ends by what kinds of movement are compiled as."""
+"""The front ends by what plans are compiled as."""
+
+
+def front_end_of(plan: Plan) -> FrontEnd:
+    """Return what a plan is compiled by: stages and trees for themselves, others as rounds."""
+    return FRONT_ENDS["stages" if plan.kind == "stages" else "trees" if plan.has_trees else "rounds"]
 
 
 @dataclass(frozen=True)
@@ -243,7 +248,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     <Compiled: allreduce of 12 ranks in place for msccl, ... bytes, checked>
     """
     plan = as_plan(plan)
-    backend, kind, settled = settle(plan, target, options)
+    backend, settled = settle(plan, target, options)
     program = backend.lower(plan, settled)
     cut = None
     if program is not None:
@@ -251,7 +256,7 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     else:
         limits = backend.limits(settled)
         limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
-        lowering = FRONT_ENDS[kind.program].lower(kind, settled, limits)
+        lowering = front_end_of(plan).lower(plan, settled, limits)
         if settled.size:
             program, files, cut = _for_calls(lowering, backend, settled, plan)
         else:
@@ -260,8 +265,8 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     notes = tuple(backend.notes(plan, settled, files))
     if cut is not None:
         notes = (str(cut), *notes)
-    if kind.changes and target != "jax":
-        times = counted(len(kind.changes), "time")
+    if plan.changes and target != "jax":
+        times = counted(len(plan.changes), "time")
         said = f"circuits change {times}, and this one program does not wait for them; compile_phases makes one for "
         notes = (*notes, f"{said}each phase (compile: name a directory with -o)")
     return Compiled(plan, program, backend, settled, files, notes=notes, cut=cut)
@@ -298,8 +303,8 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
     )
 
 
-def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], Options]:
-    """Resolve the back end, schedule type and options.
+def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Options]:
+    """Resolve the back end and options.
 
     Raises what :func:`compile_plan` says.
     """
@@ -310,45 +315,44 @@ def settle(plan: Plan, target: str, options: Any) -> tuple[Backend, Kind[Any], O
     runtime = said["runtime"]
     if isinstance(runtime, str) and runtime not in backend.runtimes:
         raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
-    kind = kind_of(plan)
-    _require_front_end(kind)
+    _require_front_end(plan)
     said["runtime"] = runtime or backend.runtimes[0]
     if said["inplace"] is None:
         said["inplace"] = backend.inplace and plan.collective.like(ALLREDUCE, BROADCAST, REDUCE)
     if said["name"] is None:
-        said["name"] = _title(kind)
+        said["name"] = _title(plan)
     settled = Options(place=plan.place, **said)
     backend.accept(plan, settled)
-    if settled.parts > 1 and kind.program == "rounds":
+    if settled.parts > 1 and front_end_of(plan) is FRONT_ENDS["rounds"]:
         raise ParameterError("parts are of trees; rounds have none")
     if "threadblocks" not in backend.takes:
         settled = Options(place=plan.place, **said | {"threadblocks": "separate"})
-    return backend, kind, settled
+    return backend, settled
 
 
-def _require_front_end(kind: Kind[Any]) -> None:
+def _require_front_end(plan: Plan) -> None:
     """Reject a plan that cannot be compiled to one program."""
-    front_end, plan = FRONT_ENDS[kind.program], kind.plan
+    front_end = front_end_of(plan)
     collective, topology = plan.collective, plan.topology
     if collective.several:
-        raise InfeasibleError(f"{kind.words} are no single program; use compile_groups")
+        raise InfeasibleError(f"{plan.words} are no single program; use compile_groups")
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
-        raise InfeasibleError(f"{kind.words} of {with_article(collective)} cannot be compiled yet; of {known} they can")
+        raise InfeasibleError(f"{plan.words} of {with_article(collective)} cannot be compiled yet; of {known} they can")
     some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
     if some or collective.groups is not None:
         raise InfeasibleError(
-            f"{kind.words} among some of the nodes are no single program: groups are communicators of their own, "
+            f"{plan.words} among some of the nodes are no single program: groups are communicators of their own, "
             "each with a program; use compile_groups"
         )
 
 
-def _title(kind: Kind[Any]) -> str:
+def _title(plan: Plan) -> str:
     """Return the default program name, based on the topology's spec."""
-    plan = kind.plan
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
+    moves = [] if plan.kind in {"rounds", "orbitrounds"} else ["trees" if plan.has_trees else plan.kind]
     node = plan.collective.root
     root = [] if node is None else [f"root{node - sum(switch < node for switch in plan.topology.switches)}"]
-    return "-".join(["topodesign", str(plan.collective), *root, *kind.title, spec])
+    return "-".join(["topodesign", str(plan.collective), *root, *moves, spec])

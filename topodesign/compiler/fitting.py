@@ -10,10 +10,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.options import takes
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.options import CompileOptions
-from topodesign.plans.adapters import flow_of
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import per_root
+from topodesign.plans.measure import compute_claim, per_root
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import adds_at_ranks, list_relays
 
 
 @takes(CompileOptions)
@@ -66,24 +65,22 @@ def compile_fitting(
             why = why or str(error)
             plan = make_plan(fewer)
         else:
-            if why is None or kind_of(plan).program != "trees":
+            if why is None or not plan.has_trees:
                 return made
             turn = ", one phase after the other" if _concurrent(best) else ""
-            note = f"with {per_root(flow_of(plan))}{turn}, since of the best ones {why}"
+            note = f"with {per_root(plan.flow)}{turn}, since of the best ones {why}"
             return replace(made, notes=(note, *made.notes), fewer_trees=note)
 
 
 def _fewer(plan: Plan) -> int:
     """Return a smaller number of trees per root, or 0."""
-    if _concurrent(plan) or len(kind_of(plan).relays):
+    if _concurrent(plan) or len(list_relays(plan)):
         from topodesign.optima.question import Question  # noqa: PLC0415
         from topodesign.optima.trees import smallest_number_of_trees  # noqa: PLC0415  seldom wanted
 
         return smallest_number_of_trees(Question(plan.fabric, plan.collective))
-    kind = kind_of(plan)
-    return int(kind.measures()["k"]) // 2 if kind.program == "trees" and not kind.adds_up else 0
+    return int(compute_claim(plan)["k"]) // 2 if plan.has_trees and not adds_at_ranks(plan) else 0
 
 
 def _concurrent(plan: Plan) -> bool:
-    kind = kind_of(plan)
-    return kind.program == "trees" and kind.moved.concurrent
+    return plan.has_trees and plan.flow.concurrent

@@ -51,9 +51,9 @@ from topodesign.fabrics.groups import along, as_groups, as_placement
 from topodesign.fabrics.part import nodes_named
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
 from topodesign.plans.group_ops import carried_over
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import split_groups
 from topodesign.plans.sets import ForSizes, PlanSet, save_plan_set, wiring_digest
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -517,7 +517,7 @@ class _Maker:
         if job.groups is None:
             return [compile_fitting(make_plan, target, **options).checked(interleavings=1)]
         name = f"topodesign-{job.collective}-groups-{len(job.groups[0])}"
-        alone = kind_of(plan).apart()
+        alone = split_groups(plan)
         return [compile_plan(one, target, name=name, **options).checked(interleavings=1) for one in alone]
 
     def done(self) -> Library:
@@ -588,7 +588,7 @@ def _apart(plan: Plan, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[P
     if groups is None or len(groups) == 1:
         yield plan
         return
-    for one, alone in zip(plan.collective.single, kind_of(plan).apart(), strict=True):
+    for one, alone in zip(plan.collective.single, split_groups(plan), strict=True):
         moved = carried_over(alone.rounds, one.group or (), plan.topology.nodes)
         claim = cost_claim(cost_of(plan.topology, moved))
         yield Plan(plan.place, moved, claim, plan.spec, plan.generator)

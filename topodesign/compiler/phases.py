@@ -35,6 +35,7 @@ from topodesign.compiler.options import CompileOptions
 from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rank_rounds
 from topodesign.runtime.manifest import MANIFEST, TARGETS, Manifest, Phase
 from topodesign.runtime.phases import PhasesReport, check_sequence
 
@@ -122,22 +123,21 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     <PhasePrograms: all-to-all of 8 ranks in ... phases for mscclpp, checked>
     """
     plan = as_plan(plan)
-    moved = plan.movement
-    circuits = moved.circuits if isinstance(moved, Flow) else None
-    if circuits is None or not circuits.changes:
+    if not plan.changes:
         raise InfeasibleError("the circuits of this plan do not change; it is one program (compile_plan)")
     if target not in TARGETS:
         raise ParameterError(f"programs by phase are for {', '.join(TARGETS)}; a module for jax has stages of its own")
-    backend, kind, settled = settle(plan, target, options)
+    backend, settled = settle(plan, target, options)
     serves = settled.size and "min_size" in backend.takes
     if serves or settled.min_size or settled.max_size is not None:
         raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
-    topology, moved_on = kind.on_ranks()
+    circuits = plan.flow.switching
+    topology, moved_on = list_rank_rounds(plan)
     rounds = right_rounds(topology, moved_on)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
     now = circuits.phase_of(rounds.step)
-    cut = [rounds.rows(now == number) for number in range(circuits.changes + 1)]
+    cut = [rounds.rows(now == number) for number in range(len(plan.changes) + 1)]
     made: list[Program] = [one for at, part in enumerate(cut) if (one := backend.lower_phase(part, at, settled))]
     own = _Room(plan.collective, rounds.nodes)
     if not made:

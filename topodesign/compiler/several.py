@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from topodesign.compiler.options import CompileOptions
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.plans.files import as_plan
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import relabel_plan, split_groups
 from topodesign.topology.topology import IntArray, Topology
 
 PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
@@ -70,13 +69,12 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
     (['group0', 'group1', 'group2', 'group3'], (4, 5, 6, 7))
     """
     plan = as_plan(plan)
-    kind = kind_of(plan)
     if plan.collective.several:
-        return _of_streams(kind, target, **options)
+        return _of_streams(plan, target, **options)
     if plan.collective.group is None:
         raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
     parts = []
-    for number, (one, alone) in enumerate(zip(plan.collective.single, kind.apart(), strict=True)):
+    for number, (one, alone) in enumerate(zip(plan.collective.single, split_groups(plan), strict=True)):
         members = one.group or ()
         if len(members) > 1:
             names = _names(plan.place, members)
@@ -86,14 +84,13 @@ def compile_groups(plan: Plan, target: str = "msccl", **options: Unpack[CompileO
     return tuple(parts)
 
 
-def _of_streams(kind: Kind[Any], target: str, **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
+def _of_streams(plan: Plan, target: str, **options: Unpack[CompileOptions]) -> tuple[Part, ...]:
     """Return the programs of streams, one or several communicators each.
 
     How links are shared is left to when programs are called: they say in which order each of them sends.
     """
     parts: list[Part] = []
-    plan = kind.plan
-    for number, stream in enumerate(kind.streams):
+    for number, stream in enumerate(plan.flows):
         alone = Plan(plan.place, stream, {"time": stream.time}, plan.spec, plan.generator)
         if stream.collective.group is not None:
             some = compile_groups(alone, target, **options)
@@ -168,7 +165,7 @@ def _plans(
         return plan
 
     def image(root: int, order: IntArray, k: int | None) -> Plan:
-        return kind_of(plan_of(root, k)).image(order)
+        return relabel_plan(plan_of(root, k), order)
 
     symmetry = found.symmetry if isinstance(found, Topology) else None
     if symmetry is None or np.any(symmetry.represented_by < 0):

@@ -28,9 +28,9 @@ from topodesign.execution.result import TRANSPORTS, RunResult, SizeRun, Transpor
 from topodesign.execution.workspace import TYPES, Outcome, Trial, bytes_of, coefficients, extent_of, shares_of
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rank_rounds, list_transfers
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.transfers import Transfers
 from topodesign.plans.verify.plans import verify
@@ -359,9 +359,9 @@ def lowered(
             raise InfeasibleError(f"the plan is wrong, and was not run:{problems}")
     else:
         notes.append("the plan was not verified before")
-    transfers = kind_of(made).transfers(parts)
+    transfers = list_transfers(made, parts)
     coefficients(transfers[0].ranks, 0)
-    changes = kind_of(made).changes if waits else ()
+    changes = made.changes if waits else ()
     if waits and not changes:
         raise ParameterError("circuits do not change in this plan, so nothing is called between phases")
     programs = tuple(programs_of(transfers, changes))
@@ -402,14 +402,13 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
         if topology.switches or len(np.unique(egress)) > 1:
             raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
         bandwidth = 8 * place.unit * int(egress[0])
-    kind = kind_of(plan)
     if plan.collective.several:
         raise InfeasibleError("several collectives at the same time have no size in common")
-    if kind.pace == "times":
-        cost = cost_of(*kind.on_ranks())
+    if plan.size is not None:
+        cost = cost_of(*list_rank_rounds(plan))
         steps, y = Fraction(cost.steps), cost.bandwidth
     else:
-        chunks = parts if kind.pace == "pipelines" else None
+        chunks = parts if plan.model == "chunks" else None
         size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
         run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
         busy, late = run(alpha="0s").time, run(alpha="1s").time

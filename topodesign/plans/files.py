@@ -5,7 +5,7 @@ and nothing else:
 
 ``header.json``
     ``format`` ("topodesign plan"), ``version`` (3 of flows, 4 of stages; 1 of other kinds of movement, 2 of
-    timed sends of 0.29 and 0.30), ``kind`` of movement (a name of ``KINDS``),
+    timed sends of 0.29 and 0.30), ``kind`` of plan (as ``Plan.kind`` says),
     ``collective`` (object of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``;
     or ``together``, a list of such),
     ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
@@ -62,9 +62,8 @@ from topodesign.plans.archive import (
 )
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_files import check_fields, column_names, read_flows, write_flows
-from topodesign.plans.kinds import KINDS, kind_named
-from topodesign.plans.movement import MAX_STEPS, Movement
-from topodesign.plans.old_kinds import OLD_KINDS, OldKind
+from topodesign.plans.movement import MAX_STEPS
+from topodesign.plans.old_kinds import OLD_KINDS
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees
@@ -96,7 +95,7 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     Raises
     ------
     ScheduleError
-        If it is too large for a file, or nobody knows how to keep such a movement.
+        If it is too large for a file.
     TopodesignError
         If the file cannot be written or ``generator`` is not fit for JSON.
 
@@ -109,12 +108,11 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     if not isinstance(plan, Plan):
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
     target = as_path(path)
-    topology, moved = plan.topology, plan.movement
-    flows = isinstance(moved, Flow | Flows)
-    header, columns = write_flows(moved) if isinstance(moved, Flow | Flows) else (moved.header(), moved.columns())
+    topology = plan.topology
+    header, columns = write_flows(cast("Flow | Flows", plan.movement))
     fields = {
         "format": FORMAT,
-        "version": OF_STAGES if plan.kind == "stages" else VERSION if flows else 1,
+        "version": OF_STAGES if plan.kind == "stages" else VERSION,
         "kind": plan.kind,
         "collective": plan.collective.record(),
         "nodes": topology.nodes,
@@ -125,7 +123,7 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         "generator": {"program": f"topodesign {__version__}", **plan.generator},
         "notes": list(plan.notes),
         "fabric": _fabric_record(plan.place) if isinstance(plan.place, Fabric) else None,
-        "flow" if flows else "movement": header,
+        "flow": header,
     }
     links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
     write_archive(target, fields, columns | links)
@@ -279,23 +277,17 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
 def _read_kind(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     """Read versions 1 and 2: a movement with its own columns."""
     name = fields.get("kind")
-    if not isinstance(name, str) or name not in KINDS:
-        raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
+    if not isinstance(name, str) or name not in OLD_KINDS:
+        raise FileFormatError(f"'kind' in header.json must be one of {', '.join(OLD_KINDS)}")
     check_fields(fields, {*_FIELDS, "movement"}, "header.json")
-    kind = OLD_KINDS[name] if name in OLD_KINDS else kind_named(name).movement
+    kind = OLD_KINDS[name]
     check_members(archive, kind.column_names())
     place, collective, rest = _read_place(archive, fields)
     movement = fields.get("movement")
     if not isinstance(movement, dict):
         raise FileFormatError("'movement' in header.json must be an object")
-    moved: Movement
-    if isinstance(kind, OldKind):
-        check_fields(movement, kind.header_names(), "'movement' in header.json")
-        moved = kind.read(archive, movement, place, collective)
-    else:
-        moved = kind.read(archive, movement, place.topology if isinstance(place, Fabric) else place, collective)
-        check_fields(movement, moved.header(), "'movement' in header.json")
-    return Plan(place, moved, *rest)
+    check_fields(movement, kind.header_names(), "'movement' in header.json")
+    return Plan(place, kind.read(archive, movement, place, collective), *rest)
 
 
 def _read_flow(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:

@@ -21,8 +21,8 @@ A flow is what every plan comes to, whatever method makes it. Verifying, timing 
 * *Circuits* say which links there are at which instants, where they change.
 
 Bytes: M bytes of the collective are ``whole_units`` units of equal size.
-:func:`topodesign.plans.adapters.flows_of` makes flows of a plan; :mod:`topodesign.plans.flow_ops` reverses, joins and
-renames them, and :mod:`topodesign.plans.flow_files` is how files hold them.
+:mod:`topodesign.plans.flow_ops` reverses, joins and renames flows, :mod:`topodesign.plans.plan_ops` makes rounds or
+transfers of plans, and :mod:`topodesign.plans.flow_files` is how files hold them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +51,10 @@ Model: TypeAlias = Literal["steps", "chunks", "clock"]
 COPY = Movement("each", "all")
 """What the sends of a one-shot allreduce do: each node copies all that it has to all others."""
 PIECES, SENDS = ("block", "lo", "hi"), ("piece", "src", "dst", "start", "end", "part")
+KINDS = (
+    "rounds", "trees", "orbittrees", "orbitrounds", "paths", "timed", "routed", "together", "phases", "stages",
+)  # fmt: skip
+"""What plans are called by the form of their flows."""
 MAX_PORTS = 2**12  # of a node whose circuits change
 MAX_TICKS = 2**62  # ticks until the end; twice as many still fit into 64 bits
 
@@ -89,15 +92,6 @@ class Routes(NamedTuple):
     def lengths(self) -> IntArray:
         """Links of every route."""
         return np.diff(self.hop_start) - 1
-
-    @property
-    def ways(self) -> dict[tuple[int, int], tuple[int, ...]]:
-        """The vertices of the first route between two nodes, by both."""
-        found: dict[tuple[int, int], tuple[int, ...]] = {}
-        hops: list[int] = self.hop.tolist()
-        for start, end in pairwise(self.hop_start.tolist()):
-            found.setdefault((hops[start], hops[end - 1]), tuple(hops[start:end]))
-        return found
 
 
 class Circuits(NamedTuple):

@@ -184,6 +184,9 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
     collective
         What both are together; None for the allreduce of their nodes.
     """
+    if first.kind != second.kind or first.model == "chunks":
+        both = first.kind if first.kind == second.kind else f"{first.kind} and {second.kind}"
+        raise InfeasibleError(f"plans in {both} are not put after one another")
     allreduce = replace(first.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=ALLREDUCE.labels)
     whole = collective or allreduce
     if (first.collective, second.collective) != whole.parts:
@@ -191,9 +194,9 @@ def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collecti
         raise ScheduleError(
             f"{with_article(whole)} is made of {parts}, not of {first.collective} and {second.collective}"
         )
-    heads = [(one.topology, one.kind, one.routes is None) for one in (first, second)]
-    if heads[0] != heads[1] or first.circuits is not None or first.model == "chunks":
-        raise ScheduleError("only flows in steps, or by the clock, over the same links are put after one another")
+    heads = [(one.topology, one.routes is None) for one in (first, second)]
+    if heads[0] != heads[1] or first.circuits is not None:
+        raise ScheduleError("only flows over the same links are put after one another")
     if first.clock is not None and not (first.units == second.units and equal(first.clock, second.clock)):
         raise ScheduleError("only plans for the same links, units and sizes are put after one another")
     if not same_fold(first.fold, second.fold):

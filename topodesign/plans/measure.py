@@ -13,8 +13,9 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.chunk_ops import count_images, find_height, find_pace, find_parts
-from topodesign.plans.flow import Flow
+from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import gather, rounds_of_flow
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.plans.stages import list_shares
@@ -100,6 +101,15 @@ def step_costs(flow: Flow) -> StepCosts:
     if flow.routes is not None:
         np.maximum.at(longest, flow.start[flow.routes.send], flow.routes.lengths)
     return StepCosts([ports * most / flow.whole_units for most in fullest], longest.tolist())
+
+
+def compute_claim(plan: Plan) -> dict[str, Fraction]:
+    """Return the cost of a plan from its columns, by the names of a claim."""
+    flows = plan.flows
+    if plan.model == "clock":
+        each = {f"time_{number}": one.time for number, one in enumerate(flows)} if plan.collective.several else {}
+        return {"time": max(one.time for one in flows), **each}
+    return stages_claim(flows) if isinstance(plan.movement, Flows) else flow_claim(flows[0])
 
 
 def flow_claim(flow: Flow) -> dict[str, Fraction]:

@@ -3,7 +3,7 @@
 A kind says once what its columns are: ``TABLES`` has their names, types and meanings, table by table under the name
 that the header of a file has for the number of rows, and ``FIELDS`` how the header has what there is beside columns.
 From that come the check of their form, the file, equality and copies. What else can be asked of a kind, such as its
-replay, is in :mod:`topodesign.plans.kinds`.
+replay, is in :mod:`topodesign.plans.plan_ops`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Field(NamedTuple):
     """How the header of a file has something beside columns."""
 
     read: Callable[[Mapping[str, Any], str], Any]
-    write: Callable[[Any], Any] = lambda value: value
 
 
 def integer(least: int, most: int) -> Field:
@@ -50,7 +49,7 @@ def integer(least: int, most: int) -> Field:
 
 
 FLAG = Field(read_flag)
-FRACTION = Field(read_fraction, str)
+FRACTION = Field(read_fraction)
 FRACTION_OR_NONE = Field(lambda header, name: None if header.get(name) is None else read_fraction(header, name))
 INTEGERS_OR_NONE = Field(
     lambda header, name: None if header.get(name) is None else read_integers(header.get(name), name)
@@ -157,11 +156,6 @@ class Movement(ABC):
     def column_names(cls) -> tuple[str, ...]:
         """Return the names of all columns."""
         return tuple(column.name for table in cls.TABLES.values() for column in table)
-
-    def header(self) -> dict[str, Any]:
-        """Return what the header of a file says of it."""
-        counts = {name: len(getattr(self, table[0].name)) for name, table in self.TABLES.items() if name != LINKS}
-        return {name: field.write(getattr(self, name)) for name, field in self.FIELDS.items()} | counts
 
     @classmethod
     def read(cls, archive: ZipFile, header: Mapping[str, Any], topology: Topology, collective: Collective) -> Self:

@@ -244,7 +244,7 @@ OLD_KINDS: Mapping[str, OldKind] = MappingProxyType(
             {
                 **Rounds.FIELDS,
                 "ports": integer(1, MAX_PORTS),
-                "delay": Field(lambda header, name: read_fraction(header, name, positive=False), str),
+                "delay": Field(lambda header, name: read_fraction(header, name, positive=False)),
                 "moving": FLAG,
                 "duplex": FLAG,
             },

@@ -6,18 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.plans.flow import Flow
+from topodesign.plans.flow import Flow, Flows, Model
 from topodesign.plans.flow_ops import flow_of_rounds, rounds_of_flow, unfold
 from topodesign.plans.movement import Movement
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees, trees_of_flow
 from topodesign.topology.topology import Topology
+
+_WORDS = MappingProxyType(
+    {
+        "routed": "routed rounds",
+        "orbitrounds": "orbits",
+        "orbittrees": "trees",
+        "timed": "timed sends",
+        "together": "timed sends of several collectives",
+    }
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +39,7 @@ class Plan(Result):
     """
 
     place: Topology | Fabric  # where it runs: a topology, or a fabric, which has names and bandwidths of its own
-    # what moves when: a flow, timed sends or another kind. Rounds and trees are taken for the flow that they say
+    # what moves when: a flow or several. Rounds and trees are taken for the flow that they say
     movement: Movement
     # its claimed cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
     # claim ``steps`` and ``bandwidth`` (y), trees ``k``, ``height``, ``inv_x_star`` and ``algorithmic_bandwidth``,
@@ -46,6 +57,8 @@ class Plan(Result):
             object.__setattr__(self, "movement", flow_of_rounds(self.place, self.movement))
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
+        if not isinstance(self.movement, Flow | Flows):
+            raise ScheduleError(f"a plan is of flows, rounds or trees, not of {self.movement.kind}")
         if self.collective.several and self.kind != "together":
             raise ScheduleError(f"{self.kind} are of one collective; several have a stream each")
         if isinstance(self.movement, Flow) and self.movement.place is not self.place:
@@ -79,11 +92,55 @@ class Plan(Result):
         return self.movement.kind
 
     @property
+    def words(self) -> str:
+        """What its sends or pieces are called in sentences."""
+        return _WORDS.get(self.kind, self.kind)
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """What moves: one flow, or stages or simultaneous collectives in their order.
+
+        Shares of links are of the bandwidths of its fabric.
+        """
+        moved = self.movement
+        each = moved.each if isinstance(moved, Flows) else (cast("Flow", moved),)
+        place = self.fabric if each[0].model == "chunks" else self.place
+        return tuple(one if one.place is place else replace(one, place=place) for one in each)
+
+    @property
     def flow(self) -> Flow:
-        """The flow of the plan; InfeasibleError for other kinds."""
-        if not isinstance(self.movement, Flow):
-            raise InfeasibleError(f"a plan in {self.kind} is not kept as a flow")
-        return self.movement
+        """The flow of the plan; InfeasibleError if it has several.
+
+        Examples
+        --------
+        >>> from topodesign import schedule
+        >>> schedule("biring(2,4)", "allgather").flow
+        <Flow allgather in steps, 16 pieces, 16 sends>
+        """
+        if isinstance(self.movement, Flows):
+            raise InfeasibleError(f"a plan in {self.kind} is {len(self.flows)} flows")
+        return self.flows[0]
+
+    @property
+    def model(self) -> Model:
+        """The timing model of its flows: ``steps``, ``chunks`` or ``clock``."""
+        return cast("Flow | Flows", self.movement).model
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether it is trees of one collective, of which parts can follow one another."""
+        return isinstance(self.movement, Flow) and self.movement.rate is not None
+
+    @property
+    def size(self) -> Fraction | None:
+        """Bytes of the data that its own times are for; None if it has none."""
+        return sum((one.timing.size for one in self.flows), Fraction(0)) if self.model == "clock" else None
+
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """The steps after each of which circuits change; none if links stay."""
+        circuits = self.flows[0].circuits
+        return () if circuits is None else tuple(circuits.begin[1:].tolist())
 
     @property
     def rounds(self) -> Rounds:

@@ -130,9 +130,9 @@ def list_ways(plan: Plan) -> dict[tuple[int, int], tuple[int, ...]]:
     Of several routes that of the largest weight, and the first of equal ones.
     """
     flow = plan.flow
-    if flow.model == "clock" or (flow.model == "steps" and flow.routes is None):
+    routes = routes_of(unfold_pieces(flow)) if flow.model == "chunks" else flow.routes
+    if routes is None or flow.model == "clock":
         return {}
-    routes = flow.routes if flow.model == "steps" else routes_of(unfold_pieces(flow))
     hops, best = routes.hop.tolist(), dict[tuple[int, int], tuple[int, tuple[int, ...]]]()
     weights = [0] * len(routes.send) if flow.rate is None else routes.weight.tolist()
     for weight, (start, end) in zip(weights, pairwise(routes.hop_start.tolist()), strict=True):

@@ -12,7 +12,6 @@ from topodesign.base.units import format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.optima.forest.describe import TreeFacts, tree_summary
-from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.plans import Report
@@ -146,12 +145,12 @@ class OverTrees(Scheduled):
     @property
     def trees(self) -> TreeFacts:
         """Figures of the trees."""
-        return TreeFacts(self.plan.fabric, flow_of(self.plan))
+        return TreeFacts(self.plan.fabric, self.plan.flow)
 
     @property
     def summary(self) -> str:
         """Summary of the trees for readers."""
-        return tree_summary(self.plan.fabric, flow_of(self.plan))
+        return tree_summary(self.plan.fabric, self.plan.flow)
 
     def said(self, written: str) -> str:
         """Return the rates of the trees."""
@@ -201,7 +200,7 @@ class InStages(Scheduled):
     @property
     def stages(self) -> list[str]:
         """Collectives, stage by stage."""
-        return [flow.collective.name for flow in flows_of(self.plan)]
+        return [flow.collective.name for flow in self.plan.flows]
 
     def said(self, written: str) -> str:
         """Return the rate and height of the stages."""

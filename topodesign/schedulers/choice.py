@@ -15,9 +15,9 @@ from topodesign.base.options import typed
 from topodesign.base.units import format_rate
 from topodesign.collectives import Collective
 from topodesign.fabrics.part import select_part
+from topodesign.plans.flow_ops import concatenate
 from topodesign.plans.group_ops import alongside, carried_over, empty, part_of_topology, restricted
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import cost_claim
+from topodesign.plans.measure import compute_claim, cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers import ROUNDS, SCHEDULERS
@@ -294,9 +294,9 @@ def _in_turn(plans: list[Plan]) -> Plan:
     notes = tuple(f"{plan.collective}: {note}" for plan in plans for note in plan.notes)
     if any("proof" in plan.generator for plan in plans):
         notes += ("that no allreduce is better does not follow",)
-    both = Plan(first.place, kind_of(first).then(second), {}, first.spec, made, notes)
-    if kind_of(both).pace == "times":
-        return replace(both, claim=kind_of(both).measures())
+    both = Plan(first.place, concatenate(first.flow, second.flow), {}, first.spec, made, notes)
+    if both.size is not None:
+        return replace(both, claim=compute_claim(both))
     one, other = cost_in(first), cost_in(second)
     cost = Cost(one.steps + other.steps, one.bandwidth + other.bandwidth)
     for name in ("lost", "lost_at_most"):

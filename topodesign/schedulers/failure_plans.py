@@ -37,7 +37,6 @@ from topodesign.optima.question import Question
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.files import load_plan
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
 from topodesign.plans.trees import relabelled
@@ -187,7 +186,7 @@ def _entry(
     try:
         left = select_part(before.fabric, without=names[:1])
         bound = bound_by_cuts(Question(left, before.collective))
-        found = {"repaired": repaired_plan(before, names[:1]).plan} if kind_of(before).program == "trees" else {}
+        found = {"repaired": repaired_plan(before, names[:1]).plan} if before.has_trees else {}
     except (InfeasibleError, TopologyError):
         return FailurePlan(what, names, None, None, "nothing")
     if not found or found["repaired"].claim["algorithmic_bandwidth"] < _NEAR * bound:

@@ -19,7 +19,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collect
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Flows
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.measure import compute_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.baselines.baseline import Ranks, Tree, assembled, routed, spanning_plan
@@ -57,7 +57,7 @@ def _make(request: Request) -> list[Plan]:
 
 def _planned(request: Request, stages: Flows) -> Plan:
     plan = Plan(request.fabric, stages, {}, spec_of(request), {"method": "two-level"})
-    claim = dict(kind_of(plan).measures())
+    claim = compute_claim(plan)
     names = ", ".join(
         f"{'one-shot' if one.collective.like(ALLREDUCE) else one.collective} {where}"
         for one, where in zip(stages.each, ("in boxes", "between boxes", "in boxes"), strict=False)

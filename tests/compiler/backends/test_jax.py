@@ -26,8 +26,8 @@ from topodesign.compiler.frontends import permutations
 from topodesign.compiler.frontends.permutations import permutations_of
 from topodesign.compiler.ir import Permutations
 from topodesign.compiler.several import compile_groups
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rank_rounds, list_rounds
 from topodesign.plans.verify.plans import verify
 from topodesign.runtime.jax.check import check_module, check_module_file
 from topodesign.runtime.jax.code import REFERENCES
@@ -213,7 +213,7 @@ def test_unequal_parts_are_said() -> None:
     program = permutations_of(made.plan)
     assert "unequal parts" in made.notes[0]
     sent = sum(one.width * len(one.pairs) for one in program.exchanges)
-    rounds = kind_of(made.plan).on_ranks()[1]
+    rounds = list_rank_rounds(made.plan)[1]
     wanted = int((rounds.hi - rounds.lo).sum())
     assert f"{sent} pieces are sent for {wanted};" in made.notes[0]
 
@@ -350,7 +350,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         compile_plan(schedule("biring(2,3)", "all-to-all"), "jax")
     monkeypatch.undo()
     plan = schedule("biring(2,3)", "allgather", chunks=2)
-    cells = 3 * 3 * kind_of(plan).in_rounds()[1].units  # at each rank the units of all blocks
+    cells = 3 * 3 * list_rounds(plan)[1].units  # at each rank the units of all blocks
     monkeypatch.setattr(permutations, "MOST_CELLS", cells)
     compile_plan(plan, "jax")
     monkeypatch.setattr(permutations, "MOST_CELLS", cells - 1)

@@ -13,12 +13,11 @@ import pytest
 
 from tests.conftest import few
 from tests.floors import reached
-from tests.plans.test_adapters import MORE
 from tests.plans.test_files import PLANS
+from tests.plans.test_plan_flows import MORE
 from topodesign import schedule
 from topodesign.base.errors import ScheduleError, TopodesignError
 from topodesign.collectives.collective import EVERYONE
-from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.flow_ops import unfold
 from topodesign.plans.verify.data import replay_data
@@ -91,7 +90,7 @@ def mutant(flow: Flow, random: np.random.Generator) -> Flow:
 @pytest.mark.floor(right=1, wrong=4)
 @pytest.mark.parametrize("name", ["rounds", "timed", "phases", "pair", "exchange", "gather"])
 def test_data_arrive_as_sets_of_units_say(name: str) -> None:
-    flow = replace(flow_of(PLANS_HERE[name]()), circuits=None, routes=None)
+    flow = replace(PLANS_HERE[name]().flow, circuits=None, routes=None)
     assert brute(flow)
     for seed in few(range(60)):
         try:
@@ -108,7 +107,7 @@ def test_data_arrive_as_sets_of_units_say(name: str) -> None:
 @pytest.mark.parametrize("name", ["trees", "paths"])
 def test_data_of_pipelines_arrive_as_sets_of_units_say(name: str) -> None:
     """What is right besides in pipelines is right by sets of units; what these refuse is refused."""
-    flow = replace(flow_of(PLANS_HERE[name]()), routes=None)
+    flow = replace(PLANS_HERE[name]().flow, routes=None)
     assert brute(flow)
     for seed in few(range(30)):
         try:
@@ -122,7 +121,7 @@ def test_data_of_pipelines_arrive_as_sets_of_units_say(name: str) -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_every_plan_is_right_and_no_send_can_be_left_out(name: str) -> None:
     plan = PLANS_HERE[name]()
-    flows = flows_of(plan)
+    flows = plan.flows
     assert check_flows(flows, several=isinstance(plan.movement, Flows)).ok
     flow = flows[0]
     random = np.random.default_rng(3)
@@ -135,7 +134,7 @@ def test_every_plan_is_right_and_no_send_can_be_left_out(name: str) -> None:
 
 
 def test_who_waits_for_whom_is_said() -> None:
-    flow = flow_of(schedule("uniring(1,4)", "allgather"))
+    flow = schedule("uniring(1,4)", "allgather").flow
     last = flow.start == flow.start.max()
     early = replace(flow, start=np.where(last, 0, flow.start), end=np.where(last, 1, flow.end))
     (first, *_) = replay_data(early, np.ones(len(flow), dtype=np.bool_)).problems
@@ -192,7 +191,7 @@ def chunk_mutant(flow: Flow, random: np.random.Generator) -> Flow:
 @pytest.mark.floor(wrong=5)
 def test_shares_of_links_are_as_the_definition_says(name: str) -> None:
     """Mutants of weights, rates, routes and units: right if data arrive and links carry them, and only then."""
-    flow = unfold(flow_of(PLANS_HERE[name]()))
+    flow = unfold(PLANS_HERE[name]().flow)
     assert brute(flow)
     assert carries(flow)
     for seed in few(range(60)):
@@ -220,7 +219,7 @@ SIZED = {
 @pytest.mark.parametrize("name", SIZED)
 def test_no_other_size_of_a_block_is_right(name: str) -> None:
     """Whatever one size is changed to is found or refused, but for what a node has for itself, which stays there."""
-    flow = flow_of(SIZED[name]())
+    flow = SIZED[name]().flow
     sizes = flow.sizes
     if sizes is None:  # which says that all are alike
         sizes = np.isin(np.arange(flow.collective.block_count(flow.nodes)), flow.blocks).astype(np.int64)
@@ -241,10 +240,10 @@ def test_no_other_size_of_a_block_is_right(name: str) -> None:
 
 def test_sizes_have_a_form() -> None:
     """They are whole numbers that can be added up, one for every block, and of flows in chunks."""
-    flow = flow_of(SIZED["shards"]())
+    flow = SIZED["shards"]().flow
     wrong: list[Any] = [np.ones(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.ones(4), np.full(4, 2**60)]
     for sizes in wrong:
         with pytest.raises(ScheduleError, match="sizes must be 4 numbers from 0"):
             replace(flow, sizes=sizes)
     with pytest.raises(ScheduleError, match="only chunks are of blocks that differ"):
-        replace(flow_of(schedule("complete(4)", "allgather")), sizes=np.ones(4, dtype=np.int64))
+        replace(schedule("complete(4)", "allgather").flow, sizes=np.ones(4, dtype=np.int64))

@@ -18,8 +18,8 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.collectives import ALLREDUCE, BROADCAST
 from topodesign.fabrics.fabric import Shared
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import check_movement, verify
 from topodesign.schedulers.scheduling import schedule
@@ -311,7 +311,7 @@ def test_groups_have_trees_of_their_own(collective: TreeCollective) -> None:
     assert verify(plan).ok
     trees = plan.trees
     assert sum(map(len, trees.alone())) == len(trees)
-    place, rounds = kind_of(plan).in_rounds()
+    place, rounds = list_rounds(plan)
     assert verify_rounds(place, rounds).ok  # by another verifier, which knows no trees
 
 

@@ -188,14 +188,13 @@ class Chakra(Backend):
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     """Return the simulated time on the actual links, if cheap."""
     from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.plans.kinds import kind_of  # noqa: PLC0415
     from topodesign.plans.time.simulate import simulate  # noqa: PLC0415
 
     place = plan.place
     if expected["messages"] > _FEW or (isinstance(place, Fabric) and place.shared):
         return ""
     timed = partial(simulate, plan, size=Fraction(expected["size_bytes"]), bandwidth=options.bandwidth)
-    if kind_of(plan).streams:
+    if plan.size is not None:
         return f"; 'topodesign simulate' says {format_time(timed().time)} there"
     alpha = ALPHA if options.alpha is None else options.alpha
     said = f"; 'topodesign simulate' says {format_time(timed(alpha=alpha).time)} there with a latency of "

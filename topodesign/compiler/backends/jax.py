@@ -43,9 +43,9 @@ class Jax(Backend):
         """Return the permutations of the plan."""
         from topodesign.compiler.frontends.permutations import permutations_of  # noqa: PLC0415  NumPy, not for help
         from topodesign.compiler.frontends.permuted_sums import permutations_of_sums  # noqa: PLC0415
-        from topodesign.plans.kinds import kind_of  # noqa: PLC0415
+        from topodesign.plans.plan_ops import adds_at_ranks  # noqa: PLC0415
 
-        make = permutations_of_sums if kind_of(plan).adds_up else permutations_of
+        make = permutations_of_sums if adds_at_ranks(plan) else permutations_of
         return make(plan, options.parts, inplace=options.inplace)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:  # noqa: ARG002

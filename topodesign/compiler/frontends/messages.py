@@ -23,8 +23,8 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.compiler.frontends.permutations import check_right
 from topodesign.compiler.ir import Act, Message, Messages, Operation, Own, RankProgram
 from topodesign.plans.flow import Clock
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.transfers import Transfers, message_table, transfers_of_rounds
 
@@ -39,19 +39,19 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     * ``plan``: any plan of one collective among all nodes that compute.
     * ``parts``: of trees: parts of the data of a tree that follow one another.
     """
-    kind = kind_of(plan)
-    if len(kind.relays):
+    if len(list_relays(plan)):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --algorithm forest")
     check_right(plan)
-    topology, rounds = kind.on_ranks(parts) if kind.program == "trees" else kind.padded()
+    topology, rounds = list_rank_rounds(plan, parts if plan.has_trees else 1, padded=True)
     if topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
-    if kind.amounts is not None:
+    amounts = block_amounts(plan)
+    if amounts is not None:
         made = messages_of_transfers(transfers_of_rounds(rounds, ()))
-        return replace(made, units=rounds.units // max(kind.amounts), amounts=kind.amounts)
+        return replace(made, units=rounds.units // max(amounts), amounts=amounts)
     lean = is_lean(rounds)
-    if kind.streams and not plan.topology.switches and lean:
-        return messages_of_transfers(kind.transfers()[0], kind.streams[0].timing)
+    if plan.model == "clock" and not plan.topology.switches and lean:
+        return messages_of_transfers(list_transfers(plan)[0], plan.flow.timing)
     return messages_of_transfers(transfers_of_rounds(rounds if lean else prune(rounds), ()))
 
 

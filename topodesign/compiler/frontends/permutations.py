@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
 from topodesign.compiler.ir import Exchange, Permutations, Phase, RankProgram, Rows, Runs
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.kinds.kind import Kind
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, halves, is_lean, prune, reverse
 from topodesign.plans.verify.plans import check_movement, verify
@@ -41,12 +40,11 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
     * ``plan``: any plan of one collective among all nodes that compute.
     * ``parts``: of trees: parts of the data of a tree that follow one another.
     """
-    kind = kind_of(plan)
-    if len(kind.relays):
+    if len(list_relays(plan)):
         raise InfeasibleError("no permutation lets a switch copy or add; make the schedule with --algorithm forest")
     check_right(plan)
-    uneven = kind.amounts is not None
-    topology, rounds = kind.padded() if uneven else kind.on_ranks(parts if kind.program == "trees" else 1)
+    uneven = block_amounts(plan) is not None
+    topology, rounds = list_rank_rounds(plan, parts if plan.has_trees else 1, padded=True)
     if topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
     rounds = rounds if uneven else canonical(rounds if is_lean(rounds) else prune(rounds))
@@ -67,8 +65,8 @@ def permutations_of(plan: Plan, parts: int = 1, *, inplace: bool = False) -> Per
         channels=1,
         ranks=(RankProgram((), 0),) * rounds.nodes,
         phases=tuple(phases),
-        changes=kind.changes,
-        sent=sent_of(kind, rounds.units),
+        changes=plan.changes,
+        sent=sent_of(plan, rounds.units),
     )
 
 
@@ -79,9 +77,10 @@ def check_right(plan: Plan) -> None:
         raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
 
 
-def sent_of(kind: Kind[Any], chunks: int) -> tuple[int, ...] | None:
+def sent_of(plan: Plan, chunks: int) -> tuple[int, ...] | None:
     """Return the chunks sent of every block, None if equal."""
-    return tuple(one * chunks // max(kind.amounts) for one in kind.amounts) if kind.amounts else None
+    amounts = block_amounts(plan)
+    return tuple(one * chunks // max(amounts) for one in amounts) if amounts else None
 
 
 def _alike(plan: Plan, rounds: Rounds) -> Rounds:
@@ -92,7 +91,7 @@ def _alike(plan: Plan, rounds: Rounds) -> Rounds:
     from topodesign.schedulers.spff import spff_orbit  # noqa: PLC0415  schedulers are asked for such plans alone
 
     topology = plan.topology
-    turned = canonical(kind_of(Plan(topology, spff_orbit(topology, plan.collective))).in_rounds()[1])
+    turned = canonical(list_rounds(Plan(topology, spff_orbit(topology, plan.collective)))[1])
     right = check_movement(topology, turned).ok and is_lean(turned)
     return turned if right and cost_of(topology, turned) == cost_of(topology, rounds) else rounds
 

@@ -15,8 +15,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.frontends.colouring import Edge
 from topodesign.compiler.frontends.permutations import MOST_SENDS, check_right, exchanges_of, rows_of, views_of
 from topodesign.compiler.ir import Permutations, Phase, RankProgram
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.transfers import Transfers
 from topodesign.topology.topology import Topology
 
@@ -29,7 +29,7 @@ def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -
 
     The number of pieces of the data is a multiple of the number of ranks.
     """
-    (transfers,) = kind_of(plan).transfers(parts)
+    (transfers,) = list_transfers(plan, parts)
     check_right(plan)
     made = _Made(transfers, plan.topology)
     return Permutations(

@@ -20,7 +20,7 @@ from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Piece, Program, programs_of
 from topodesign.execution.torch.links import Op, Runner, Traffic, greet, reduction_of
 from topodesign.execution.workspace import Extent, Layout
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 from topodesign.plans.verify.plans import verify
 
@@ -236,7 +236,7 @@ class Engine:
         report = verify(plan)
         if not report.ok:
             raise InfeasibleError(f"{self.plans.folder / entry.plan} is wrong: {report.problems[0]}")
-        (transfers,) = kind_of(plan).transfers(1)
+        (transfers,) = list_transfers(plan)
         if transfers.amounts is not None:
             raise InfeasibleError(
                 f"{self.plans.folder / entry.plan} is of blocks that differ in size, which calls here do not say; "

@@ -21,12 +21,11 @@ from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.node_values import as_latency, as_ready, latency_words
 from topodesign.fabrics.part import select_part
-from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.time.chunks import PipelineSimulation, run_chunks
 from topodesign.plans.time.circuits import run_circuits
 from topodesign.plans.time.conditions import Conditions, Run
@@ -206,7 +205,7 @@ def simulate(
     Fraction(227099, 2343750000)
     """
     plan, asked = as_plan(plan), read(ConditionOptions, options, "simulate")
-    flows = flows_of(plan)
+    flows = plan.flows
     model = flows[0].model
     if isinstance(plan.place, Fabric) and model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
@@ -305,10 +304,9 @@ def training_step(
     4
     """
     plan = as_plan(plan)
-    kind = kind_of(plan)
-    if kind.pace != "steps":
+    if plan.model != "steps":
         raise ParameterError(f"a training step is timed with a plan of rounds, not of {plan.kind}")
-    cost = cost_of(*kind.in_rounds())
+    cost = cost_of(*list_rounds(plan))
     if len(plan.collective.parts) > 1:
         if cost.steps % 2:
             raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")

@@ -11,7 +11,6 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import Simulation
 
@@ -47,11 +46,11 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     """
     as_choice("format", file_format, TIMELINE_FORMATS)
     plan = what.plan if isinstance(what, Simulation) else as_plan(what)
-    streams, run = kind_of(plan).streams, what.run if isinstance(what, Simulation) else None
-    if not streams:
+    run = what.run if isinstance(what, Simulation) else None
+    if plan.model != "clock":
         raise ParameterError(f"{plan.kind} have no times; a timeline is of timed sends (--algorithm tacos)")
     columns = {name: column.tolist() for name, column in plan.movement.table().items()}
-    start, end, tick = columns["start"], columns["end"], streams[0].timing.tick
+    start, end, tick = columns["start"], columns["end"], plan.flows[0].timing.tick
     if run is not None and run.sends is not None:
         start, end, tick = run.sends
     names = plan.place.names if isinstance(plan.place, Fabric) else tuple(map(str, range(plan.topology.nodes)))

@@ -14,10 +14,8 @@ from topodesign.base.errors import ParameterError, ScheduleError, SpecError, Top
 from topodesign.base.records import Result
 from topodesign.base.units import format_rate, format_size, format_time
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import as_plan, load_plan
-from topodesign.plans.flow import Clock, Flow, Flows, fastest_link
-from topodesign.plans.kinds import KINDS
+from topodesign.plans.flow import KINDS, Clock, Flow, Flows, fastest_link
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.data import replay_data
@@ -58,7 +56,7 @@ class Report(Result):
 
     KEYS = (
         "ok",
-        key("kind=plan.kind", "How data move.", kind=tuple(KINDS)),
+        key("kind=plan.kind", "How data move.", kind=KINDS),
         key("collective=plan.collective.name", "What is done."),
         key("spec=plan.spec", "What names and rebuilds the place; null for links that have no spec."),
         "nodes *details",
@@ -126,7 +124,7 @@ def verify(plan: Plan | str | Path) -> Report:
     allgather: ok, 2 steps, y = 11/12
     """
     plan = as_plan(plan)
-    flows = flows_of(plan)
+    flows = plan.flows
     if isinstance(plan.place, Fabric) and flows[0].model != "chunks":  # whose shares keep limits
         plan.place.check_unshared(f"the verifier of {plan.kind}")
     found = check_flows(flows, several=isinstance(plan.movement, Flows))
@@ -147,7 +145,7 @@ def check_movement(
     place: Topology | Fabric, movement: Movement, *, multicast: Collection[int] = (), aggregation: Collection[int] = ()
 ) -> Verdict:
     """Replay a movement without claims, with switch abilities."""
-    flows = flows_of(Plan(place, movement))
+    flows = Plan(place, movement).flows
     if multicast or aggregation:
         whole = Plan(place, movement).fabric
         able = whole.multicast | frozenset(multicast), whole.aggregation | frozenset(aggregation)

@@ -9,8 +9,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
 from topodesign.plans.flow import Flow
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.report.charts.chart import Chart, Series
@@ -29,14 +29,14 @@ def timeline_chart(
     * ``size``, ``alpha``, ``bandwidth``: for rounds: bytes of the whole data, latency of a step, and bandwidth of a
       node over all its links.
     """
-    topology, kind = plan.topology, kind_of(plan)
+    topology = plan.topology
     if len(topology.src) > MOST_LANES:
         raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
     spans: tuple[Series, ...]
-    if kind.streams:
-        spans, note = _timed(plan, kind.streams), "every bar is a send with its latency"
-    elif kind.pace == "steps":
-        moved, latency = kind.in_rounds()[1], as_time(alpha, latency=True)
+    if plan.model == "clock":
+        spans, note = _timed(plan, plan.flows), "every bar is a send with its latency"
+    elif plan.model == "steps":
+        moved, latency = list_rounds(plan)[1], as_time(alpha, latency=True)
         spans, note = _rounds(plan, moved, as_size(size), latency, as_bandwidth(bandwidth))
     else:
         raise ParameterError("trees are pipelined chunk by chunk; the timeline is for rounds and timed sends")
@@ -96,10 +96,9 @@ def link_use_chart(plan: Plan) -> Chart:
 
     * ``plan``: in rounds.
     """
-    kind = kind_of(plan)
-    if kind.pace != "steps":
+    if plan.model != "steps":
         raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
-    topology, moved = kind.in_rounds()
+    topology, moved = list_rounds(plan)
     load = step_loads(topology, moved)
     real = topology.src != topology.dst
     steps = list(range(1, moved.steps + 1))

@@ -17,7 +17,6 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.places import PlaceLike, as_place
 from topodesign.optima.optimum import optimum
 from topodesign.plans.files import load_plan
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
@@ -291,7 +290,7 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
     claim = verified(plan).claim
-    if ports is not None and kind_of(plan).pace == "steps":
+    if ports is not None and plan.model == "steps":
         if plan.flow.routes is not None:
             costs = step_costs(plan.flow)
             steps = zip(costs.longest, costs.factors, strict=True)

@@ -23,7 +23,6 @@ from topodesign.fabrics.groups import Placement
 from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.question import Objective, Question
 from topodesign.optima.boxes import box_rates
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
 from topodesign.plans.time.simulate import Simulation, simulate
@@ -229,7 +228,7 @@ def step_at(
 
 def _at(part: Part, request: Request, size: Fraction) -> Fraction:
     """Return the seconds of a collective per step, with scaled size."""
-    if request.box is None and part.plan is not None and kind_of(part.plan).pace != "steps":
+    if request.box is None and part.plan is not None and part.plan.model != "steps":
         seconds = run_of(part.plan, size * part.share.size, request).time
     else:
         seconds = part.latency + size * (part.seconds - part.latency)

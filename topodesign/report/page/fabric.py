@@ -13,7 +13,6 @@ from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
 from topodesign.optima.optimum import Optimum
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import Simulation, simulate
 from topodesign.plans.verify.plans import Report, verify
@@ -232,11 +231,11 @@ def _times(runs: list[Simulation]) -> Listing:
 
 def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
     """Return the plots of a plan: times, link use, and timeline if links are few."""
-    pace = kind_of(plan).pace
-    charts = [] if pace == "times" else [plan_times(plan, work)]
-    if pace == "steps":
+    model = plan.model
+    charts = [] if model == "clock" else [plan_times(plan, work)]
+    if model == "steps":
         charts.append(link_use_chart(plan))
-    if pace != "pipelines" and len(plan.topology.src) <= _MOST_LANES:
+    if model != "chunks" and len(plan.topology.src) <= _MOST_LANES:
         charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
     return tuple(map(Plotted, charts))
 

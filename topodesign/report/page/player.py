@@ -14,8 +14,8 @@ from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives.collective import EVERYONE, Collective
 from topodesign.plans.flow import Flow
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds, list_ways
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import Block, Compact, Played, Sends
 from topodesign.topology.topology import IntArray
@@ -114,18 +114,17 @@ def _who(
 
 
 def _sends(plan: Plan) -> _Sends | None:
-    kind = kind_of(plan)
     if plan.collective.several:
         return None
-    if kind.streams:
-        return _timed(kind.streams[0].over_links())
+    if plan.model == "clock":
+        return _timed(plan.flow.over_links())
     note = "All sends of a step are at the same time."
-    if kind.pace == "pipelines":
+    if plan.model == "chunks":
         note = (
-            f"Of all {kind.words} the first chunk is shown; all others follow a step behind the one before, so that "
+            f"Of all {plan.words} the first chunk is shown; all others follow a step behind the one before, so that "
             "links are busy all the time."
         )
-    moved = kind.in_rounds()[1]
+    moved = list_rounds(plan)[1]
     adds = moved.reduce_steps
     both = 0 < adds < moved.steps
     return _Sends(
@@ -144,7 +143,7 @@ def _sends(plan: Plan) -> _Sends | None:
             for step in range(1, moved.steps + 1)
         ),
         moved.units,
-        kind.ways(),
+        list_ways(plan),
         note,
     )
 

@@ -18,9 +18,9 @@ from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import rounds_of_flow
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.measure import flow_claim, step_costs
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.circuits.sequence import (
     Sequence,
@@ -298,7 +298,7 @@ def static(nodes: int, degree: int, collective: Collective, *, duplex: bool) -> 
             build(text)
         except TopodesignError:  # the catalog has no such row
             continue
-        topology, rounds = kind_of(schedule(text, collective)).in_rounds()
+        topology, rounds = list_rounds(schedule(text, collective))
         if topology.degree <= degree and rounds.steps:
             circuits, counts = [circuits_of(topology, duplex=duplex)], np.array([rounds.steps])
             plan = plan_of(rounds, circuits, counts, degree, duplex=duplex, method="static", note=text)

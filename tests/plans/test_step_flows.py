@@ -12,11 +12,9 @@ import pytest
 from tests.samples.folds import refolded
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run
-from topodesign.plans.adapters import flows_of
 from topodesign.plans.files import load_plan, save_plan
-from topodesign.plans.flow_ops import reverse, unfold
-from topodesign.plans.kinds import kind_of
-from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.flow_ops import concatenate, reverse, unfold
+from topodesign.plans.measure import compute_claim, cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
@@ -48,7 +46,7 @@ def test_folded_plans_are_like_the_whole(
     monkeypatch.setattr(method, "MOST_WHOLE", 0)
     folded = schedule(spec, collective, method=how)
     assert folded.flow.fold is not None
-    assert folded.claim == whole.claim == kind_of(folded).measures()
+    assert folded.claim == whole.claim == compute_claim(folded)
     assert folded.notes == whole.notes
     assert folded.generator == whole.generator
     save_plan(tmp_path / "plan.npz", folded)
@@ -91,15 +89,15 @@ def test_of_other_symmetries(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.fold is not None
     other = refolded(second, second.fold.generators[::-1].copy())
     plans = [Plan(topology, one, {}) for one in (first, second, other)]
-    both = kind_of(plans[0]).then(plans[1])
+    both = concatenate(plans[0].flow, plans[1].flow)
     whole = Plan(topology, both).rounds
-    assert cost_claim(cost_of(topology, whole)) == kind_of(Plan(topology, both, {})).measures()
+    assert cost_claim(cost_of(topology, whole)) == compute_claim(Plan(topology, both, {}))
     with pytest.raises(InfeasibleError, match="different symmetries"):
-        kind_of(plans[0]).then(plans[2])
+        concatenate(plans[0].flow, plans[2].flow)
 
 
 def test_flows_in_chunks_are_not_reversed() -> None:
-    [chunks] = flows_of(schedule("torus(3,3)", "allgather", method="forest"))
+    chunks = schedule("torus(3,3)", "allgather", method="forest").flow
     with pytest.raises(ScheduleError, match="only flows in steps"):
         reverse(chunks)
 

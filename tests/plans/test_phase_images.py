@@ -9,12 +9,12 @@ import numpy as np
 
 from tests.plans.test_files import phases_plan
 from topodesign import verify
-from topodesign.plans.kinds import kind_of
+from topodesign.plans.plan_ops import relabel_plan
 
 
 def test_an_image_is_as_right_and_costs_as_much() -> None:
     plan = phases_plan("all-to-all")
-    image = kind_of(plan).image(np.array([3, 1, 4, 0, 5, 2]))
+    image = relabel_plan(plan, np.array([3, 1, 4, 0, 5, 2]))
     assert image.topology != plan.topology
     assert verify(image).ok
     assert verify(image).figures == plan.claim

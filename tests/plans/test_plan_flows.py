@@ -11,11 +11,10 @@ import pytest
 from tests.plans.test_files import PLANS
 from topodesign import schedule
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.plans.adapters import flow_of, flows_of
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import unfold
-from topodesign.plans.kinds import kind_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import adds_at_ranks, list_relays, list_transfers
 from topodesign.plans.transfers import Transfers
 
 Sent = list[tuple[int, int, int, int, Fraction, Fraction]]
@@ -68,18 +67,17 @@ def unfolded(plan: Plan) -> Plan:
 @pytest.mark.parametrize("name", [*PLANS, *MORE])
 def test_flows_send_what_transfers_say(name: str) -> None:
     plan = unfolded((PLANS | MORE)[name]())
-    flows = flows_of(plan)
-    kind = kind_of(plan)
-    if len(kind.relays) or kind.adds_up:  # of which there are no such tables
+    flows = plan.flows
+    if len(list_relays(plan)) or adds_at_ranks(plan):  # of which there are no such tables
         assert len(flows) == (3 if name == "stages" else 1)
     else:
-        assert [sent_by(one) for one in flows] == [sent_in(one) for one in kind.transfers()]
+        assert [sent_by(one) for one in flows] == [sent_in(one) for one in list_transfers(plan)]
 
 
 @pytest.mark.parametrize("name", ["orbitrounds", "orbittrees"])
 def test_a_folded_flow_sends_of_the_representatives_alone(name: str) -> None:
     plan = PLANS[name]()
-    own, whole = flow_of(plan), flow_of(unfolded(plan))
+    own, whole = plan.flow, unfolded(plan).flow
     assert own.fold is not None
     known = own.fold.represented_by
     assert len(own) * int(np.bincount(known).max()) == len(whole)
@@ -90,7 +88,7 @@ def test_a_folded_flow_sends_of_the_representatives_alone(name: str) -> None:
 
 def test_routes_lead_from_end_to_end() -> None:
     for name in ("trees", "paths", "routed"):
-        flow = flow_of(PLANS[name]())
+        flow = PLANS[name]().flow
         send, link = flow.find_links()
         assert link.min() >= 0
         assert flow.routes is not None
@@ -101,13 +99,13 @@ def test_routes_lead_from_end_to_end() -> None:
 
 
 def test_units_are_those_of_the_whole() -> None:
-    assert flow_of(schedule("torus(3,3)", "allgather")).whole_units % 9 == 0
-    paths = flow_of(PLANS["paths"]())
+    assert schedule("torus(3,3)", "allgather").flow.whole_units % 9 == 0
+    paths = PLANS["paths"]().flow
     assert paths.whole_units == paths.units * len(paths.members)
 
 
 def test_form_is_checked() -> None:
-    flow = flow_of(schedule("biring(2,4)", "allgather"))
+    flow = schedule("biring(2,4)", "allgather").flow
     with pytest.raises(ScheduleError, match="lo < hi"):
         replace(flow, hi=flow.lo)
     with pytest.raises(ScheduleError, match="from 0 to 3"):
@@ -115,4 +113,4 @@ def test_form_is_checked() -> None:
     with pytest.raises(ScheduleError, match="shape"):
         replace(flow, end=flow.end[1:])
     with pytest.raises(InfeasibleError, match="3 flows"):
-        flow_of(PLANS["stages"]())
+        _ = PLANS["stages"]().flow
