@@ -8,13 +8,15 @@ runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws 
 
 A test marked ``dear`` takes longer than its budget, and smaller ones hold what it holds: it runs where its folder or
 file is named, as one does who changed that, with ``--since COMMIT`` where its folder has changed since, and in a
-thorough run. ``dear("a", "b-2")`` says this of some of its cases.
+thorough run. ``dear("a", "b-2")`` says this of some of its cases. ``--dear=60`` takes no more of them than 60: others
+with every commit, so that all have their turn.
 ``--budget=0.5`` fails a test of the quick run that takes more than half a CPU second (``tests/budget.py``).
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import os
 import signal
@@ -49,6 +51,7 @@ settings.register_profile("thorough", deadline=None, print_blob=True)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help=f"run the slow tests too, and {MORE} times the samples")
     parser.addoption("--since", metavar="COMMIT", help="run dear tests, too, of folders that changed since a commit")
+    parser.addoption("--dear", type=int, metavar="COUNT", help="of the dear tests of --since no more than this")
     words = "fail a test of the quick run that takes more CPU seconds than this, and list the dearest"
     parser.addoption("--budget", type=float, metavar="SECONDS", help=words)
 
@@ -114,12 +117,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not is_thorough(config) and not any("[" in name for name in config.args):
         everything = any(config.invocation_params.dir.joinpath(name).resolve() == TESTS for name in config.args)
         changed = changed_folders(config.getoption("--since")) if everything else set[str]()
-        left_out = {
-            item
-            for item in items
-            if item.get_closest_marker("thorough")
-            or (everything and is_dear(item) and item.path.relative_to(TESTS).parts[0] not in changed)
-        }
+        dear = [item for item in items if everything and is_dear(item)]
+        taken = in_turn(
+            [item.nodeid for item in dear if item.path.relative_to(TESTS).parts[0] in changed],
+            config.getoption("--dear"),
+        )
+        left_out = {item for item in items if item.get_closest_marker("thorough")}
+        left_out |= {item for item in dear if item.nodeid not in taken}
         quick = [item for item in items if item not in left_out]
         kept = {item.nodeid for item in _fewest(quick)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
@@ -137,6 +141,15 @@ def changed_folders(since: str | None) -> set[str]:
     command = ["git", "-C", str(TESTS.parent), "diff", "--name-only", since, "--", "topodesign", "tests"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return {Path(name).parts[1] for name in names}
+
+
+def in_turn(names: list[str], count: int | None) -> set[str]:
+    """Return so many of some names, or all: others with every commit, and the same for all who look at one."""
+    if count is None or len(names) <= count:
+        return set(names)
+    command = ["git", "-C", str(TESTS.parent), "rev-parse", "HEAD"]
+    commit = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return set(sorted(names, key=lambda name: hashlib.sha256(f"{commit} {name}".encode()).digest())[:count])
 
 
 def is_dear(item: pytest.Item) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import floors
-from tests.conftest import is_dear, is_thorough
+from tests.conftest import in_turn, is_dear, is_thorough
 
 
 def test_a_shortfall_is_told() -> None:
@@ -37,3 +37,12 @@ def test_dear_cases_are_left_out_of_a_run_of_everything(request: pytest.FixtureR
     assert not is_dear(item)
     item.add_marker(pytest.mark.dear)
     assert is_dear(item)
+
+
+def test_dear_tests_of_a_commit_are_as_many_as_asked_for_and_always_the_same() -> None:
+    names = [f"test_{number}" for number in range(30)]
+    assert in_turn(names, None) == in_turn(names, 30) == set(names)
+    taken = in_turn(names, 7)
+    assert len(taken) == 7
+    assert taken == in_turn(names[::-1], 7)
+    assert taken < in_turn(names, 8) < set(names)

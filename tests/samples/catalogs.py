@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -36,25 +37,28 @@ def any_row(draw: st.DrawFn, degree: int | None = None) -> Row:
     )
 
 
-def finder_rows(finder: Finder, nodes: int, degree: int) -> list[Row]:
-    """The frontiers of a size, of all topologies and of the duplex ones, as rows."""
+_FINDER = Finder()
+
+
+@cache
+def finder_rows(nodes: int, degree: int) -> tuple[Row, ...]:
+    """The frontiers of a size, of all topologies and of the duplex ones, as rows: found once for all tests."""
     candidates = [
         one
         for duplex in (False, True)
         if not (duplex and nodes * degree % 2)
-        for one in finder.frontier(nodes, degree, duplex=duplex)
+        for one in _FINDER.frontier(nodes, degree, duplex=duplex)
     ]
     rows = (
         Row(nodes, degree, c.cost, c.allgather, c.duplex, how_found(c.spec), Basis.LINKS, VERSION, str(c.spec))
         for c in candidates
     )
-    return list({row.key: row for row in rows}.values())
+    return tuple({row.key: row for row in rows}.values())
 
 
 def write_catalog(directory: Path, sizes: Iterable[int] = range(3, LAST + 1)) -> Path:
     """Write what the finder knows without any search."""
-    finder = Finder()
     several = list(sizes)
     for degree in DEGREES:
-        write_rows(directory, degree, [row for nodes in several for row in finder_rows(finder, nodes, degree)])
+        write_rows(directory, degree, [row for nodes in several for row in finder_rows(nodes, degree)])
     return directory
