@@ -142,7 +142,7 @@ def test_different() -> None:
 
 
 @pytest.mark.parametrize(("text", "words", "position"), REFUSED, ids=lambda value: ascii(value)[:24])
-def test_refused(text: str, words: str, position: int | None) -> None:
+def test_what_is_wrong_is_said_with_a_caret_under_it(text: str, words: str, position: int | None) -> None:
     with pytest.raises(SpecError) as caught:
         parse(text)
     error = caught.value
@@ -151,18 +151,12 @@ def test_refused(text: str, words: str, position: int | None) -> None:
     assert 0 <= error.position <= len(error.text)
     if position is not None:
         assert error.position == position
-
-
-@pytest.mark.parametrize(("text", "words", "position"), REFUSED, ids=lambda value: ascii(value)[:24])
-def test_caret_stands_under_the_character(text: str, words: str, position: int | None) -> None:
-    with pytest.raises(SpecError) as caught:
-        parse(text)
-    message, window, caret = str(caught.value).split("\n")
-    assert message == caught.value.message
+    message, window, caret = str(error).split("\n")
+    assert message == error.message
     assert caret.strip() == "^"
     assert len(window) <= 102
     column = caret.index("^")
-    shown, fault = window[column : column + 1], caught.value.text[caught.value.position :][:1]
+    shown, fault = window[column : column + 1], error.text[error.position :][:1]
     assert shown == (fault if fault.isprintable() else " ")
     assert window.isprintable()
 

@@ -8,8 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,53 +18,18 @@ import networkx as nx
 import pytest
 
 import topodesign
+from tests.cli.conftest import Cli, Ended
 from tests.conftest import few
 from topodesign.base.cost import Cost, lower_bound, moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
-from topodesign.cli.main import COMMANDS, SECTIONS, run
+from topodesign.cli.main import COMMANDS, SECTIONS
 from topodesign.cli.main import program as program_group
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.scheduling import METHODS
 from topodesign.topology.files import write_links
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
-
-
-@dataclass(frozen=True)
-class Result:
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        """The one document on standard output, with nothing on standard error."""
-        assert (self.status, self.err) == (0, "")
-        return json.loads(self.out, parse_constant=pytest.fail)  # no NaN, no Infinity
-
-    def message(self, status: int = 2) -> str:
-        """The one message on standard error: a line, and under it the text and a caret if a spec is at fault."""
-        assert (self.status, self.out) == (status, "")
-        assert "Traceback" not in self.err
-        first, *rest = self.err.removesuffix("\n").split("\n")
-        assert first.startswith("topodesign: ")
-        assert len(rest) in {0, 2}
-        if rest:
-            assert rest[-1].strip() == "^"
-        return first.removeprefix("topodesign: ")
-
-
-Cli = Callable[..., Result]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*args: str | Path) -> Result:
-        status = run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Result(status, captured.out, captured.err)
-
-    return call
 
 
 def program(*args: str) -> subprocess.CompletedProcess[str]:
@@ -294,43 +258,16 @@ def test_tables_for_people(cli: Cli, args: tuple[str, ...]) -> None:
 
 SMALL = ("pareto", "-n", "8", "-d", "2", "--search", "0")
 BAD_SPECS = [
-    ("", "empty spec"),
     ("   ", "empty spec"),
-    ("genkautz", "needs brackets"),
     ("genkautz(4,9", "closing bracket"),
-    ("genkautz(4,9))", "closing bracket"),
-    ("genkautz(4,9)x", "not a spec"),
-    ("genkautz(4)", "wrong number of arguments"),
-    ("genkautz(4,9,9)", "wrong number of arguments"),
-    ("genkautz()", "wrong number of arguments"),
     ("genkauts(4,9)", "did you mean 'genkautz"),
-    ("nonsense(1)", "unknown topology"),
-    ("cyclic(5)", "is a group, not a topology"),
-    ("genkautz(-4,9)", "at least"),
     ("genkautz(0,9)", "at least"),
-    ("genkautz(4,-9)", "at least"),
-    ("genkautz(4,10000000)", "too many to build"),
-    ("complete(100000)", "too many to build"),
-    ("hypercube(60)", ""),
-    ("torus(1000000,1000000)", ""),
-    ("power(complete(9),9)", ""),
-    ("line(complete(40),9)", "too many to build"),
-    ("complete(10000000000000000)", "integers go up to"),
-    ("complete(1)", "at least 2"),
-    ("complete(0)", "at least 2"),
-    ("complete(2.5)", "expected an integer"),
-    ("complete('5')", "expected an integer"),
-    ("complete(complete(5))", "integers"),
-    ("line(5)", "needs a topology"),
-    ("line(nonsense(5))", "unknown topology"),
+    ("cyclic(5)", "is a group, not a topology"),
     ("circulant(8,2)", "not connected"),
-    ("1", "a spec is a name"),
+    ("complete(100000)", "too many to build"),
     ("x" * (LONGEST_SPEC + 1), "longer than"),
-    ("(" * 3000, "closing bracket"),
     ("__import__('os').system('true')", ""),
-    ("caf\N{LATIN SMALL LETTER E WITH ACUTE}(1)", "ASCII"),
     ("a\0b", "ASCII"),
-    ("x" * 300, "needs brackets"),
 ]
 
 
@@ -352,44 +289,24 @@ BAD_CALLS: list[tuple[tuple[str, ...], str]] = [
     (("links", "diamond()", "--format", "xml"), "'xml' is not one of"),
     (("convert", "diamond()", "--json", "--format", "csv"), "cannot be combined with --format csv"),
     (("pareto", "-n", "x", "-d", "2"), "not a valid integer"),
-    (("pareto", "-n", "8.5", "-d", "2"), "not a valid integer"),
-    (("pareto", "-n", "", "-d", "2"), "not a valid integer"),
     (("pareto", "-n", "-8", "-d", "2"), "at least 2 nodes"),
-    (("pareto", "-n", "0", "-d", "2"), "at least 2 nodes"),
-    (("pareto", "-n", "1", "-d", "1"), "at least 2 nodes"),
     (("pareto", "-n", "8", "-d", "0"), "at least one link"),
-    (("pareto", "-n", "8", "-d", "-2"), "at least one link"),
     (("pareto", "-n", "8", "-d", "65"), "too large"),
-    (("pareto", "-n", "8", "-d", "1000000000000"), "too large"),
     (("pareto", "-n", "10000000", "-d", "4"), "too many"),
-    (("pareto", "-n", "1" + "0" * 40, "-d", "4"), "too many"),
     (("pareto", "-n", "9" * 5000, "-d", "4"), "not a valid integer"),
     (("pareto", "-n", "9", "-d", "1", "--duplex"), "nearest sizes (N,d): (2,1), (9,2)"),
     (("pareto", "-n", "8", "-d", "1", "--duplex"), "nearest sizes (N,d): (2,1), (8,2)"),
     ((*SMALL, "--search", "-1"), "is negative"),
     ((*SMALL, "--search", "1e9"), "is over a day"),
-    ((*SMALL, "--search", "inf"), "not a number"),
-    ((*SMALL, "--search", "nan"), "not a number"),
     ((*SMALL, "--search", "soon"), "not a number"),
     ((*SMALL, "--seed", "-1"), "not in the range"),
     ((*SMALL, "--alpha", "10"), "no unit"),
-    ((*SMALL, "--alpha", "-10us"), "negative"),
     ((*SMALL, "--alpha", "10m"), "unknown unit 'm'"),
-    ((*SMALL, "--alpha", "infs"), "not a number"),
-    ((*SMALL, "--alpha", "nan"), "not a number"),
-    ((*SMALL, "--alpha", ""), "not a number"),
     ((*SMALL, "--size", "1"), "no unit"),
     ((*SMALL, "--size", "0B"), "above zero"),
-    ((*SMALL, "--size", "-1MiB"), "negative"),
-    ((*SMALL, "--size", "1mib"), "unknown unit 'mib'"),
     ((*SMALL, "--size", "1MiB", "--size", "1GHz"), "unknown unit 'GHz'"),
-    ((*SMALL, "--size", "1e99PB"), "too large"),
     ((*SMALL, "--bandwidth", "100"), "no unit"),
-    ((*SMALL, "--bandwidth", "100 gbps"), "unknown unit 'gbps'"),
-    ((*SMALL, "--bandwidth", "100GB"), "unknown unit 'GB'"),
     ((*SMALL, "--bandwidth", "0Gbps"), "above zero"),
-    ((*SMALL, "--bandwidth", "0x25Gbps"), "above zero"),
-    ((*SMALL, "--bandwidth", "1e-90bps"), "too small"),
     (("evaluate", "diamond()", "--size", "1"), "no unit"),
 ]
 
@@ -504,7 +421,7 @@ def test_help_and_version(cli: Cli) -> None:
     for command, line in COMMANDS.items():
         assert command in result.out
         assert line in result.out
-    assert cli("--version") == Result(0, f"topodesign, version {topodesign.__version__}\n", "")
+    assert cli("--version") == Ended(0, f"topodesign, version {topodesign.__version__}\n", "")
     bare = cli()
     assert (bare.status, bare.out) == (2, "")
     assert bare.err.startswith("Usage: topodesign")

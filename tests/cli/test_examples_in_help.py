@@ -1,16 +1,15 @@
-"""Every command shows examples in its help, which parse, and those that are cheap run."""
+"""Every command shows examples in its help, which parse; ``test_transcripts.py`` runs those that are cheap."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
 
 from tests.cli.test_answers import ALL
-from topodesign.cli.main import program, run
+from topodesign.cli.main import program
 
 
 def groups() -> dict[tuple[str, ...], click.Command]:
@@ -47,30 +46,3 @@ def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
     command, rest = ALL[tuple(words[:name])], words[name:]
     context = command.make_context(words[name - 1], list(rest))
     assert not context.args
-
-
-CHEAP = {
-    "pareto", "evaluate", "convert", "schedule", "simulate",
-    "verify", "examples", "wire init", "wire plan", "wire show", "wire export", "wire check",
-}  # fmt: skip
-
-
-@pytest.mark.dear
-def test_cheap_examples_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In one folder, in the order in which one needs what the other has written."""
-    monkeypatch.chdir(tmp_path)
-    assert run(["examples", "inventory_testbed.yaml", "observed_testbed.csv"]) == 0
-    calls = [words for _, words in SHOWN]
-    wanted = [one for one in calls if " ".join(one[:1]) in CHEAP or " ".join(one[:2]) in CHEAP]
-    first = [one for one in wanted if one[:2] == ["wire", "init"]]
-    first += [one for one in wanted if one[0] == "schedule" or one[:2] in (["wire", "plan"], ["wire", "export"])]
-    ran = set()
-    for words in [*first, *(one for one in wanted if one not in first)]:
-        if (words[0] == "examples" or words[:2] == ["wire", "init"]) and (tmp_path / words[-1]).exists():
-            continue  # some begin with the same file, which is not written over
-        status = run(words)
-        assert status == 0 or (words[:2] == ["wire", "check"] and status == 1), (words, capsys.readouterr().err)
-        ran.add(words[0] if words[0] in CHEAP else " ".join(words[:2]))
-    assert ran >= CHEAP - {"examples"}

@@ -5,11 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -17,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli.conftest import Cli, Ended
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign import schedule, simulate
 from topodesign.base.units import format_rate
@@ -36,38 +34,6 @@ KEYS = {
     "k", "inv_x_star", "algorithmic_bandwidth", "algorithmic_bandwidth_GBps", "bottleneck_cut", "bottleneck",
     "sensitivity", "collectives",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Result:
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        """The one document on standard output, with nothing on standard error."""
-        assert (self.status, self.err) == (0, "")
-        return json.loads(self.out, parse_constant=pytest.fail)
-
-    def message(self, status: int = 2) -> str:
-        """What standard error says."""
-        assert (self.status, self.out) == (status, "")
-        assert "Traceback" not in self.err
-        assert self.err.startswith("topodesign: ")
-        return self.err
-
-
-Cli = Callable[..., Result]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*args: str | Path) -> Result:
-        status = run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Result(status, captured.out, captured.err)
-
-    return call
 
 
 def ratio(fabric: Fabric, cut: set[str]) -> Fraction:
@@ -405,7 +371,7 @@ def test_bandwidth_of_a_spec(cli: Cli) -> None:
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.graphml"])
 def test_written_fabrics_are_read(cli: Cli, tmp_path: Path, name: str) -> None:
-    assert cli("fabric", "dgx_h100(2)", "-o", tmp_path / name) == Result(0, "", "")
+    assert cli("fabric", "dgx_h100(2)", "-o", tmp_path / name) == Ended(0, "", "")
     assert read_fabric(tmp_path / name) == build_fabric("dgx_h100(2)")
     assert cli("fabric", tmp_path / name, "--json").out == cli("fabric", "dgx_h100(2)", "--format", "json").out
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import re
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
+from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopodesignError, TopologyError
+from topodesign.base.options import declared
+from topodesign.base.spec import parse
+from topodesign.base.wording import listed
+from topodesign.fabrics.contraction import boxes_of, contracted
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.files import write_fabric
+from topodesign.fabrics.options import GroupOptions, PartOptions, PlaceOptions
+from topodesign.fabrics.part import select_part
+from topodesign.fabrics.places import as_fabric, as_place, named_preset
 from topodesign.fabrics.presets import FABRICS, build_fabric
+from topodesign.fabrics.unwinding import replace_switches
+from topodesign.fabrics.wording import names_in_words
 from topodesign.optima.optimum import optimum
+from topodesign.topology.files import write_links
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -374,3 +387,160 @@ def test_in_network_computation_is_where_it_is() -> None:
 def test_bad_specs_of_fabrics(spec: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         build_fabric(spec)
+
+
+# -- Parts of a fabric in words: lists, and whole groups of nodes
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c", "d"], "a, b, c and d"),
+        (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
+    ],
+)
+def test_lists(words: list[str], text: str) -> None:
+    assert listed(words) == text
+
+
+def test_whole_groups_go_by_their_beginning() -> None:
+    fabric = build_fabric("dgx_a100(2)")
+    of_box = [node for node in fabric.compute if fabric.names[node].startswith("box1/")]
+    assert names_in_words(fabric, of_box).strip("/") == "box1"
+    assert names_in_words(fabric, of_box[:1]) == fabric.names[of_box[0]]
+    assert names_in_words(fabric, fabric.compute).replace("/", "") == "box0 and box1"
+
+
+# -- Unwinding: every switch becomes links, and nobody gets more bandwidth than it had
+
+
+def out_of(fabric: Fabric) -> Counter[str]:
+    rates: Counter[str] = Counter()
+    for link in fabric.links():
+        rates[link.src] += link.bandwidth  # type: ignore[assignment]
+    return rates
+
+
+@pytest.mark.parametrize("name", ["dgx_a100(1)", "dgx_a100(2)", "mi250(2)"])
+@pytest.mark.parametrize(("degree", "both_ways"), [(1, False), (1, True), (2, False), (3, True), (None, False)])
+def test_bandwidth_is_shared_and_no_more(name: str, degree: int | None, both_ways: bool) -> None:
+    whole = build_fabric(name)
+    fabric = replace_switches(whole, degree, both_ways=both_ways)
+    assert not fabric.topology.switches
+    before, after = out_of(whole), out_of(fabric)
+    assert all(after[node] == before[node] for node in fabric.names)  # alike ports: nothing is lost, either
+
+
+def test_degrees_are_those_of_figure_10() -> None:
+    switch = build_fabric("dgx_a100(1)")
+    counts = [len(replace_switches(switch, degree).links()) for degree in (1, 2, 7, 100)]
+    assert counts == [8, 16, 56, 56]
+    assert len(replace_switches(switch, 1, both_ways=True).links()) == 16
+    assert replace_switches(switch, 2).links()[0].bandwidth == replace_switches(switch, 1).links()[0].bandwidth / 2
+    with pytest.raises(ParameterError):
+        replace_switches(switch, 0)
+
+
+# -- Topologies and fabrics from whatever names them
+
+
+def test_one_fabric_by_all_its_names(tmp_path: Path) -> None:
+    fabric = build_fabric("dgx_h100(1)")
+    for ending in ("yaml", "json", "graphml"):
+        path = tmp_path / f"x.{ending}"
+        path.write_text(write_fabric(fabric, ending))
+        for file in (path, str(path)):
+            assert as_place(file) == as_fabric(file) == fabric
+            assert named_preset(file) is None
+    for value in ("dgx_h100(1)", " dgx_h100( 1 )", parse("dgx_h100(1)"), fabric):
+        assert as_place(value) == as_fabric(value) == fabric
+        assert named_preset(value) == "dgx_h100(1)"
+
+
+def test_plain_topologies_stay_plain_and_make_fabrics(tmp_path: Path) -> None:
+    topology = build("torus(3,3)")
+    path = tmp_path / "links.csv"
+    path.write_text(write_links(topology, "csv"))
+    for value in ("torus(3,3)", parse("torus(3,3)"), topology, path, topology.to_networkx()):
+        assert as_place(value) == topology
+        fabric = as_fabric(value, "40Gbps")
+        assert fabric.topology == topology
+        assert fabric.links()[0].bandwidth == Fraction(10**10, 8)
+        assert named_preset(value) is None
+
+
+def test_switches_and_bandwidths_make_a_fabric() -> None:
+    star = Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2])
+    assert isinstance(as_place(star), Fabric)
+    graph = nx.Graph()
+    graph.add_edge("a", "b", bandwidth="25GB/s")
+    place = as_place(graph)
+    assert isinstance(place, Fabric)
+    assert place.names == ("a", "b")
+    assert place.unit == 25 * 10**9
+    with pytest.raises(TopodesignError, match="give no other"):
+        as_fabric(graph, "1Gbps")
+
+
+def test_wrong_ones_are_our_errors() -> None:
+    with pytest.raises(SpecError, match="did you mean 'dgx_a100'"):
+        as_place("dgx_a10(2)")
+    with pytest.raises(ParameterError, match="bandwidths of its own"):
+        as_fabric("mi250(2)", "1GB/s")
+    for value in (7, None, ["torus(3,3)"]):
+        for function in (as_place, as_fabric):
+            with pytest.raises(ParameterError, match="is needed, not"):
+                function(value)
+    for name in ("missing.yaml", "missing.csv", Path("missing.json")):
+        with pytest.raises(TopodesignError, match="No such file"):
+            as_place(name)
+
+
+# -- Options of places: their names and defaults are those of the functions that take them
+
+
+def test_parts_are_what_the_function_takes() -> None:
+    parameters = inspect.signature(select_part).parameters
+    assert {name: option.default for name, option in declared(PartOptions).items()} == {
+        name: one.default for name, one in parameters.items() if name != "fabric"
+    }
+    assert declared(PlaceOptions).keys() == {*declared(PartOptions), *declared(GroupOptions), "unwind"}
+
+
+# -- Contractions: boxes or their parts become nodes, and what joins them carries what all links between them do
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes", "each", "parted"),
+    [
+        ("boxes(dgx_h100,complete(4))", 4, 8, True),
+        ("boxes(mi300x,complete(4))", 4, 8, False),
+        ("boxes(pcie_pair,complete(4))", 8, 4, True),
+        ("dgx_h100(2)", 2, 8, True),
+    ],
+)
+def test_links_between_nodes_add_up(spec: str, nodes: int, each: int, parted: bool) -> None:
+    fabric = build_fabric(spec)
+    small = contracted(fabric)
+    assert small is not None
+    assert small.parted == parted
+    assert len(small.fabric.compute) == len(small.members) == nodes
+    assert {len(some) for some in small.members.values()} == {each}
+    assert sorted(node for some in small.members.values() for node in some) == sorted(fabric.compute)
+    owner = {fabric.names[node]: at for at, some in small.members.items() for node in some}
+    room: dict[tuple[str, str], Fraction] = {}
+    for u, v, capacity in fabric.topology.links():
+        ends = small.called[u], small.called[v]
+        if ends[0] != ends[1]:
+            room[ends] = room.get(ends, Fraction(0)) + capacity * fabric.unit
+    names = small.fabric.names
+    joined = {(names[u], names[v]): many * small.fabric.unit for u, v, many in small.fabric.topology.links()}
+    assert joined == room
+    assert all(owner[small.called[node]] == owner[fabric.names[node]] for node in fabric.compute)
+
+
+def test_names_tell_of_boxes() -> None:
+    assert boxes_of(build_fabric("dgx_h100(1)")) is None
+    assert contracted(build_fabric("dgx_h100(1)")) is None

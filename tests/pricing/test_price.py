@@ -13,13 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import few
+from tests.floors import reached
 from tests.samples.loads import reference_layer_loads, spff_loads
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.compiled import Kernel
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.collectives import ALLREDUCE
 from topodesign.pricing import closed_form, kernels
+from topodesign.pricing.baselines import baselines
 from topodesign.pricing.closed_form import (
     distances,
     fullest,
@@ -31,6 +35,14 @@ from topodesign.pricing.closed_form import (
     price_at_least,
     undirected_girth,
 )
+from topodesign.pricing.evaluation import price_both
+from topodesign.pricing.groups import shared
+from topodesign.pricing.node_order import node_order
+from topodesign.pricing.repricing import priced
+from topodesign.pricing.split_deferral import best_deferral
+from topodesign.pricing.windows import genkautz_at_most
+from topodesign.pricing.workload import Workload, winners
+from topodesign.solve.flows.multicast import Multicast, share_links
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -277,3 +289,177 @@ def test_a_topology_is_given_up_by_what_some_of_its_nodes_show() -> None:
     assert all(one.dominates(other) for one, other in itertools.pairwise(asked))
     assert closed_form.price_unless(topology, lambda cost: cost == asked[1]) is None
     assert closed_form.price_unless(topology, lambda _: True) is None
+
+
+# -- Crossovers: between two of them one cost stays the least, and it is the one that is named
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.fractions(0, 4, max_denominator=30)), min_size=1, max_size=8))
+def test_the_winner_is_the_least_of_all_until_the_next(points: list[tuple[int, Fraction]]) -> None:
+    costs = [Cost(steps, y) for steps, y in points]
+    found = winners(costs, Fraction(3))
+    sizes = [size for size, _ in found]
+    assert sizes[0] == 0
+    assert sizes == sorted(set(sizes))
+
+    def time(place: int, size: Fraction) -> Fraction:
+        return costs[place].steps + costs[place].bandwidth * size / 3
+
+    for (low, place), high in zip(found, [*sizes[1:], sizes[-1] + 10**6], strict=True):
+        for size in (low, low + (high - low) / 3, high):
+            assert time(place, size) == min(time(other, size) for other in range(len(costs)))
+    for (_, one), (size, other) in itertools.pairwise(found):
+        assert time(one, size) == time(other, size)
+        assert time(one, size + 1) > time(other, size + 1)
+
+
+# -- Bounds of generalized Kautz digraphs by windows, against prices from every node
+
+
+@given(st.integers(2, 9), st.integers(10, 300))
+def test_no_digraph_costs_more(d: int, n: int) -> None:
+    bound = genkautz_at_most(d, n)
+    assert bound is not None
+    there, back = price_both(build(f"genkautz({d},{n})"))
+    assert there.dominates(bound[0])
+    assert back.dominates(bound[1])
+    assert bound[0].steps <= moore_bound(n, d) + 1
+
+
+@pytest.mark.parametrize(("d", "n"), [(4, 1024), (3, 729), (2, 128), (4, 1022)])
+def test_it_is_the_price_where_the_last_window_goes_round_once(d: int, n: int) -> None:
+    assert genkautz_at_most(d, n) == price_both(build(f"genkautz({d},{n})"))
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 9), (65, 1000), (4, 4)])
+def test_others_have_no_bound(d: int, n: int) -> None:
+    assert genkautz_at_most(d, n) is None
+
+
+# -- Prices after losses: what is known of the nodes that nothing changes for is what pricing anew finds
+
+
+def without_loops(topology: Topology) -> Topology:
+    return Topology.from_links(topology.nodes, [link for link in topology.links() if link[0] != link[1]])
+
+
+@given(regular_digraphs())
+def test_nothing_lost_is_the_price(topology: Topology) -> None:
+    topology = without_loops(topology)
+    known = priced(topology)
+    assert known.cost() == known.cost_without(topology) == price(topology, all_sources=True)
+
+
+@pytest.mark.floor(apart=10, left=15)
+@settings(max_examples=80)
+@given(regular_digraphs(9, 4), st.data())
+def test_what_is_left_costs_what_pricing_it_anew_gives(topology: Topology, data: st.DataObject) -> None:
+    """In parts of the bandwidth that a node had before: the degree in the price is the one before the loss."""
+    topology = without_loops(topology)
+    lost = data.draw(st.lists(st.integers(0, len(topology.src) - 1), min_size=1, max_size=3))
+    capacity = topology.capacity.copy()
+    np.subtract.at(capacity, lost, 1)
+    some = capacity > 0
+    left = Topology.from_arrays(topology.nodes, topology.src[some], topology.dst[some], capacity[some])
+    try:
+        anew = price(left, all_sources=True)
+    except DisconnectedError:
+        with pytest.raises(DisconnectedError):
+            priced(topology).cost_without(left)
+        reached("apart")
+        return
+    reached("left")
+    before = Fraction(topology.degree, left.degree)
+    assert priced(topology).cost_without(left) == Cost(anew.steps, anew.bandwidth * before)
+
+
+# -- What people wire today: each baseline is its model, and is there only where its ports are
+
+
+WORK = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(10**9)), Fraction(10**11))
+
+
+def test_baselines_are_their_models() -> None:
+    ring, fast, trees = baselines(1024, 4, WORK)
+    optimal = Fraction(1023, 1024)
+    assert (ring.cost, fast.cost, trees.cost) == (Cost(1023, optimal), Cost(512, optimal), None)
+    for place, size in enumerate(WORK.sizes):
+        whole = 8 * size / WORK.bandwidth
+        assert ring.allreduce[place] == 2 * (1023 * WORK.alpha + optimal * whole)
+        assert fast.allreduce[place] == 2 * (512 * WORK.alpha + optimal * whole)
+        assert trees.allreduce[place] == min(2 * (9 + k) * (WORK.alpha + 2 * whole / k) for k in range(1, 1000))
+    free = Workload(Fraction(0), (Fraction(2**20),), WORK.bandwidth)
+    assert float(baselines(64, 4, free)[2].allreduce[0]) == pytest.approx(
+        float(4 * 8 * 2**20 / WORK.bandwidth), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize(("degree", "count"), [(1, 0), (3, 0), (2, 2), (4, 3), (5, 1), (8, 3)])
+def test_baselines_need_the_ports_they_use(degree: int, count: int) -> None:
+    assert len(baselines(9, degree, WORK)) == count
+
+
+# -- Bandwidth factors of groups, from programs that are held against each other
+
+
+def test_parts_of_links_add_up() -> None:
+    topology = build("torus(3,3)")
+    found = share_links(
+        topology, [Multicast((0, 4, 8), (0,), 1), Multicast((1, 3), (1, 3), 2), Multicast((5,), (5,), 1)]
+    )
+    for capacity, *loads in zip(topology.capacity.tolist(), *found.load, strict=True):
+        assert sum(loads) <= found.time * capacity
+    assert not any(found.load[2])
+
+
+def test_loads_of_a_reduction_are_those_of_the_dual_turned_round() -> None:
+    topology = build("torus(3,3)")
+    out, back = (shared(topology, part) for part in reversed(ALLREDUCE.within([(0, 4, 8)]).parts))
+    assert out.time == back.time
+    assert sum(map(sum, out.load)) == sum(map(sum, back.load))
+
+
+# -- Orders of nodes: the same, however nodes are numbered, and so is what deferral finds
+
+
+def renamed(topology: Topology, places: np.ndarray) -> Topology:
+    """Return the topology with each node called by its place, without its symmetry."""
+    return Topology.from_arrays(topology.nodes, places[topology.src], places[topology.dst], topology.capacity)
+
+
+def in_order(topology: Topology) -> Topology:
+    return renamed(topology, np.argsort(node_order(topology)))
+
+
+@given(regular_digraphs(14, 4), st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_the_order_says_nothing_of_numbers(topology: Topology, seed: int) -> None:
+    order = node_order(topology)
+    assert sorted(order) == list(range(topology.nodes))
+    other = renamed(topology, np.random.default_rng(seed).permutation(topology.nodes))
+    assert in_order(other) == in_order(topology)
+
+
+@pytest.mark.parametrize("links", [[], [(1, 2)], [(3, 0), (3, 1), (1, 3)]])
+def test_nodes_without_links_have_a_place(links: list[tuple[int, int]]) -> None:
+    topology = Topology.from_links(4, links)
+    for seed in range(6):
+        other = renamed(topology, np.random.default_rng(seed).permutation(4))
+        assert sorted(node_order(other)) == [0, 1, 2, 3]
+        assert in_order(other) == in_order(topology)
+
+
+@pytest.mark.parametrize("spec", ["randomregulargraph(40,3,1)", "torus(4,6)", "genkautz(3,40)", "complete(70)"])
+def test_regular_and_symmetric_topologies_have_one_too(spec: str) -> None:
+    topology = build(spec)
+    for seed in range(4):
+        other = renamed(topology, np.random.default_rng(seed).permutation(topology.nodes))
+        assert in_order(other) == in_order(topology)
+
+
+@pytest.mark.parametrize("spec", ["randomregulargraph(22,4,0)", "genkautz(3,20)", "randomregular(24,3,1)"])
+def test_deferred_prices_are_within_one_percent_however_nodes_are_numbered(spec: str) -> None:
+    topology = build(spec)
+    ways = [renamed(topology, np.random.default_rng(seed).permutation(topology.nodes)) for seed in few(range(8))]
+    prices = [best_deferral(way).cost(way).bandwidth for way in (topology, *ways)]
+    assert 100 * max(prices) <= 101 * min(prices)

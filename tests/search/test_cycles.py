@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from topodesign.pricing.closed_form import distances
+from tests.conftest import few
+from topodesign.base.spec import parse
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
+from topodesign.pricing.closed_form import distances, price
+from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.cycle_kernels import bring_near, too_far
 from topodesign.search.cycles import cycles_of, random_cycles, search_cycles, spec_of
+from topodesign.search.evenness import search_even
+from topodesign.search.state import SearchState
+from topodesign.search.strategies import cycles as strategy
+from topodesign.search.strategies.cycles import cycles
+from topodesign.search.strategies.strategy import Draw
 from topodesign.search.target import Target
 from topodesign.topology.library import build
+from topodesign.topology.topology import Topology
 
 
 @pytest.mark.dear
@@ -57,3 +70,79 @@ def test_sizes_without_cycles() -> None:
     assert cycles_of(Target(5, 4, duplex=True)) == {}
     assert cycles_of(Target(53, 5, duplex=True)) == {}  # a port stays free
     assert set(cycles_of(Target(907, 6, duplex=True))[18]) == {60, 30, 15, 12, 10}
+
+
+# -- Turns among cycles: what they keep is right by its links, and has a step less
+
+
+TARGET = Target(107, 6, duplex=True)
+
+
+def test_a_step_less_is_found_and_kept_for_a_prime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategy, "_WORK", 10**7)
+    state = SearchState(range(107, 108), {6: []})
+    state.keep(TARGET, [parse("circulant(107,1,2,3)")])
+    before = state.fastest(TARGET)
+    assert before is not None
+    assert cycles.gap(state, TARGET) > 0
+    assert sum(cycles.search(state, TARGET, Draw(count, 0, 0)) for count in cycles.orbits(TARGET)) > 0
+    after = state.fastest(TARGET)
+    assert after is not None
+    assert after.cost.steps < before.cost.steps
+    assert after.spec.startswith("multicirculant(")
+    assert check_row(after) is None
+
+
+def test_sizes_that_are_searched() -> None:
+    assert cycles.orbits(Target(36, 3, duplex=False)) == []
+    assert len(cycles.orbits(TARGET)) > 1
+    assert cycles.gap(SearchState([107], {6: []}, Catalog()), TARGET) == 0
+
+
+# -- Links loaded evenly: what is found has the steps it should, and is named by a spec that rebuilds it
+
+
+UNEVEN = [
+    "turn(congruential(150,-4,4,5,2,3),4,3)",
+    "congruential(60,3,0,1,2)",
+    "transpose(turn(congruential(141,4,1,2,3,4),2,2))",
+]
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize("text", few(UNEVEN, 2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
+def test_schedules_get_cheaper_in_as_many_steps(text: str, seed: int) -> None:
+    base = build(text)
+    steps = price(base).steps
+    spec = search_even(base, steps, 10**7, seed=seed)
+    assert spec is not None
+    found = build(str(spec))
+    assert (found.nodes, found.degree, found.self_loops) == (base.nodes, base.degree, base.self_loops)
+    assert found.is_regular
+    before, after = (sum((cost.bandwidth for cost in deferred_both(one)), Fraction(0)) for one in (base, found))
+    assert after < before
+    assert {cost.steps for cost in deferred_both(found)} == {steps}
+    assert spec == search_even(base, steps, 10**7, seed=seed)
+
+
+def test_swaps_of_swaps_are_told_from_what_was_swapped_first() -> None:
+    base = build(UNEVEN[0])
+    first = search_even(base, 4, 10**7)
+    assert first is not None
+    again = search_even(build(str(first)), 4, 10**7, seed=2)
+    for spec in (first, again):
+        assert spec is not None
+        assert spec.name == "successors" or str(spec.args[0]) == UNEVEN[0]
+
+
+def test_what_is_of_another_kind_is_left_alone() -> None:
+    few = build("congruential(60,3,0,1,2)")
+    for base, steps in (
+        (few, price(few).steps - 1),  # more nodes than that are too far apart
+        (few, 1),
+        (build("parallel(circulant(9,1),2)"), 4),
+        (build("complete(12)"), 1),  # too many links
+        (Topology.from_arrays(few.nodes, few.src, few.dst), 4),  # has no spec
+    ):
+        assert search_even(base, steps, 10**5) is None

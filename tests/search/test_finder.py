@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +14,15 @@ from tests.floors import reached
 from topodesign import build, lower_bound, moore_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
+from topodesign.catalog.lookup import Catalog
 from topodesign.finder.pareto import Pareto
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.split_deferral import price_deferred as deferred_reduce_scatter
 from topodesign.search.candidate import Candidate, insert
 from topodesign.search.finder import Finder
+from topodesign.search.paper import DISTANCE_REGULAR, RINGS_AND_MESHES, TABLE_7, paper_families, paper_finder
+from topodesign.search.target import Target, scarcity, steps_of_most
 
 MIB = Fraction(2**20)
 
@@ -249,3 +253,60 @@ def test_no_answer_is_said_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_good_random_digraphs_are_found(nodes: int) -> None:
     """Degree 2: bandwidth-optimal in three steps, where the Moore bound is three."""
     assert any(c.cost == lower_bound(nodes, 2) for c in Finder().frontier(nodes, 2))
+
+
+# -- Scarcity tells which numbers of steps random lifts have
+
+
+@pytest.mark.parametrize("duplex", [True, False])
+def test_topologies_get_rarer_with_more_nodes_and_fewer_steps(duplex: bool) -> None:
+    by_nodes = [scarcity(Target(nodes, 4, duplex), 7) for nodes in (800, 1000, 1300, 4373)]
+    assert by_nodes == sorted(by_nodes)
+    by_steps = [scarcity(Target(1300, 4, duplex), steps) for steps in range(5, 12)]
+    assert by_steps == sorted(by_steps, reverse=True)
+
+
+def test_it_counts_the_nodes_that_random_topologies_leave_out() -> None:
+    """Times d ln N it is about what a breadth-first search of a random digraph misses."""
+    nodes, degree, steps = 3000, 3, 7
+    topology = build(f"randomregular({nodes},{degree},1)")
+    ends = topology.dst[np.argsort(topology.src, kind="stable")].reshape(nodes, degree)
+    missed = []
+    for source in range(0, nodes, 100):
+        seen = np.zeros(nodes, dtype=bool)
+        seen[source] = True
+        for _ in range(steps):
+            seen[ends[seen]] = True
+        missed.append(nodes - int(seen.sum()))
+    told = scarcity(Target(nodes, degree, duplex=False), steps) * degree * np.log(nodes)
+    assert 0.5 * told < np.mean(missed) < 2 * told
+
+
+@pytest.mark.parametrize("target", [Target(200, 4, True), Target(4096, 3, False), Target(100_000, 16, True)])
+def test_most_topologies_have_the_steps_that_are_not_scarce(target: Target) -> None:
+    steps = steps_of_most(target, 0.1)
+    assert steps >= lower_bound(*target.size, duplex=target.duplex).steps
+    assert scarcity(target, steps) <= 0.1 < scarcity(target, steps - 1)
+    if target.nodes <= 200:
+        assert price(build("bidirect(randomregular(200,2,1))")).steps >= steps
+
+
+# -- The finder of the paper knows all families that the paper names, and nothing that beats a bound or our frontiers
+
+
+def test_all_families_of_the_paper_are_there() -> None:
+    assert {family.name for family in paper_families()} == TABLE_7 | DISTANCE_REGULAR | RINGS_AND_MESHES | {
+        "dicirculant"
+    }
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(20, 4), (36, 4), (81, 3), (100, 4)])
+def test_the_catalog_is_never_worse(nodes: int, degree: int) -> None:
+    bound = lower_bound(nodes, degree)
+    ours = [row.cost for row in Catalog().frontier(nodes, degree, duplex=False)]
+    theirs = [one.cost for one in paper_finder().frontier(nodes, degree)]
+    assert theirs
+    for cost in theirs:
+        assert cost.steps >= bound.steps
+        assert cost.bandwidth >= bound.bandwidth
+        assert any(own.dominates(cost) for own in ours)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from topodesign import all_to_all
+from topodesign.base.cost import moore_distances
+from topodesign.base.spec import parse
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.row_check import check_row
 from topodesign.pricing.closed_form import distances
 from topodesign.search.links import (
     aim_at_distances,
@@ -18,7 +25,17 @@ from topodesign.search.links import (
     spec_of_ends,
     unfolded,
 )
-from topodesign.search.order_degree import orders, search_order_degree
+from topodesign.search.order_degree import (
+    orbits_to_search,
+    orders,
+    search_low_distances,
+    search_near,
+    search_order_degree,
+)
+from topodesign.search.state import SearchState
+from topodesign.search.strategies import order_degree as strategy
+from topodesign.search.strategies.order_degree import order_degree, steps_of_graphs
+from topodesign.search.strategies.strategy import Draw
 from topodesign.search.target import Target
 from topodesign.topology.library import build
 from topodesign.topology.topology import IntArray, Topology
@@ -128,3 +145,88 @@ def test_no_orbits_without_a_spec() -> None:
     assert orders(2047, 7) == []
     assert 2048 not in orders(2048, 3)
     assert 64 in orders(1024, 8)
+
+
+# -- Turns that exchange cables: what they keep is right by its links, and has the steps that they say
+
+
+TARGET = Target(36, 3, duplex=True)
+
+
+def test_a_step_less_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategy, "_WORK", 10**7)
+    state = SearchState(range(36, 37), {3: []})
+    state.keep(TARGET, [parse("randomregulargraph(36,3,1)")])
+    before = state.fastest(TARGET)
+    assert before is not None
+    assert steps_of_graphs(state, TARGET) == before.cost.steps - 1
+    ratio = state.ratio(TARGET)
+    assert order_degree.gap(state, TARGET) > 0
+    for number in range(3):  # from a random graph, a row, and a lift
+        gain = order_degree.search(state, TARGET, Draw(36, number, 0))
+        assert gain >= 0
+    assert state.ratio(TARGET) < ratio
+    after = state.fastest(TARGET)
+    assert after is not None
+    assert after.cost.steps < before.cost.steps
+    assert {check_row(row) for row in state.rows[36, 3]} == {None}
+
+
+def test_sizes_that_are_searched() -> None:
+    assert order_degree.orbits(Target(36, 3, duplex=False)) == []
+    assert order_degree.orbits(Target(6, 3, duplex=True)) == []
+    assert order_degree.orbits(TARGET) == [6, 9, 12, 18, 36]
+    assert order_degree.orbits(Target(9, 3, duplex=True)) == [9]
+    assert order_degree.gap(SearchState([36], {3: []}, Catalog()), TARGET) == 0
+
+
+# -- Searches for small distances: of the size and cabling asked for, the same again, and near the bound
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("duplex", [False, True])
+@pytest.mark.parametrize(("nodes", "degree"), [(24, 3), (25, 3), (60, 4), (20, 6)])
+def test_every_number_of_orbits_finds_what_was_asked_for_near_the_bound(nodes: int, degree: int, duplex: bool) -> None:
+    target = Target(nodes, degree, duplex)
+    least = []
+    for orbits in orbits_to_search(target):
+        found = search_low_distances(target, orbits, 0, seed=1)
+        assert found == search_low_distances(target, orbits, 0, seed=1)
+        if found is not None:
+            topology = build(found)
+            assert (topology.nodes, topology.degree) == target.size
+            assert topology.is_duplex or not duplex
+            distances = all_to_all(topology, effort="bounds").distances
+            assert distances is not None
+            least.append(distances)
+    bound = moore_distances(nodes, degree, duplex=duplex)
+    assert bound <= min(least) <= bound * Fraction(21, 20)
+
+
+def test_a_moore_graph_is_found() -> None:
+    petersen = Target(10, 3, duplex=True)
+    found = [str(search_low_distances(petersen, orbits, 0)) for orbits in orbits_to_search(petersen)]
+    assert moore_distances(10, 3, duplex=True) in [all_to_all(one).bandwidth for one in found if one != "None"]
+
+
+def test_there_are_none_where_all_are_neighbours_or_only_rings() -> None:
+    assert orbits_to_search(Target(4, 5, duplex=False)) == orbits_to_search(Target(9, 2, duplex=True)) == []
+    assert orbits_to_search(Target(97, 3, duplex=True)) == [97]  # a port stays free, and a prime has few orbits
+
+
+@pytest.mark.dear("36-3-True-randomregulargraph(36,3,7)")
+@pytest.mark.parametrize(
+    ("nodes", "degree", "duplex", "base"),
+    [(82, 4, False, "kautz(4,2)"), (20, 4, True, "circulant(21,1,5)"), (36, 3, True, "randomregulargraph(36,3,7)")],
+)
+def test_near_a_topology_of_a_close_size_distances_get_lower(nodes: int, degree: int, duplex: bool, base: str) -> None:
+    target, before = Target(nodes, degree, duplex), all_to_all(base, effort="bounds").distances
+    found = search_near(target, build(base), 2, seed=1)
+    assert found is not None
+    topology = build(found)
+    assert (topology.nodes, topology.degree) == target.size
+    assert topology.is_duplex or not duplex
+    distances = all_to_all(topology, effort="bounds").distances
+    assert before is not None
+    assert distances is not None
+    assert distances < before * Fraction(103, 100)

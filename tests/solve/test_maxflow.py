@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from topodesign.solve.maxflow import (
     violated_cut,
     violated_cuts,
 )
+from topodesign.solve.whole import guess_places
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -101,3 +104,23 @@ def test_maximum_flow(most: int, seed: int, vertices: int) -> None:
     assert not flow.side[1]
     cut = flow.side[src] & ~flow.side[dst]
     assert sum(c for c, out in zip(capacity, cut.tolist(), strict=True) if out) == flow.value
+
+
+# -- Guesses at assignments: always a permutation, the same for the same seed, and on easy traffic the best
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_a_guess_is_a_permutation_and_depends_on_the_seed_alone(n: int) -> None:
+    rng = np.random.default_rng(n)
+    traffic, distance = rng.integers(0, 9, (2, n, n))
+    guesses = [guess_places(traffic, distance, np.random.default_rng(7)).tolist() for _ in range(2)]
+    assert sorted(guesses[0]) == list(range(n))
+    assert guesses[0] == guesses[1]
+
+
+def test_a_guess_is_better_than_the_average_place() -> None:
+    rng = np.random.default_rng(4)
+    traffic, distance = rng.integers(0, 9, (2, 6, 6))
+    worth = {p: int((traffic * distance[np.ix_(p, p)]).sum()) for p in itertools.permutations(range(6))}
+    found = worth[tuple(guess_places(traffic, distance, np.random.default_rng(1)).tolist())]
+    assert min(worth.values()) <= found < sum(worth.values()) / len(worth)

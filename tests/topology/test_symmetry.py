@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy.combinatorics import Permutation, PermutationGroup
 
-from topodesign.base.errors import TopologyError
+from tests.samples.forest import fabrics
+from tests.samples.topologies import regular_digraphs
+from topodesign import as_fabric
+from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.base.spec import parse
+from topodesign.topology.automorphisms import find_symmetry, link_classes
+from topodesign.topology.classes import equitable_classes
 from topodesign.topology.groups import cyclic, group
 from topodesign.topology.library import build
+from topodesign.topology.quotient import fixed_orbits, quotient
+from topodesign.topology.shifts import distinct_nodes, find_shifts
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import Topology
 
@@ -171,3 +179,162 @@ def test_groups_act_freely_on_themselves(text: str) -> None:
     for node, permutation in action.transversals(base.order):
         element = node - base.order
         assert permutation.tolist() == [*base.left(element).tolist(), *(base.left(element) + base.order).tolist()]
+
+
+# -- Sources and links up to symmetry, and classes of what looks alike where no symmetry is known
+
+
+def test_what_has_no_quotient_is_refused() -> None:
+    with pytest.raises(DisconnectedError):
+        quotient(Topology.from_links(3, [(0, 1), (1, 2), (2, 1)]))
+    with pytest.raises(TopologyError, match="2 nodes"):
+        quotient(Topology.from_links(1, [(0, 0)]))
+    with pytest.raises(TopologyError, match="switches"):
+        quotient(Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2]))
+
+
+def test_links_that_a_node_cannot_tell_apart() -> None:
+    """The smallest link of every orbit is in its own, and orbits have all the room that there is."""
+    topology = build("hypercube(3)")
+    assert topology.symmetry is not None
+    orbit = fixed_orbits(topology, topology.symmetry, 0)
+    assert np.array_equal(orbit[orbit], orbit)
+    assert np.all(orbit <= np.arange(len(orbit)))
+    assert quotient(topology).room.sum() == topology.capacity.sum()
+
+
+def test_what_looks_alike_is_found_whatever_the_numbers() -> None:
+    """Classes are never more than orbits: a torus looks the same from all nodes, however they are numbered."""
+    topology = build("torus(5,5)")
+    nodes, rng = topology.nodes, np.random.default_rng(1)
+    everyone, mark = np.ones((nodes, nodes), dtype=np.int64), np.zeros(len(topology.src), dtype=np.int64)
+    found = equitable_classes(topology, np.arange(nodes), everyone, mark)
+    assert found.load.max() == 0
+    assert len(np.unique(found.vertex)) == 6  # distances 0, 1, 2 in either dimension, in any order
+    place = rng.permutation(nodes)
+    moved = Topology.from_arrays(nodes, place[topology.src], place[topology.dst], topology.capacity)
+    again = equitable_classes(moved, place, everyone, mark)
+    assert len(np.unique(again.vertex)) == 6
+    mark[0] = 1
+    assert equitable_classes(topology, np.arange(nodes), everyone, mark).load.max() > 0
+
+
+# -- Shifts: automorphisms that move every node, found from the numbers of the nodes and proved on the links
+
+
+def check(topology: Topology) -> int:
+    """All elements are automorphisms, different, and move all nodes; return how many."""
+    shifts = find_shifts(topology)
+    if shifts is None:
+        return 1
+    compute = np.array([node for node in range(topology.nodes) if node not in topology.switches])
+    assert shifts.elements.shape == (shifts.order, topology.nodes)
+    assert np.array_equal(shifts.elements[0], np.arange(topology.nodes))
+    for element in shifts.elements:
+        assert sorted(element.tolist()) == list(range(topology.nodes))
+        image = Topology.from_arrays(
+            topology.nodes,
+            element[topology.src],
+            element[topology.dst],
+            topology.capacity,
+            switches=element[sorted(topology.switches)].tolist(),
+        )
+        assert image == topology
+    images = shifts.elements[:, compute]
+    for column in images.T:
+        assert len(set(column.tolist())) == shifts.order  # no element but the identity leaves a node where it is
+    covered = images[:, np.searchsorted(compute, shifts.representatives)]
+    assert sorted(covered.ravel().tolist()) == compute.tolist()
+    orbit, size = shifts.link_orbits
+    assert np.array_equal(np.bincount(orbit), size)
+    assert all(shifts.order % one == 0 for one in size.tolist())
+    for element in shifts.elements:
+        assert np.array_equal(orbit[topology.link_index(element[topology.src], element[topology.dst])], orbit)
+    return shifts.order
+
+
+@pytest.mark.parametrize(
+    ("spec", "order"),
+    [
+        ("dgx_a100(1)", 8),
+        ("dgx_a100(3)", 24),
+        ("dgx_h100(4)", 32),
+        ("dgx_a100_links(2)", 16),
+        ("mi250(2)", 4),
+        ("torus(4,3,2)", 24),
+        ("hypercube(5)", 32),
+        ("complete(7)", 7),
+        ("circulant(12,1,5)", 12),
+        ("fat_tree(3,4,2)", 12),
+        ("dragonfly(5,4,2)", 10),
+        ("cayley(dihedral(5),1,6)", 10),
+    ],
+)
+def test_the_groups_of_fabrics(spec: str, order: int) -> None:
+    assert check(as_fabric(spec).topology) == order
+
+
+@given(fabrics())
+@settings(deadline=None)
+def test_what_is_found_on_any_fabric_is_a_free_group(topology: Topology) -> None:
+    check(topology)
+
+
+def test_a_failure_is_noticed() -> None:
+    fabric = as_fabric("dgx_a100(4)")
+    whole = find_shifts(fabric.topology)
+    assert whole is not None
+    assert whole.on(fabric.topology) is not None
+    left = fabric.without(links=[("box1/gpu2", "rail0")])
+    assert find_shifts(left.topology) is None
+    assert whole.on(left.topology) is None
+    other = find_shifts(fabric.without(vertices=["box0/gpu0"]).topology)
+    assert other is None
+
+
+def test_numbers_that_break_the_symmetry_are_noticed() -> None:
+    topology = as_fabric("torus(4,4)").topology
+    equal = np.ones(16, dtype=np.int64)
+    assert distinct_nodes(topology, equal).tolist() == [0]
+    assert len(distinct_nodes(topology, np.arange(16))) == 16
+    assert len(distinct_nodes(topology, equal, np.arange(64))) == 16
+    assert distinct_nodes(topology, equal, topology.capacity).tolist() == [0]
+
+
+# -- Automorphisms that are searched for: each keeps the links, and symmetric topologies have one orbit
+
+
+def keeps(topology: Topology, permutation: np.ndarray) -> bool:
+    return (
+        Topology.from_arrays(topology.nodes, permutation[topology.src], permutation[topology.dst], topology.capacity)
+        == topology
+    )
+
+
+@given(regular_digraphs())
+def test_every_generator_is_an_automorphism_that_keeps_the_colours(topology: Topology) -> None:
+    for colours in (np.zeros(topology.nodes, dtype=np.int64), np.arange(topology.nodes) % 2):
+        for generator in find_symmetry(topology, colours).generators:
+            assert keeps(topology, generator)
+            assert np.array_equal(colours[generator], colours)
+
+
+@pytest.mark.parametrize(
+    "text", ["hypercube(3)", "torus(3,4)", "uniring(1,7)", "cayley(dihedral(4),1,5)", "complete(5)"]
+)
+def test_links_of_symmetric_topologies_are_alike(text: str) -> None:
+    topology = build(text)
+    found = find_symmetry(topology, np.zeros(topology.nodes, dtype=np.int64))
+    pairs = [((u, v),) for u, v, _ in topology.links()]
+    classes = link_classes(found, pairs)
+    assert len(set(classes)) == {"torus(3,4)": 2, "cayley(dihedral(4),1,5)": 2}.get(text, 1)
+    assert len(set(link_classes(found, [*pairs, (*pairs[0], *pairs[0])]))) == len(set(classes)) + 1
+
+
+@given(regular_digraphs(6, 3))
+def test_all_automorphisms_are_found(topology: Topology) -> None:
+    """Two nodes are in one orbit exactly if some order of the nodes keeps the links and takes one to the other."""
+    orders = [np.array(order) for order in itertools.permutations(range(topology.nodes))]
+    able = [order for order in orders if keeps(topology, order)]
+    found = find_symmetry(topology)
+    assert found.orbit_of.tolist() == [min(int(order[node]) for order in able) for node in range(topology.nodes)]

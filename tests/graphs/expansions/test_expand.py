@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
 from fractions import Fraction
 
 import networkx as nx
@@ -11,12 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
+from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Basis, Cost, spare_factor
 from topodesign.base.errors import ParameterError, SpecError
+from topodesign.base.spec import Spec
 from topodesign.collectives import ALLGATHER
 from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.graphs.expansions.bidirect import bidirect
+from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.degree import degree
 from topodesign.graphs.expansions.expansion import Base
 from topodesign.graphs.expansions.line import _seen_in_full, line
@@ -25,6 +30,8 @@ from topodesign.graphs.expansions.power import power
 from topodesign.graphs.expansions.product import product
 from topodesign.graphs.expansions.spare import spare
 from topodesign.graphs.expansions.transpose import transpose
+from topodesign.graphs.expansions.turn import turn
+from topodesign.graphs.expansions.voltage import lift
 from topodesign.pricing.closed_form import distances, price
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology
@@ -283,3 +290,164 @@ def test_expansions_without_specs_have_none() -> None:
     assert product(build("complete(3)"), topology).spec is None
     with pytest.raises(ParameterError, match="switches"):
         line(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]))
+
+
+# -- Cyclic covers: against networkx and voltage lifts, their symmetry, and how far apart nodes are
+
+
+@settings(max_examples=60, deadline=None)
+@given(regular_digraphs(), st.integers(2, 5))
+def test_it_is_the_lift_with_all_voltages_one(topology: Topology, m: int) -> None:
+    made = cover(topology, m)
+    links = int(topology.capacity.sum())
+    assert made == lift(topology, Spec("cyclic", (m,)), *[1] * links)
+    assert made.is_regular
+    assert made.self_loops == 0
+    assert made.symmetry is not None
+    made.symmetry.check(made)
+
+
+@pytest.mark.parametrize("text", ["complete(4)", "genkautz(2,7)", "diamond()"])
+@pytest.mark.parametrize("m", [2, 3])
+def test_it_is_the_tensor_product_of_networkx(text: str, m: int) -> None:
+    base = build(text)
+    theirs = nx.tensor_product(base.to_networkx(), nx.cycle_graph(m, create_using=nx.DiGraph))
+    ours = {(u, v) for u, v, _ in cover(base, m).links()}
+    assert {(a * m + i, b * m + j) for (a, i), (b, j) in theirs.edges} == ours
+
+
+@pytest.mark.parametrize(("text", "orbits"), [("genkautz(2,9)", 2), ("debruijn(2,3)", 4), ("diamond()", 8)])
+def test_there_are_as_many_orbits_as_of_the_base(text: str, orbits: int) -> None:
+    made = build(f"cover({text},2)")
+    assert made.symmetry is not None
+    assert len(made.symmetry.orbits()) == orbits
+    assert price(made) == price(made, all_sources=True)
+
+
+@pytest.mark.parametrize(("degree", "steps", "less"), [(2, 6, 0), (3, 5, 7), (4, 4, 1), (5, 3, 4)])
+def test_twice_as_many_nodes_as_a_power_of_the_degree_take_one_step_more(degree: int, steps: int, less: int) -> None:
+    """All walks of k links from a node of a generalized Kautz digraph of at most d^k nodes reach all of them."""
+    nodes = degree**steps - less
+    made = build(f"cover(genkautz({degree},{nodes}),2)")
+    assert made.nodes == 2 * nodes
+    assert price(made).steps == steps + 1
+
+
+def test_duplex_bases_stay_duplex() -> None:
+    assert build("cover(complete(4),2)") == build("cover(complete(4))")
+    assert build("cover(complete(4))").is_duplex
+    assert not build("cover(complete(4),3)").is_duplex
+    assert np.array_equal(build("cover(parallel(complete(3),2))").capacity, [2] * 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cover(complete(4),1)", "at least 2"),
+        ("cover(4,2)", "needs a topology"),
+        ("cover(complete(4),complete(3))", "needs an integer"),
+        ("cover(complete(4),10000000)", "too many"),
+        ("cover()", "arguments"),
+    ],
+)
+def test_refusals_say_what_is_wrong_of_cover(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build(text)
+
+
+# -- Turns of near links: against the definition, what they keep, and what they are refused for
+
+
+Links = list[tuple[int, int]]
+
+
+def unit_links(topology: Topology) -> Links:
+    return [(u, v) for u, v, c in topology.links() for _ in range(c)]
+
+
+def naive(topology: Topology, s: int, places: int) -> Links:
+    """The definition, link by link."""
+    n = topology.nodes
+    by_length: dict[int, Links] = defaultdict(list)
+    made: Links = []
+    for u, v in unit_links(topology):
+        length = next(z for z in (0, *range(1, n), *range(-1, -n, -1)) if (u - v - z) % n == 0 and 2 * abs(z) <= n)
+        if abs(length) <= s:
+            by_length[length].append((u, v))
+        else:
+            made.append((u, v))
+    for several in by_length.values():
+        made += [(u, several[(i + places) % len(several)][1]) for i, (u, _) in enumerate(several)]
+    return sorted(made)
+
+
+@pytest.mark.floor(changed=80)
+@settings(max_examples=200, deadline=None)
+@given(regular_digraphs(), st.data())
+def test_links_are_those_of_the_definition(topology: Topology, data: st.DataObject) -> None:
+    s = data.draw(st.integers(0, (topology.nodes - 1) // 2))
+    places = data.draw(st.integers(1, 9))
+    turned = turn(topology, s, places)
+    assert unit_links(turned) == naive(topology, s, places)
+    assert np.array_equal(turned.out_ports, topology.out_ports)
+    assert np.array_equal(turned.in_ports, topology.in_ports)
+    every = math.lcm(*range(1, 3 * topology.nodes))
+    assert turn(topology, s, every) == topology
+    if turned != topology:
+        reached("changed")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 5), st.integers(6, 90), st.booleans())
+def test_no_self_loops_are_left_of_several(d: int, n: int, kautz: bool) -> None:
+    n += d
+    base = build(f"congruential({n},{-d if kautz else d},{','.join(map(str, range(d)))})")
+    turned = turn(base, 0)
+    loops = sorted(u for u, v in unit_links(base) if u == v)
+    if len(set(loops)) == len(loops) > 1:
+        assert turned.self_loops == 0
+    before, after = Counter(unit_links(base)), Counter(unit_links(turned))
+    assert sorted((before - after).elements()) == [(u, u) for u in sorted(set(loops)) if len(loops) > 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "orbits"),
+    [("genkautz(3,40)", 10), ("genkautz(5,33)", 11), ("congruential(45,4,0,1,2,7)", 15)],
+)
+@pytest.mark.parametrize("s", [0, 1, 4])
+def test_shifts_stay_automorphisms(text: str, orbits: int, s: int) -> None:
+    turned = build(f"turn({text},{s})")
+    assert turned.symmetry is not None
+    turned.symmetry.check(turned)
+    assert len(turned.symmetry.orbits()) == orbits
+    assert price(turned) == price(turned, all_sources=True)
+
+
+def test_other_automorphisms_are_not_claimed() -> None:
+    assert build("turn(kneser(5,2),1)").symmetry is None
+
+
+def test_it_claims_nothing_and_rebuilds_itself() -> None:
+    topology = build("turn(genkautz(2,11),1,2)")
+    assert str(topology.spec) == "turn(genkautz(2,11),1,2)"
+    assert turn(build("genkautz(2,11)"), 1, 2) == topology
+    assert turn(build("genkautz(2,11)"), 1) == build("turn(genkautz(2,11),1)")
+    assert turn.claim(None) is None
+    assert turn.lift is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("turn(complete(4))", "arguments"),
+        ("turn(complete(4),-1)", "at least 0"),
+        ("turn(complete(4),2)", "below N/2"),
+        ("turn(complete(4),1,0)", "at least 1"),
+        ("turn(4,1)", "needs a topology"),
+        ("turn(complete(4),complete(3))", "needs an integer"),
+        ("turn(complete(4),1,1,1)", "arguments"),
+    ],
+)
+def test_refusals_say_what_is_wrong_of_turn(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build(text)

@@ -1,8 +1,14 @@
-"""What every command prints with ``--json`` is what its schema says: no key more, none fewer, and nothing stale."""
+"""The table of command lines: each runs once, and all that it prints is checked.
+
+The exit status is that before the line, or 0. The document is what its schema says: no key more, none fewer, and
+nothing stale. Its rows make a table of comma-separated values, and its text fits the narrowest terminal, where it is
+one result. What commands print for people is shown, and checked, in the pages of ``docs/`` (``tests/test_docs.py``).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import re
@@ -15,20 +21,28 @@ from typing import Any
 import click
 import pytest
 from jsonschema import Draft202012Validator
+from rich.console import Console
 
 import topodesign
-from tests.pages import empty_directory
+from tests.cli.test_examples_in_help import SHOWN
+from tests.pages import PAGES, empty_directory
 from tests.samples.inventories import FIVE_HOSTS
 from tests.samples.logs import EXECUTOR, call, info, warn
 from topodesign.base.cost import Cost
+from topodesign.base.declared import Declared
 from topodesign.base.doors import FAMILIES, Plugin
 from topodesign.base.errors import ParameterError
+from topodesign.base.fitted import fitted
+from topodesign.base.records import Result, TextResult
+from topodesign.base.tables import write_csv
 from topodesign.catalog.rows import read_row
+from topodesign.cli.answers import flat
 from topodesign.cli.main import program, run
 from topodesign.report import first_use
 from topodesign.report.schemas import shapes
 from topodesign.report.schemas.documents import FILES, SHAPES, identifier
 from topodesign.report.schemas.outline import lines_of, outline, reference_page
+from topodesign.report.table import print_result
 
 Json = dict[str, Any]
 HINT = """
@@ -76,7 +90,7 @@ CASES = {
         catalog merge cat improved -o merged
         catalog diff cat -d 2 -n 3..5
         catalog improve --prices-only --catalog cat -d 2
-        catalog verify -d 2 --catalog wrong --jobs 1
+        1 catalog verify -d 2 --catalog wrong --jobs 1
         compare torus(3,3) --collective allgather --size 64KiB --algorithm spff --algorithm tacos --algorithm stored
         compare dgx_a100(1) --algorithm forest --algorithm bruck
         pareto --plot-kind frontier -n 12 -d 4
@@ -151,8 +165,8 @@ CASES = {
         verify paths.npz
         verify stages.npz
         verify timed.npz
-        verify wrong_rounds.npz
-        verify wrong_trees.npz
+        1 verify wrong_rounds.npz
+        1 verify wrong_trees.npz
         reconfigure -n 5 -d 2 --collective allgather -o phases.npz
         verify phases.npz
         reconfigure -n 5 -d 1 --collective allgather --delay 0s --size 64MiB -o changing.npz
@@ -161,10 +175,10 @@ CASES = {
         schedule torus(3,3) --collective all-to-all --algorithm dimension-order -o routed.npz
         verify routed.npz
         simulate rounds.npz --size 1MiB --size 1GiB
-        simulate rounds.npz --fail 0>2
+        1 simulate rounds.npz --fail 0>2
         simulate rounds.npz --training workload_resnet50.csv
         simulate trees.npz --size 1GB
-        simulate trees.npz --fail box0/gpu0>box0/nvswitch
+        1 simulate trees.npz --fail box0/gpu0>box0/nvswitch
         simulate paths.npz
         simulate timed.npz
         run rounds.npz --sweep 1KiB..4MiB --factor 64 --iterations 3
@@ -173,7 +187,7 @@ CASES = {
         compile circulant(12,2,3) --inplace -o program.xml
         compile torus(2,3) --size 1MiB -o served.xml
         compile torus(2,3) --size 1MiB --target mscclpp -o served.json
-        doctor --program served.xml --call allreduce:1MiB:bf16 --call allreduce:100B
+        1 doctor --program served.xml --call allreduce:1MiB:bf16 --call allreduce:100B
         doctor --program served.json --call allreduce:1MiB
         compile star.yaml --collective allgather -o trees.xml
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
@@ -186,16 +200,16 @@ CASES = {
         compile biring(2,4) --for all --target jax --group 0,1 -o set
         compile biring(2,4) --for workload_moe.yaml -o job
         verify set
-        verify set --network uniring(1,4)
-        doctor run.log --program program.xml
-        doctor run.log
+        1 verify set --network uniring(1,4)
+        1 doctor run.log --program program.xml
+        1 doctor run.log
         compile star.yaml --collective allgather --target chakra -o tree_traces
         verify traces
         verify program.xml
         verify plan.json
         verify module.py
-        verify wrong.xml
-        verify no_program.xml
+        1 verify wrong.xml
+        1 verify no_program.xml
         reconfigure -n 9 -d 2 --delay 1us
         reconfigure -n 6 -d 1 --collective allreduce --duplex --dark moved
         reconfigure -n 6 -d 1 --group 3x2:0
@@ -251,6 +265,8 @@ CASES = {
 }
 """Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
 
+NARROW = 60
+"""Columns of the narrowest terminal."""
 BY_THE_CLOCK = ("schedule with --list.unsettled[].", "run.runs[].own.")
 """Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 OF_REPORTS = ("report_", "mark.", "simulate with --plot-kind page.")
@@ -334,8 +350,9 @@ def _command(words: list[str]) -> str:
 
 
 def document(line: str) -> tuple[str, Json]:
-    """Run a command line and return the command and what it prints."""
-    words = shlex.split(line)
+    """Run a command line, check how it ends, and return the command and what it prints."""
+    begins, _, rest = line.partition(" ")
+    expected, words = (int(begins), shlex.split(rest)) if begins.isdigit() else (0, shlex.split(line))
     for word in words:
         if word in FILES_MADE:
             for name in (word, *(name for name in FILES_MADE if name in FILES_MADE[word])):
@@ -344,9 +361,53 @@ def document(line: str) -> tuple[str, Json]:
             _mistaken(word)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        run([*words, "--json"])
+        status = run([*words, "--json"])
     assert out.getvalue(), f"{line}: {err.getvalue()}"
+    assert status == expected, f"{line} ends with {status}: {err.getvalue()}"
     return _command(words), json.loads(out.getvalue())
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+    """All results that are made a document, but for those inside others."""
+    found: list[Result] = []
+    inside = [0]
+    record = Declared.record
+
+    def noting(self: Declared) -> Json:
+        if isinstance(self, Result) and not inside[0]:
+            found.append(self)
+        inside[0] += 1
+        try:
+            return record(self)
+        finally:
+            inside[0] -= 1
+
+    monkeypatch.setattr(Declared, "record", noting)
+    return found
+
+
+def misprinted(result: Result) -> Iterator[str]:
+    """Yield the lines of a result that are too long for the narrowest terminal, and rows unlike their header."""
+    if isinstance(result, TextResult):
+        text = fitted(str(result), NARROW)
+    else:
+        print_result(result, Console(file=(screen := Terminal()), width=NARROW, force_terminal=True))
+        text = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
+    if not text.strip():
+        yield f"{result!r} prints nothing"
+    yield from (line for line in text.splitlines() if len(line.rstrip()) > NARROW)
+    names = list(dict.fromkeys(name for row in result.to_records() for name in flat(dict(row))))
+    rows = [[flat(dict(row)).get(name, "") for name in names] for row in result.to_records()]
+    header, *cells = csv.reader(io.StringIO(write_csv([names, *rows])))
+    yield from (f"as CSV: {row}" for row in cells if len(row) != len(header))
 
 
 def complaint(command: str, found: Json) -> str:
@@ -405,7 +466,7 @@ def met(shape: Json, value: object, where: str, defs: Json) -> Iterator[str]:
 
 @pytest.mark.budget(30)
 @pytest.mark.parametrize("area", CASES)
-def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_commands_print(area: str, results: list[Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every document is of its schema, and every key and variant of these is in a document."""
     plugin = Plugin("topodesign.families", "chordalring", "topodesign-chordal", "1.0", "chordal:ring")
     monkeypatch.setitem(vars(FAMILIES), "_opened", ({}, (plugin,)))
@@ -426,8 +487,11 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
             ".",
         )
         for line in filter(None, map(str.strip, CASES[area].splitlines())):
+            results.clear()
             command, found = document(line)
             assert not (wrong := complaint(command, found)), f"{line}:\n{wrong}"
+            if len(results) == 1:
+                assert not (wide := list(misprinted(results[0]))), f"{line}:\n" + "\n".join(wide)
             schema = topodesign.json_schema(command)
             assert command in FILES or found["schema"] == schema["$id"]
             defs = schema.get("$defs", {})
@@ -436,6 +500,27 @@ def test_documents_are_what_their_schemas_say(area: str, monkeypatch: pytest.Mon
     skipped = (*BY_THE_CLOCK, *NOT_OF_THE_CATALOG, *(OF_REPORTS if area != "topologies" else ()))
     unmet = sorted(one for one in expected - seen if not one.startswith(skipped))
     assert not unmet, f"no document has {unmet}; add a command line, or take them away"
+
+
+IN_HELP = frozenset({"pareto", "evaluate", "schedule", "simulate", "verify", "wire plan", "wire show"})
+"""Commands whose examples in help texts run as they are; those of others take longer, or need what is not here."""
+
+
+def test_examples_in_help_texts_print_what_their_schemas_say(results: list[Result]) -> None:
+    """In one folder, what writes files first."""
+    lines = [words for _, words in SHOWN if " ".join(words[: 1 + (words[0] == "wire")]) in IN_HELP]
+    lines.sort(key=lambda words: words[0] != "schedule" and words[:2] != ["wire", "plan"])
+    ran = set()
+    with empty_directory():
+        topodesign.copy_examples(["inventory_testbed.yaml"], ".")
+        first = next(words for _, words in SHOWN if words[:2] == ["wire", "init"] and words[-1] == "room.yaml")
+        assert run(first) == 0
+        for words in lines:
+            results.clear()
+            command, found = document(shlex.join(words))
+            assert not (wrong := complaint(command, found)), f"{words}:\n{wrong}"
+            ran.add(command)
+    assert ran == IN_HELP
 
 
 def test_every_command_that_prints_json_has_a_schema_and_a_test() -> None:
@@ -451,7 +536,10 @@ def test_every_command_that_prints_json_has_a_schema_and_a_test() -> None:
     lines = [line.strip() for lines in CASES.values() for line in lines.splitlines() if line.strip()]
     known = set(printing(program))
     assert known == set(SHAPES), "SHAPES in topodesign/report/schemas/documents.py lists commands with --json"
-    assert known == {_command(shlex.split(line)) for line in lines}, "CASES here has a line for every command"
+    ours = {_command(shlex.split(line.removeprefix("1 "))) for line in lines}
+    assert known == ours, "CASES here has a line for every command"
+    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not [one for one in known if f"$ topodesign {one}" not in shown], "a page shows every command"
 
 
 def nested(shape: object) -> Iterator[Json]:
