@@ -20,6 +20,7 @@ from topodesign.base.cost import (
     lower_bound,
     lower_bounds,
     moore_bound,
+    moore_distances,
 )
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.circulant import dicirculant
@@ -233,3 +234,29 @@ def test_cost_is_a_frozen_value() -> None:
     assert len({cost, Cost(3, Fraction(7, 8)), Cost(3, Fraction(1))}) == 2
     with pytest.raises(dataclasses.FrozenInstanceError):
         cost.steps = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree"), [(2, 1), (5, 1), (6, 2), (7, 2), (100, 3), (9, 8), (50, 49), (9, 3), (23, 5), (7, 7)]
+)
+@pytest.mark.parametrize("duplex", [False, True])
+def test_moore_distances_fill_layers(nodes: int, degree: int, duplex: bool) -> None:
+    degree = max(degree, 2) if duplex and nodes > 2 else degree  # of one link each there is no topology
+
+    def total(layer: int) -> int:
+        distances, far = list[int](), 1
+        while len(distances) < nodes - 1:
+            distances += [far] * layer
+            layer, far = max(1, layer * (degree - duplex)), far + 1
+        return sum(distances[: nodes - 1])
+
+    free = duplex and nodes * degree % 2  # a port of one node, and so of all
+    every = (nodes - free) * total(degree) + free * total(degree - 1)
+    shares = Fraction(every * degree, nodes * (nodes * degree - free))
+    alone = Fraction(degree, degree - free) * Fraction(nodes - 1, nodes)
+    assert moore_distances(nodes, degree, duplex=duplex) == max(shares, alone)
+
+
+def test_one_duplex_link_each_joins_no_three_nodes() -> None:
+    with pytest.raises(ParameterError, match="cannot be connected"):
+        moore_distances(5, 1, duplex=True)

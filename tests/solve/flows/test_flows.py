@@ -154,32 +154,6 @@ def test_where_the_distances_are_the_price(text: str) -> None:
     assert flow.factor == own_distances(problem)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "degree"), [(2, 1), (5, 1), (6, 2), (7, 2), (100, 3), (9, 8), (50, 49), (9, 3), (23, 5), (7, 7)]
-)
-@pytest.mark.parametrize("duplex", [False, True])
-def test_moore_distances_fill_layers(nodes: int, degree: int, duplex: bool) -> None:
-    degree = max(degree, 2) if duplex and nodes > 2 else degree  # of one link each there is no topology
-
-    def total(layer: int) -> int:
-        distances, far = list[int](), 1
-        while len(distances) < nodes - 1:
-            distances += [far] * layer
-            layer, far = max(1, layer * (degree - duplex)), far + 1
-        return sum(distances[: nodes - 1])
-
-    free = duplex and nodes * degree % 2  # a port of one node, and so of all
-    every = (nodes - free) * total(degree) + free * total(degree - 1)
-    shares = Fraction(every * degree, nodes * (nodes * degree - free))
-    alone = Fraction(degree, degree - free) * Fraction(nodes - 1, nodes)
-    assert moore_distances(nodes, degree, duplex=duplex) == max(shares, alone)
-
-
-def test_one_duplex_link_each_joins_no_three_nodes() -> None:
-    with pytest.raises(ParameterError, match="cannot be connected"):
-        moore_distances(5, 1, duplex=True)
-
-
 def test_time_ends_with_bounds() -> None:
     problem = quotient(build("randomregular(30,3,1)"))
     optimum = tree_flow(problem).factor
