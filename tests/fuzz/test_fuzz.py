@@ -117,8 +117,8 @@ def test_specs_are_built_or_refused(pytestconfig: pytest.Config) -> None:
 
 
 def test_command_lines_end_in_order(tmp_path: Path) -> None:
-    seen = lines.tries(20, seed=0, folder=tmp_path / "made", limited=False)
-    assert seen[2] > 6
+    seen = lines.tries(8, seed=0, folder=tmp_path / "made", limited=False)
+    assert seen[2] > 2
 
 
 @pytest.mark.thorough

@@ -44,6 +44,7 @@ def test_compile_takes_what_its_target_can_load() -> None:
 
 
 @pytest.mark.once
+@pytest.mark.dear("mesh(2,3)-allreduce-1MiB", "dgx_h100(1)-allreduce-64KiB")
 @pytest.mark.parametrize(
     ("place", "collective", "size"),
     [
