@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import is_thorough
-from tests.fuzz.outputs import COMMANDS, SLOW
+from tests.fuzz.outputs import COMMANDS, FEW, SLOW
 
 
 def sums(folder: Path, seed: int, *words: str) -> str:
@@ -31,3 +31,10 @@ def test_outputs_depend_on_no_hash_and_no_count_of_jobs(tmp_path: Path, pytestco
     ran = [line for line in lines if line[:2] in {"0 ", "1 "}]
     assert len(ran) == sum(thorough or not one.startswith(SLOW) for one in COMMANDS)  # none was refused
     assert len(lines) - len(ran) >= 20
+
+
+@pytest.mark.budget(8)
+def test_a_few_outputs_depend_on_no_hash(tmp_path: Path) -> None:
+    first, second = (sums(tmp_path / str(seed), seed, "1", "few") for seed in (0, 7))
+    assert first == second
+    assert sum(line[:2] in {"0 ", "1 "} for line in first.splitlines()) == len(FEW)
