@@ -21,7 +21,6 @@ from topodesign import build
 from topodesign.base.compiled import Kernel
 from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.collectives import ALLREDUCE
 from topodesign.pricing import closed_form, kernels
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.closed_form import (
@@ -36,13 +35,11 @@ from topodesign.pricing.closed_form import (
     undirected_girth,
 )
 from topodesign.pricing.evaluation import price_both
-from topodesign.pricing.groups import shared
 from topodesign.pricing.node_order import node_order
 from topodesign.pricing.repricing import priced
 from topodesign.pricing.split_deferral import best_deferral
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.pricing.workload import Workload, winners
-from topodesign.solve.flows.multicast import Multicast, share_links
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 
@@ -397,26 +394,6 @@ def test_baselines_are_their_models() -> None:
 @pytest.mark.parametrize(("degree", "count"), [(1, 0), (3, 0), (2, 2), (4, 3), (5, 1), (8, 3)])
 def test_baselines_need_the_ports_they_use(degree: int, count: int) -> None:
     assert len(baselines(9, degree, WORK)) == count
-
-
-# -- Bandwidth factors of groups, from programs that are held against each other
-
-
-def test_parts_of_links_add_up() -> None:
-    topology = build("torus(3,3)")
-    found = share_links(
-        topology, [Multicast((0, 4, 8), (0,), 1), Multicast((1, 3), (1, 3), 2), Multicast((5,), (5,), 1)]
-    )
-    for capacity, *loads in zip(topology.capacity.tolist(), *found.load, strict=True):
-        assert sum(loads) <= found.time * capacity
-    assert not any(found.load[2])
-
-
-def test_loads_of_a_reduction_are_those_of_the_dual_turned_round() -> None:
-    topology = build("torus(3,3)")
-    out, back = (shared(topology, part) for part in reversed(ALLREDUCE.within([(0, 4, 8)]).parts))
-    assert out.time == back.time
-    assert sum(map(sum, out.load)) == sum(map(sum, back.load))
 
 
 # -- Orders of nodes: the same, however nodes are numbered, and so is what deferral finds
