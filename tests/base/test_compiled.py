@@ -53,9 +53,7 @@ from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.split_routes import equal_split
-from topodesign.runtime.msccl import flat_kernels
-from topodesign.runtime.mscclpp import flat_kernels as plan_kernels
-from topodesign.runtime.mscclpp import prove_kernels
+from topodesign.runtime.machine import order_kernels, proof_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
@@ -178,7 +176,8 @@ def programmed(digraph: Topology) -> None:
 
 
 def proved(digraph: Topology) -> None:
-    compile_plan(scheduled(digraph, "allreduce").plan, target="mscclpp").checked(2)
+    for target in ("msccl", "mscclpp"):
+        compile_plan(scheduled(digraph, "allreduce").plan, target=target).checked(2)
 
 
 def flowed(fabric: Topology) -> None:
@@ -262,8 +261,8 @@ EXERCISES: list[Case] = [
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
-    ((prove_kernels, plan_kernels), proved, regular_digraphs(4, 2)),
-    ((packing, progress_kernels, rounds_kernels, thread_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
+    ((proof_kernels, order_kernels), proved, regular_digraphs(4, 2)),
+    ((packing, progress_kernels, rounds_kernels, thread_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
 

@@ -30,7 +30,6 @@ from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan_ops import list_relays
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
-from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -228,7 +227,7 @@ def test_the_layers_fit() -> None:
     assert len(body.links) == 28
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
     run = prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text))
-    assert not Flat(run.program, run.memory(), run.launches).random(5)
+    assert not run.machine().random(5)
 
 
 def test_shards_that_are_said_to_be_equal_are() -> None:

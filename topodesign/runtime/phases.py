@@ -27,19 +27,16 @@ from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE
 from topodesign.runtime.chakra.check import check_job
 from topodesign.runtime.chakra.traces import PHASE, Trace, find_traces, read_trace
+from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.manifest import MANIFEST, Manifest, read_manifest
-from topodesign.runtime.memory import Layout
 from topodesign.runtime.msccl.check import decide
 from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
 from topodesign.runtime.msccl.operations import Table, load, starts
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
-from topodesign.runtime.mscclpp.check import Prepared, names
-from topodesign.runtime.mscclpp.flat import Flat as FlatPlan
+from topodesign.runtime.mscclpp.check import Prepared, names, prove
 from topodesign.runtime.mscclpp.limits import illegal
-from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
-from topodesign.runtime.mscclpp.prove import prove
 from topodesign.runtime.report import Finding, Report, first, first_wrong
 
 _CHANNELS = 2**20  # between the channels of one phase and those of the next, where all are run in a row
@@ -156,10 +153,10 @@ class _Workspace(Layout):
     def ends(self) -> Iterator[tuple[int, int]]:
         """Yield where input and output of every rank end."""
         for rank in range(self.ranks):
-            yield sum(self.segment(rank, "i")), max((at + self.part for at, *_ in self._output(rank)), default=0)
+            yield sum(self.segment(rank, "i")), max((at + self.part for at, *_ in self.blocks(rank)), default=0)
 
-    def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
-        for at, chunk, source in super()._output(rank):
+    def blocks(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
+        for at, chunk, source in super().blocks(rank):
             yield self._at[rank] + at, chunk, source
 
 
@@ -266,19 +263,6 @@ def _in_a_row(tables: Sequence[Table]) -> Table:
     )
 
 
-class _PhaseMemory(Memory):
-    """Memory left by one phase to the next, with the result at the end."""
-
-    kept: list[tuple[Any, Any]]  # what is in the workspace of each rank, and what of it is known; nothing at first
-
-    def fill(self, rank: int, launch: int) -> None:
-        """Begin with the inputs, or with what is there."""
-        super().fill(rank, launch)
-        if self.kept:
-            values, known = self.kept[rank]
-            self.values[rank][: len(values)], self.known[rank][: len(known)] = values, known
-
-
 def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: range) -> list[Finding]:
     made, cells = list[Prepared](), 1
     for number, plan in enumerate(programs):
@@ -297,16 +281,16 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
     made = [Prepared(one.plan, one.layout, cells) for one in made]
 
     def run(seed: int | None) -> Finding | None:
-        kept: list[tuple[Any, Any]] = []
+        kept: list[tuple[Any, Any]] = []  # what is in the workspace of each rank, and what of it is known
         for number, one in enumerate(made):
-            memory = one.memory_of(_PhaseMemory)
-            memory.kept, memory.judged = kept, number == len(made) - 1
-            flat_plan = FlatPlan(one.program, memory, 1)
-            found = next(iter(prove(flat_plan)), None) if seed is None else flat_plan.random(seed)
+            machine = one.machine(1, judged=number == len(made) - 1)
+            spans = [slice(at, at + manifest.workspace * one.program.cells) for at in one.memory().first[:-1].tolist()]
+            for span, (values, known) in zip(spans, kept, strict=False):
+                machine.start.values[span], machine.start.known[span] = values, known
+            found = next(iter(prove(machine)), None) if seed is None else machine.random(seed)
             if found is not None:
                 return replace(found, message=f"phase {number}: {found.message}")
-            size = manifest.workspace * one.program.cells
-            kept = [(v[:size].copy(), k[:size].copy()) for v, k in zip(memory.values, memory.known, strict=True)]
+            kept = [(machine.end.values[span].copy(), machine.end.known[span].copy()) for span in spans]
         return None
 
     found = run(None)

@@ -8,10 +8,9 @@ from collections import Counter
 import pytest
 
 from tests.runtime.msccl.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
-from topodesign.runtime.memory import Layout
-from topodesign.runtime.msccl.check import check_program
-from topodesign.runtime.msccl.execute import analyse, interleave
-from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.machine.layout import Layout
+from topodesign.runtime.msccl.build import build_machine
+from topodesign.runtime.msccl.check import check_program, make_layout, prove
 from topodesign.runtime.msccl.operations import Table, load
 from topodesign.runtime.msccl.parse import parse_xml
 from topodesign.runtime.msccl.profiles import PROFILES
@@ -22,7 +21,7 @@ EXECUTOR = PROFILES["msccl-executor-256"]
 def table_of(program: P) -> tuple[Table, Layout]:
     parsed = parse_xml(write(program), EXECUTOR)
     root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
-    return load(parsed, EXECUTOR).table, Layout.of(parsed, inplace=program.inplace, root=root)
+    return load(parsed, EXECUTOR).table, make_layout(parsed, inplace=program.inplace, root=root)
 
 
 def talkative(rng: random.Random) -> P:
@@ -49,14 +48,14 @@ def test_short_pieces_and_few_slots_are_the_worst_case() -> None:
     seen: Counter[bool] = Counter()
     rescued = 0
     for _ in range(300):
-        flat = Flat(*table_of(talkative(rng)))
+        program = table_of(talkative(rng))
         for slots in (1, 2, 3):
-            stuck = [not flat.moves(slots, piece)[1] for piece in range(1, 6)]
+            stuck = [not build_machine(*program, slots, piece=piece).ends() for piece in range(1, 6)]
             assert stuck == sorted(stuck, reverse=True)
             seen[stuck[0]] += 1
             rescued += stuck[0] and not stuck[-1]
             for piece, worst in enumerate(stuck, start=1):
-                assert worst or flat.moves(slots + rng.randrange(1, 3), piece)[1]
+                assert worst or build_machine(*program, slots + rng.randrange(1, 3), piece=piece).ends()
     assert min(seen.values()) > 50
     assert rescued > 20
 
@@ -66,35 +65,33 @@ def test_all_orders_get_stuck_in_the_same_place() -> None:
     rng = random.Random(2)  # noqa: S311
     deadlocks = 0
     for _ in range(200):
-        flat = Flat(*table_of(talkative(rng)))
-        moves, ended = flat.moves(2, 1)
+        machine = build_machine(*table_of(talkative(rng)), 2)
+        ended = not machine.prove().deadlock
         deadlocks += not ended
         for seed in range(1, 6):
-            others, other_ended = flat.moves(2, 1, seed)
-            assert sorted(others.tolist()) == sorted(moves.tolist())
-            assert other_ended == ended
+            assert machine.ends(seed) == ended
     assert 20 < deadlocks < 180
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_both_ways_find_correct_programs_correct(name: str) -> None:
     table, layout = table_of(FAMILIES[name])
-    assert not analyse(Flat(table, layout), 8)[0]
+    assert not prove(build_machine(table, layout, 8))[0]
     for seed in range(10):
-        assert interleave(Flat(table, layout), 8, seed) is None
+        assert build_machine(table, layout, 8).random(seed) is None
 
 
 def test_both_ways_find_a_wrong_result() -> None:
     program = ring_allgather(4)
     swapped = write(program).replace('dstoff="1"', 'dstoff="9"').replace('dstoff="2"', 'dstoff="1"')
     parsed = parse_xml(swapped.replace('dstoff="9"', 'dstoff="2"'), EXECUTOR)
-    table, layout = load(parsed, EXECUTOR).table, Layout.of(parsed, inplace=False)
-    assert {finding.verdict for finding in analyse(Flat(table, layout), 2)[0]} & {
+    table, layout = load(parsed, EXECUTOR).table, make_layout(parsed, inplace=False)
+    assert {finding.verdict for finding in prove(build_machine(table, layout, 2))[0]} & {
         "wrong result",
         "uninitialised read",
     }
     for seed in range(10):
-        finding = interleave(Flat(table, layout), 2, seed)
+        finding = build_machine(table, layout, 2).random(seed)
         assert finding is not None
         assert finding.verdict == "wrong result"
 
@@ -103,8 +100,8 @@ def test_random_orders_show_a_race() -> None:
     one = T((S("cpy", "i0", "s0"), S("cpy", "s0", "o0")))
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
     table, layout = table_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
-    assert analyse(Flat(table, layout), 2)[0][0].verdict == "race"
-    outcomes = {interleave(Flat(table, layout), 2, seed) is None for seed in range(60)}
+    assert prove(build_machine(table, layout, 2))[0][0].verdict == "race"
+    outcomes = {build_machine(table, layout, 2).random(seed) is None for seed in range(60)}
     assert outcomes == {True, False}
 
 
@@ -113,7 +110,7 @@ def test_random_orders_are_repeatable() -> None:
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
     table, layout = table_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
     for seed in range(10):
-        assert interleave(Flat(table, layout), 2, seed) == interleave(Flat(table, layout), 2, seed)
+        assert build_machine(table, layout, 2).random(seed) == build_machine(table, layout, 2).random(seed)
 
 
 def test_sixty_four_ranks() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from topodesign.runtime.memory import Layout
+from topodesign.runtime.machine.layout import Layout
 
 CHUNK, PAYLOAD = 16, 8
 

@@ -15,7 +15,6 @@ from tests.runtime.mscclpp.mutants import mutant
 from topodesign.base.errors import TopodesignError
 from topodesign.compiler.compilation import compile_plan
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
-from topodesign.runtime.mscclpp.flat import Flat
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -53,7 +52,7 @@ def explored(plan: ExecutionPlan, report: PlanReport, launches: int) -> bool:
     """Return whether some order of execution is bad, or the result of one is."""
     run = prepare(plan, report.root)
     found = Explorer(run.program, run.memory(), launches).run()
-    return found.bad or Flat(run.program, run.memory(), launches).random(0) is not None
+    return found.bad or run.machine(launches).random(0) is not None
 
 
 def compare(text: str, *, launches: int | None = None) -> str:

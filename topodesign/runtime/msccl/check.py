@@ -11,9 +11,9 @@ import numpy as np
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.base.wording import with_article
-from topodesign.runtime.memory import Layout
-from topodesign.runtime.msccl.execute import analyse, find_root, interleave, shortest_piece
-from topodesign.runtime.msccl.flat import Flat
+from topodesign.runtime.machine.layout import Layout
+from topodesign.runtime.machine.machine import Machine
+from topodesign.runtime.msccl.build import build_machine
 from topodesign.runtime.msccl.legal import limits, links, mismatches, out_of_bounds, xml_nodes
 from topodesign.runtime.msccl.operations import Table, is_one_of, load
 from topodesign.runtime.msccl.parse import Program
@@ -128,8 +128,8 @@ def check_program(
 
     The limits and the form come first, then whether sends and receives match, whether all accesses are within the
     buffers, and, for each of in place and out of place that the program claims, the exact analysis of
-    :mod:`topodesign.runtime.msccl.execute`. A program that passes is run again with real integers in random orders,
-    which must agree. A root that is None is found out.
+    :mod:`topodesign.runtime.machine.proof_kernels`. A program that passes is run again with real integers in random
+    orders, which must agree. A root that is None is found out.
     """
     require_run(interleavings, root, program.ngpus)
     title = f"{program.name or 'unnamed'}, {program.collective} of {program.ngpus} ranks, {program.proto}"
@@ -148,7 +148,7 @@ def check_program(
         modes.append(mode)
         if program.collective.rooted and root is None:
             root = _root(program, loaded.table, inplace=inplace)
-        layout = Layout.of(program, inplace=inplace, root=root)
+        layout = make_layout(program, inplace=inplace, root=root)
         findings, longest = decide(program, profile, loaded.table, layout, range(seed, seed + interleavings))
     usage = _usage(program, loaded.table, longest)
     calls = _calls(program, profile, usage)
@@ -170,11 +170,16 @@ def check_program(
     )
 
 
+def make_layout(program: Program, *, inplace: bool, root: int | None = None) -> Layout:
+    """Return the buffers of a program."""
+    scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
+    sizes = [scratch[rank] for rank in range(program.ngpus)]
+    return Layout(program.collective, program.nchunksperloop, sizes, inplace=inplace, root=root)
+
+
 def _root(program: Program, table: Table, *, inplace: bool) -> int:
-    layout = Layout.of(program, inplace=inplace)
-    if any(out_of_bounds(table, layout)):
-        return 0
-    return find_root(table, layout)
+    layout = make_layout(program, inplace=inplace)
+    return 0 if any(out_of_bounds(table, layout)) else build_machine(table, layout, 1).root()
 
 
 def decide(
@@ -186,9 +191,19 @@ def decide(
         return findings, 0
     slots = profile.slots[program.proto]
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
-    flat = Flat(table, layout)
-    findings, longest = analyse(flat, slots, piece=piece, unsettled=_unsettled(program, profile))
-    return findings or first_wrong(lambda seed: interleave(flat, slots, seed, piece=piece), seeds), longest
+    late = _unsettled(program, profile)
+    machine = build_machine(table, layout, slots, piece=piece, unsettled=late)
+    findings, longest = prove(machine)
+    return findings or first_wrong(machine.random, seeds), longest
+
+
+def prove(machine: Machine) -> tuple[list[Finding], int]:
+    """Return what is wrong in some order of execution, and the longest chain of messages.
+
+    What is found is a deadlock; or races, then uninitialised reads; or, if there are none, wrong results.
+    """
+    found = machine.prove()
+    return found.deadlock or [*found.races, *found.unknown] or found.wrong, found.longest
 
 
 def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
@@ -197,16 +212,23 @@ def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
 
 
 def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | None) -> int:
-    """Return the largest call that a deadlocking program serves, or 0."""
-    slots = profile.slots[program.proto]
+    """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none.
+
+    Longer pieces never make a run hang that ends with shorter ones, so that halving finds the shortest that end.
+    """
+    slots, late = profile.slots[program.proto], _unsettled(program, profile)
     claimed = ((True, program.inplace), (False, program.outofplace))
-    layouts = [Layout.of(program, inplace=inplace, root=root) for inplace, serves in claimed if serves]
+    layouts = [make_layout(program, inplace=inplace, root=root) for inplace, serves in claimed if serves]
     if any(any(out_of_bounds(table, layout)) for layout in layouts):
         return 0
-    flats, late = [Flat(table, layout) for layout in layouts], _unsettled(program, profile)
-    longest = int(table.chunks.max(initial=1))
-    piece = shortest_piece(flats[0], slots, max(1, min(longest, profile.chunks_per_step)))
-    if piece is None or any(analyse(flat, slots, piece=piece, unsettled=late)[0] for flat in flats):
+    low, piece = 1, max(1, min(int(table.chunks.max(initial=1)), profile.chunks_per_step))
+    if not build_machine(table, layouts[0], slots, piece=piece).ends():
+        return 0
+    while low < piece:
+        middle = (low + piece) // 2
+        ends = build_machine(table, layouts[0], slots, piece=middle).ends()
+        low, piece = (low, middle) if ends else (middle + 1, piece)
+    if any(prove(build_machine(table, one, slots, piece=piece, unsettled=late))[0] for one in layouts):
         return 0
     return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 

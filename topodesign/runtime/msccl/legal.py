@@ -11,7 +11,7 @@ import numpy as np
 
 from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
-from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.machine.layout import Layout, buffer_chunks, distinct_blocks
 from topodesign.runtime.msccl.operations import (
     NUMBER,
     READS_SOURCE,

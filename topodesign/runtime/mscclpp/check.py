@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
-from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks, likely_root
-from topodesign.runtime.mscclpp.flat import Flat
+from topodesign.runtime.machine.layout import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.machine.machine import Machine
+from topodesign.runtime.mscclpp.build import build_machine
 from topodesign.runtime.mscclpp.limits import PACKET, allocation_multiple, contexts, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
-from topodesign.runtime.mscclpp.prove import prove
 from topodesign.runtime.mscclpp.steps import Program, lower
 from topodesign.runtime.report import (
     MAX_FINDINGS,
@@ -30,8 +30,6 @@ from topodesign.runtime.report import (
     require_run,
     sizes_in_words,
 )
-
-_Memory = TypeVar("_Memory", bound=Memory)
 
 
 @dataclass(frozen=True)
@@ -152,8 +150,8 @@ def check_plan(
     run = prepare(plan, root)
     findings = run.findings
     if not findings:
-        flat = Flat(run.program, run.memory(), run.launches)
-        findings = prove(flat) or first_wrong(flat.random, range(seed, seed + interleavings))
+        machine = run.machine()
+        findings = prove(machine) or first_wrong(machine.random, range(seed, seed + interleavings))
     return report(
         findings,
         modes=(mode,),
@@ -164,6 +162,13 @@ def check_plan(
         usage=_usage(plan, run.program),
         calls=_calls(plan),
     )
+
+
+def prove(machine: Machine) -> list[Finding]:
+    """Return what is wrong with a plan in some order of execution, of the first kind that there is."""
+    found = machine.prove()
+    first_kinds = [*found.races, *found.chances], found.deadlock, found.unknown, found.wrong, found.left
+    return next((some[:MAX_FINDINGS] for some in first_kinds if some), [])
 
 
 def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
@@ -190,20 +195,20 @@ class Prepared:
         self.findings = self.program.findings[:MAX_FINDINGS] or self._unaligned() or self._beyond()
 
     def memory(self) -> Memory:
-        """Return memory as it is before the first launch."""
-        return self.memory_of(Memory)
-
-    def memory_of(self, kind: type[_Memory]) -> _Memory:
-        """Return the same of a class of memory."""
-        return kind(
+        """Return where its buffers are."""
+        return Memory(
             self.layout,
             self.program,
             packets=self.plan.protocol == "LL",
             scratch=[one.scratch // self.cell for one in self.contexts],
             halves=[one.half // self.cell for one in self.contexts],
             semaphores=[gpu.semaphores for gpu in self.plan.gpus],
-            sent=self.plan.sent,
         )
+
+    def machine(self, launches: int | None = None, *, judged: bool = True) -> Machine:
+        """Return it for the machine; launches that are None decide for any number."""
+        number = self.launches if launches is None else launches
+        return build_machine(self.program, self.memory(), number, judged=judged, sent=self.plan.sent)
 
     def _unaligned(self) -> list[Finding]:
         said = "the second half of scratch begins at byte {}, which is no multiple of {}"
@@ -243,10 +248,7 @@ def _root(plan: ExecutionPlan, collective: Collective) -> int:
     run = _rooted(plan, collective, None)
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
         return min(range(len(plan.gpus)), key=lambda rank: len(_rooted(plan, collective, rank).findings))
-    memory = run.memory()
-    memory.judged = False
-    prove(Flat(run.program, memory, 1))
-    return likely_root(run.layout, lambda rank: not memory.results(rank, 0), lambda rank: memory.from_whom(rank, 0))
+    return run.machine(1).root()
 
 
 def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:

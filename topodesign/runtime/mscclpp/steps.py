@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from topodesign.base.errors import TooLargeError
-from topodesign.runtime.memory import Layout
+from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.mscclpp.parse import PACKETS, ExecutionPlan, Operand, Operation
 from topodesign.runtime.report import Finding
 

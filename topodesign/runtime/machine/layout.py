@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.collectives import Collective
-from topodesign.runtime.msccl.parse import Program
 
 _SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
 
@@ -73,13 +72,6 @@ class Layout:
         self._places: dict[int, dict[int, int]] = {}
         self.given = [len(self._inputs(rank)) * self.part for rank in range(self.ranks)]  # input chunks of every rank
 
-    @classmethod
-    def of(cls, program: Program, *, inplace: bool, root: int | None = None) -> Layout:
-        """Return the buffers of an MSCCL program."""
-        scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
-        sizes = [scratch[rank] for rank in range(program.ngpus)]
-        return cls(program.collective, program.nchunksperloop, sizes, inplace=inplace, root=root)
-
     def _inputs(self, rank: int) -> Sequence[int]:
         blocks = self.collective.inputs(rank, self.ranks)
         return blocks[:1] if self._one else blocks
@@ -101,23 +93,8 @@ class Layout:
         """Return address and size in chunks of a buffer."""
         return self._segments[rank][buffer]
 
-    def results(self) -> Iterator[Expected]:
-        """Yield the expected contents of memory, unchanged input included."""
-        for rank, buffer, at, chunk, source in self.goals():
-            for more in range(self.part):
-                yield Expected(rank, buffer, at + more, chunk + more, source)
-
-    def goals(self) -> Iterator[tuple[int, str, int, int, int | None]]:
-        """Yield rank, buffer, offset and input chunk of :meth:`results`."""
-        for rank in range(self.ranks):
-            for at, chunk, source in self._output(rank):
-                yield rank, "o", at, chunk, source
-            if not self.inplace:
-                for at in range(0, self._segments[rank]["i"][1], self.part):
-                    yield rank, "i", at, at, rank
-
-    def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
-        """Yield offset and input chunk of every output block of a rank."""
+    def blocks(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
+        """Yield offset, input chunk and its rank of every block of a rank's output."""
         blocks = self._outputs(rank)
         first = self.collective.movements[0]
         sources, _ = self.collective.places(first, np.array(blocks, dtype=np.int64), self.ranks)
@@ -132,8 +109,8 @@ class Layout:
         return self._places[rank]
 
     def output(self, rank: int) -> Iterator[Expected]:
-        """Yield the expected output of a rank."""
-        for at, chunk, source in self._output(rank):
+        """Yield what must be in the output of a rank at the end."""
+        for at, chunk, source in self.blocks(rank):
             for more in range(self.part):
                 yield Expected(rank, "o", at + more, chunk + more, source)
 
