@@ -46,7 +46,7 @@ def figures(spec: str, target: str, collectives: tuple[str, ...] = COLLECTIVES, 
             row: dict[str, Any] = {"spec": spec, "collective": collective, "inplace": inplace}
             rows.append(row)
             try:
-                made = compile_plan(plan, target, inplace=inplace).checked(1)
+                made = compile_plan(plan, target, inplace=inplace).checked()
             except TopodesignError as error:
                 row["refused"] = str(error)
                 continue

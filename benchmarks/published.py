@@ -161,7 +161,7 @@ def row(name: str, theirs: Figures, about: tuple[str, str, str], target: str, pr
     inplace = collective != "all-to-all"
     try:
         made = compile_plan(schedule(spec, collective, method=method), target, inplace=inplace, protocol=protocol)
-        ours = (of_xml if target == "msccl" else of_json)(made.checked(1).text)
+        ours = (of_xml if target == "msccl" else of_json)(made.checked().text)
     except TopodesignError as error:
         print(f"{name:44}{theirs[0]:6} refused: {error}")
         return

@@ -86,7 +86,7 @@ def test_schedule_verify_compile_execute(text: str, collective: Collective) -> N
     inplace = collective != "allgather"
     program = compile_movement(topology, made.schedule, inplace=inplace).text
     profile = get_profile("msccl")
-    check = check_program(parse_xml(program, profile), profile, interleavings=1)
+    check = check_program(parse_xml(program, profile), profile)
     assert check.ok, check
     assert program == compile_movement(topology, made.schedule, inplace=inplace).text
 
@@ -148,7 +148,7 @@ def test_every_link_is_used_in_every_step_at_twelve_nodes() -> None:
         made = scheduled(topology, collective)
         for channels in (1, 2):
             program = compile_movement(topology, made.schedule, channels=channels).text
-            check = check_program(parse_xml(program, profile), profile, interleavings=1)
+            check = check_program(parse_xml(program, profile), profile)
             assert check.ok
             assert check.usage is not None
             assert check.usage.threadblocks_per_rank <= 8 * channels
@@ -164,7 +164,7 @@ def test_other_runtimes_and_protocols(runtime: str, protocol: Literal["Simple", 
         schedule = scheduled(topology, collective).schedule
         for inplace in (False, True):
             program = compile_movement(topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace).text
-            assert check_program(parse_xml(program, profile), profile, interleavings=1).ok
+            assert check_program(parse_xml(program, profile), profile).ok
 
 
 def test_what_does_not_fit_names_limit_rank_and_number() -> None:

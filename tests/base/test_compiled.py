@@ -53,7 +53,7 @@ from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.deferral import defer
 from topodesign.pricing.split_routes import equal_split
-from topodesign.runtime.machine import order_kernels, proof_kernels
+from topodesign.runtime.machine import proof_kernels
 from topodesign.schedulers import balanced_paths_kernels, in_order, scheduling
 from topodesign.schedulers.balanced_paths import balanced_paths
 from topodesign.schedulers.spff import spff
@@ -170,14 +170,14 @@ def placed(digraph: Topology) -> None:
 
 def programmed(digraph: Topology) -> None:
     plan = scheduled(digraph, "allreduce").plan
-    compile_plan(plan, threadblocks="merged").checked(1)
+    compile_plan(plan, threadblocks="merged").checked()
     compile_plan(scheduled(digraph, "reduce-scatter").plan)
     ends(list(compile_plan(plan, threadblocks="auto").program.ranks), 1, 1)
 
 
 def proved(digraph: Topology) -> None:
     for target in ("msccl", "mscclpp"):
-        compile_plan(scheduled(digraph, "allreduce").plan, target=target).checked(2)
+        compile_plan(scheduled(digraph, "allreduce").plan, target=target).checked()
 
 
 def flowed(fabric: Topology) -> None:
@@ -261,7 +261,7 @@ EXERCISES: list[Case] = [
     ((packing_kernels, lowering_kernels), packed, fabrics(6)),
     ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
-    ((proof_kernels, order_kernels), proved, regular_digraphs(4, 2)),
+    ((proof_kernels,), proved, regular_digraphs(4, 2)),
     ((packing, progress_kernels, rounds_kernels, thread_kernels), programmed, regular_digraphs(4, 2)),
 ]
 

@@ -66,9 +66,9 @@ class Listing(Backend):
     def parse(self, files: Files, options: Options) -> list[str]:
         return [f"{options.name}: {line}" for line in b"".join(files.values()).decode().splitlines()]
 
-    def check(self, files: Files, options: Options, interleavings: int | None) -> CheckReport:
+    def check(self, files: Files, options: Options) -> CheckReport:
         title = f"{len(self.parse(files, options))} lines"
-        return CheckReport("ok", program=title, runtime=str(options.runtime), interleavings=interleavings or 0)
+        return CheckReport("ok", program=title, runtime=str(options.runtime))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
     written = made.save(tmp_path / "plan.txt")
     assert [path.name for path in written] == [f"plan.{rank}.txt" for rank in range(6)]
     assert written[3].read_bytes() == made.files[".3.txt"]
-    assert made.checked(7).report == CheckReport("ok", program=f"{len(lines)} lines", runtime="paper", interleavings=7)
+    assert made.checked().report == CheckReport("ok", program=f"{len(lines)} lines", runtime="paper")
     with pytest.raises(ParameterError, match="unknown runtime 'msccl' of listing; known are paper, blackboard"):
         sample("listing", runtime="msccl")
     with pytest.raises(ParameterError, match="listing has no max-size; omit it"):

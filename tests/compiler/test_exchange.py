@@ -34,7 +34,7 @@ ANY = RuntimeProfile(
 
 
 def compiled(topology: Topology, rounds: Rounds, **options: Any) -> Compiled:
-    made = compile_movement(topology, rounds, **{"runtime": ANY, **options}).checked(interleavings=2)
+    made = compile_movement(topology, rounds, **{"runtime": ANY, **options}).checked()
     assert made.report is not None
     assert made.report.ok
     return made

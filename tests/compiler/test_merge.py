@@ -103,7 +103,7 @@ def test_any_schedule_in_shared_threadblocks(  # noqa: PLR0917
         assert max(len(block.instructions) for block in blocks(program)) > longest
         longest = 10**9
     execute(program, seed=seed, times=2)
-    check_xml(to_xml(program, profile=get_profile("msccl"), name="any"), seed=seed)
+    check_xml(to_xml(program, profile=get_profile("msccl"), name="any"))
     for block in blocks(program):
         fused = any(one.kind.sends and one.kind.receives for one in block.instructions)
         if None not in {block.send, block.receive} and not fused:
@@ -125,7 +125,7 @@ def test_as_small_as_a_program_by_hand(  # noqa: PLR0917
     """Programs of msccl-tools take 8 threadblocks and 35 operations, 7, and 3 and 12; scratch 7/8 and none."""
     plan = schedule(spec, collective, method=method)
     for mode in THREADBLOCKS:
-        made = compile_plan(plan, inplace=True, threadblocks=mode).checked(interleavings=2)
+        made = compile_plan(plan, inplace=True, threadblocks=mode).checked()
         rows = made.to_records()
         least, most = threadblocks * (1 + (mode == "separate")), threadblocks * (2 - (mode == "merged"))
         assert all(least <= row["threadblocks"] <= most for row in rows)

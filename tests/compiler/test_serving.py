@@ -78,7 +78,7 @@ def test_many_programs_serve_the_calls_that_they_are_for(number: int) -> None:
 def check(case: Case) -> None:
     target, sizes, dtype = case.target, case.sizes, case.dtype
     plan = schedule(case.place, case.collective)
-    made = compile_plan(plan, target, size=list(sizes), dtype=dtype, inplace=case.inplace).checked(interleavings=1)
+    made = compile_plan(plan, target, size=list(sizes), dtype=dtype, inplace=case.inplace).checked()
     assert made.report is not None
     assert made.report.ok, str(made.report)
     assert all(takes(made, *((size, DTYPES[dtype]) for size in sizes)))
@@ -136,7 +136,7 @@ def test_calls_that_the_schedule_divides_are_served_where_data_cannot_be_cut_oth
         plan = schedule("complete(3)", "all-to-all", shards=np.array(shards))
     chunks = compile_plan(plan, "mscclpp").program.chunks
     size = chunks * 16 * 64
-    made = compile_plan(plan, "mscclpp", size=size).checked(interleavings=1)
+    made = compile_plan(plan, "mscclpp", size=size).checked()
     assert takes(made, (size, 4)) == [True]
     assert made.cut is not None
     assert (made.cut.chunks, made.cut.natural, made.cut.loss) == (chunks, chunks, Fraction(0))

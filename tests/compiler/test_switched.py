@@ -29,7 +29,7 @@ from topodesign.compiler.onesided.switched import through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan_ops import list_relays
-from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare
+from topodesign.runtime.mscclpp.check import PlanReport, check_plan, prepare, prove
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.schedulers.scheduling import schedule
 
@@ -60,8 +60,8 @@ def made(place: str, collective: str, protocol: str, inplace: bool, channels: in
     return compile_plan(plan, "mscclpp", protocol=protocol, inplace=inplace, channels=channels)  # type: ignore[arg-type]
 
 
-def checked(text: str, interleavings: int = 1) -> PlanReport:
-    return check_plan(parse_plan(text), interleavings=interleavings)
+def checked(text: str) -> PlanReport:
+    return check_plan(parse_plan(text))
 
 
 def operations(one: Compiled) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_every_collective_runs_on_eight_gpus(case: tuple[str, str, bool]) -> Non
 @pytest.mark.parametrize("collective", ["allgather", "broadcast"])
 def test_a_rack_needs_several_threadblocks_for_its_signals(collective: str) -> None:
     one = made("gb200_nvl72(1)", collective, "Simple", True)
-    report = checked(one.text, 0)
+    report = checked(one.text)
     assert report.ok, report
     assert report.usage is not None
     assert report.usage.threadblocks_per_rank == 5  # of 71 others, 16 each
@@ -102,7 +102,7 @@ def test_a_rack_needs_several_threadblocks_for_its_signals(collective: str) -> N
 @pytest.mark.dear("allreduce")
 @pytest.mark.parametrize("collective", ["allreduce", "allgather"])
 def test_a_rack_goes_by_packets(collective: str) -> None:
-    report = checked(made("gb200_nvl72(1)", collective, "LL", False).text, 0)
+    report = checked(made("gb200_nvl72(1)", collective, "LL", False).text)
     assert report.ok, report
 
 
@@ -123,7 +123,7 @@ def test_every_rank_adds_up_in_the_same_order() -> None:
 @pytest.mark.floor(compared=1)
 def test_all_orders_of_two_ranks_agree(case: tuple[str, str, bool]) -> None:
     plan = parse_plan(made("pair", *case).text)
-    report = check_plan(plan, interleavings=0)
+    report = check_plan(plan)
     assert report.ok, report
     run = prepare(plan, report.root)
     assert not Explorer(run.program, run.memory(), report.launches).run().bad
@@ -168,7 +168,7 @@ def test_mutants_are_found() -> None:
 def changed(case: tuple[str, str, bool], change: Any) -> PlanReport:
     document = json.loads(made("dgx_h100(1)", *case).text)
     change(document)
-    return checked(json.dumps(document), 0)
+    return checked(json.dumps(document))
 
 
 ALLREDUCE = ("allreduce", "Simple", False)
@@ -226,8 +226,7 @@ def test_the_layers_fit() -> None:
     assert len(body.ranks) == 8
     assert len(body.links) == 28
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
-    run = prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text))
-    assert not run.machine().random(5)
+    assert not prove(prepare(parse_plan(made("dgx_h100(1)", *ALLREDUCE).text)).machine())
 
 
 def test_shards_that_are_said_to_be_equal_are() -> None:
@@ -331,7 +330,7 @@ def test_mutants_of_boxes_are_found(pytestconfig: pytest.Config) -> None:
             if other is None or json.loads(other[1]) == json.loads(text):
                 continue
             try:
-                right = checked(other[1], 0).ok
+                right = checked(other[1]).ok
             except TopodesignError:
                 right = False
             flushes = other[0] == "rename" and other[1].count('"pwsf"') < text.count('"pwsf"')

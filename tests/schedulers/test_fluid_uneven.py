@@ -91,7 +91,7 @@ def test_traces_of_unequal_blocks_that_lack_something_are_found() -> None:
     for wrong in ((*amounts[:-2], amounts[-2] + 1, 0), amounts[1:], (-1, *amounts[1:])):
         program = replace(made.program, amounts=wrong)
         files = made.backend.emit(program, made.options)
-        assert not made.backend.check(files, made.options, 1).ok
+        assert not made.backend.check(files, made.options).ok
 
 
 def test_even_traffic_is_as_ever() -> None:

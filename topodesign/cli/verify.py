@@ -23,25 +23,24 @@ from topodesign.runtime.chakra.traces import is_trace_name
 @runtime_option
 @option(
     "--samples interleavings",
-    "Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
+    "Of traces: random orders in which they are replayed. [default: 20]",
     type=whole(0, 10_000),
-    default=20,
 )
-@seed_option("Seed of the random orders.")
+@seed_option("Of traces: seed of the random orders. [default: 0]", default=None)
 @option("--network wiring NETWORK", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
 @json_option
-def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str | None) -> int:
+def command(file: Path, runtime: str, interleavings: int | None, seed: int | None, wiring: str | None) -> int:
     """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).
 
-    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
-    and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
-    strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
-    reported. So is an execution plan, over several launches, and signals that are lost. Traces are named by their
-    directory or by one of their files, and replayed by all ranks together: whether messages match, nothing waits for
-    ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where JAX is
-    installed the StableHLO that it makes of them; code that is not ours is not executed. Programs by phase are named by
-    their directory, and run one after another on one memory. Of a set all plans and programs are checked so, and
-    against the index and the links. Exit status 1 if it is wrong.
+    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree,
+    route and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
+    strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results in
+    any order are reported. So is an execution plan, over several launches, and signals that are lost. Traces are named
+    by their directory or by one of their files, and replayed by all ranks together: whether messages match, nothing
+    waits for ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where
+    JAX is installed the StableHLO that it makes of them; code that is not ours is not executed. Programs by phase are
+    named by their directory, and run one after another on one memory. Of a set all plans and programs are checked so,
+    and against the index and the links. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
@@ -51,25 +50,27 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, wiring: str
     is_set = sort is FileKind.PLAN_SET
     if wiring is not None and not is_set:
         raise ParameterError("--network requires a set of plans; remove it")
+    given = (("interleavings", interleavings), ("seed", seed))
+    drawn = {name: number for name, number in given if number is not None}
+    if drawn and not is_trace_name(file):
+        raise ParameterError("--samples and --seed require traces; remove them: of programs every order is decided")
     if is_set:
         with progress_bar("checking") as progress:
             wired = None if wiring is None else wired_place(wiring)
-            found = topodesign.check_plan_set(
-                file, wired, runtime=runtime, interleavings=interleavings, seed=seed, progress=progress
-            )
+            found = topodesign.check_plan_set(file, wired, runtime=runtime, progress=progress)
         document, text, right = found.record(), str(found), found.ok
     elif sort is FileKind.PHASES:
         with progress_bar("checking"):
-            row = topodesign.check_phases(file, seed=seed, interleavings=interleavings)
+            row = topodesign.check_phases(file)
         document, text, right = row.record(), str(row), row.ok
     elif is_trace_name(file):
         with progress_bar("replaying"):
-            replayed = topodesign.check_traces(file, seed=seed, interleavings=interleavings)
+            replayed = topodesign.check_traces(file, **drawn)
         document, text, right = replayed.record(), str(replayed), replayed.ok
     elif begins_as_module(file) or begins_as_xml(file) or begins_as_json(file):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # it lowers a module, and takes no accelerator for that
         with progress_bar("checking"):
-            check = topodesign.check_file(file, runtime, interleavings=interleavings, seed=seed)
+            check = topodesign.check_file(file, runtime)
         document, text, right = check.record(), str(check), check.ok
     else:
         with progress_bar("verifying"):

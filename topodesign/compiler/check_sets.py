@@ -83,8 +83,6 @@ def check_plan_set(
     place: PlaceLike | None = None,
     *,
     runtime: str = "msccl",
-    interleavings: int = 20,
-    seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> SetReport:
     """Check a set of plans as ``compile --for`` makes them.
@@ -97,8 +95,6 @@ def check_plan_set(
         What is wired, if the set has to be for that.
     runtime
         Whose rules MSCCL programs have to keep.
-    interleavings, seed
-        As :func:`topodesign.check_file` has them.
     progress
         Called with the share of the work that is done.
 
@@ -134,10 +130,11 @@ def check_plan_set(
             files = sorted(path.iterdir()) if path.is_dir() else [path]
             for file in files:
                 programs += 1
-                asked = runtime, interleavings, seed
                 wrong(
                     str(file.relative_to(plans.folder)),
-                    _of_program(file, entry, target.endswith("-inplace"), found[0].topology if found else None, asked),
+                    _of_program(
+                        file, entry, target.endswith("-inplace"), found[0].topology if found else None, runtime
+                    ),
                 )
     return SetReport(str(plans.folder), plans.topology, plans.wiring, len(plans.entries), programs, tuple(problems))
 
@@ -181,11 +178,8 @@ def _of_plan(plans: PlanSet, entry: PlanEntry, found: list[Plan]) -> Iterator[st
             yield f"the index has {name} {said} for it, and the plan {claimed}"
 
 
-def _of_program(
-    path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, asked: tuple[str, int, int]
-) -> Iterator[str]:
-    runtime, interleavings, seed = asked
-    report = check_file(path, runtime, interleavings=interleavings, seed=seed)
+def _of_program(path: Path, entry: PlanEntry, inplace: bool, topology: Topology | None, runtime: str) -> Iterator[str]:
+    report = check_file(path, runtime)
     yield from map(str, report.findings)
     if not report.ok:
         return

@@ -20,7 +20,7 @@ from topodesign.base.options import read, takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.compiler.backends.backend import ORDERS, Backend, Checked, Files, Options
+from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.frontends.grain import Lowering, choices
@@ -202,12 +202,12 @@ class Compiled(Result):
         runtime = self.options.runtime
         return runtime.name if isinstance(runtime, RuntimeProfile) else runtime
 
-    def checked(self, interleavings: int = ORDERS) -> Compiled:
+    def checked(self) -> Compiled:
         """Return the program after an independent check of its files.
 
-        As many random orders of execution are tried beside the exact analysis; what is wrong raises CompilationError.
+        Raises CompilationError if something is wrong.
         """
-        report = self.backend.check(self.files, self.options, interleavings)
+        report = self.backend.check(self.files, self.options)
         if not report.ok:
             raise CompilationError(f"the compiled program fails its check:\n{report}")
         return replace(self, report=report)

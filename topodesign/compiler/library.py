@@ -515,10 +515,10 @@ class _Maker:
             return plan if k is None else schedule(self.place, plan.collective, method="forest", fixed_k=k)
 
         if job.groups is None:
-            return [compile_fitting(make_plan, target, **options).checked(interleavings=1)]
+            return [compile_fitting(make_plan, target, **options).checked()]
         name = f"topodesign-{job.collective}-groups-{len(job.groups[0])}"
         alone = split_groups(plan)
-        return [compile_plan(one, target, name=name, **options).checked(interleavings=1) for one in alone]
+        return [compile_plan(one, target, name=name, **options).checked() for one in alone]
 
     def done(self) -> Library:
         """Return all that was made."""

@@ -22,7 +22,7 @@ from topodesign.base.options import takes
 from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, Collective
-from topodesign.compiler.backends.backend import ORDERS, Options
+from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.columns import BITS, RECEIVES, SENDS
 from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
@@ -67,10 +67,10 @@ class PhasePrograms(Result):
         what = f"{self.plan.collective} of {self.manifest.ranks} ranks in {counted(len(self.programs), 'phase')}"
         return f"{what} for {self.manifest.runtime}{checked}"
 
-    def checked(self, interleavings: int = ORDERS) -> PhasePrograms:
+    def checked(self) -> PhasePrograms:
         """Return the programs after an independent check of all files."""
         read = [one.backend.parse(one.files, one.options) for one in self.programs]
-        report = check_sequence(self.manifest, read, interleavings=interleavings)
+        report = check_sequence(self.manifest, read)
         if not report.ok:
             raise CompilationError(f"the compiled programs fail their check:\n{report}")
         return replace(self, report=report)

@@ -18,8 +18,6 @@ def check_file(
     path: str | Path,
     runtime: str = "msccl",
     *,
-    interleavings: int = 20,
-    seed: int = 0,
     root: int | None = None,
 ) -> CheckReport | ModuleReport | PlanReport:
     """Check MSCCL XML, an MSCCL++ plan or a JAX module.
@@ -30,8 +28,6 @@ def check_file(
         Which of them it is, its first sign tells.
     runtime
         Whose rules an XML file has to keep.
-    interleavings, seed
-        Random orders of execution to try in each mode, and the seed of the first.
     root
         Root of a collective that has one; None finds it out.
 
@@ -40,7 +36,7 @@ def check_file(
     FileFormatError
         If the file cannot be read at all.
     ParameterError
-        If the runtime is unknown or a number is out of range.
+        If the runtime or the root is unknown.
 
     Examples
     --------
@@ -51,7 +47,7 @@ def check_file(
     """
     profile, place = get_profile(runtime), as_path(path)
     if begins_as_json(place):
-        return check_plan_file(place, interleavings=interleavings, seed=seed, root=root)
+        return check_plan_file(place, root=root)
     if begins_as_module(place):
         return check_module_file(place)
     text = read_text(place)
@@ -59,4 +55,4 @@ def check_file(
         program = parse_xml(text, profile)
     except XmlError as error:
         return CheckReport("illegal", (Finding("illegal", str(error)),), runtime=profile.name)
-    return check_program(program, profile, interleavings=interleavings, seed=seed, root=root)
+    return check_program(program, profile, root=root)

@@ -12,7 +12,7 @@ and has no deadlock and no race; and all of them, one after another on one memor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.arguments import as_path
-from topodesign.base.compiled import Ints
 from topodesign.base.errors import FileFormatError
 from topodesign.base.memory import uncollected
 from topodesign.base.wording import counted
@@ -28,18 +27,21 @@ from topodesign.collectives import ALLREDUCE
 from topodesign.runtime.chakra.check import check_job
 from topodesign.runtime.chakra.traces import PHASE, Trace, find_traces, read_trace
 from topodesign.runtime.machine.layout import Layout
+from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.manifest import MANIFEST, Manifest, read_manifest
-from topodesign.runtime.msccl.check import decide
+from topodesign.runtime.msccl.check import prepare_machine
+from topodesign.runtime.msccl.check import prove as prove_program
 from topodesign.runtime.msccl.legal import limits, mismatches, out_of_bounds
-from topodesign.runtime.msccl.operations import Table, load, starts
+from topodesign.runtime.msccl.operations import load
 from topodesign.runtime.msccl.parse import Program, XmlError, parse_xml
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
 from topodesign.runtime.mscclpp.check import Prepared, names, prove
 from topodesign.runtime.mscclpp.limits import illegal
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
-from topodesign.runtime.report import Finding, Report, first, first_wrong
+from topodesign.runtime.report import Finding, Report, first
 
 _CHANNELS = 2**20  # between the channels of one phase and those of the next, where all are run in a row
+_REPLAYS = 20  # random orders of traces
 
 Parsed = Program | ExecutionPlan | tuple[Trace, ...]
 
@@ -56,26 +58,24 @@ class PhasesReport(Report):
     phases: int = 0  # how many programs there are
     workspace_share: str = "0"  # the workspace of a rank over the data of the collective, ``p/q``
 
-    KEYS = "ok verdict findings warnings program target runtime phases workspace_share interleavings seed"
+    KEYS = "ok verdict findings warnings program target runtime phases workspace_share"
 
     def details(self) -> Iterator[str]:
         """Yield what was found right."""
         if self.ok:
             yield f"{counted(self.phases, 'program')}, each over the circuits of its phase alone: no deadlock, no race"
-            yield f"one after another on one memory: right result; {self.interleavings} random orders agree"
+            yield "one after another on one memory: right result"
             if self.workspace_share != "0":
                 yield f"workspace of a rank: {self.workspace_share} of the data of the collective"
 
 
-def check_phases(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> PhasesReport:
+def check_phases(path: str | Path) -> PhasesReport:
     """Check programs by phase, each and in sequence.
 
     Parameters
     ----------
     path
         The directory, or ``phases.json`` in it.
-    interleavings, seed
-        Random orders of execution to try, and the seed of the first.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def check_phases(path: str | Path, *, interleavings: int = 20, seed: int = 0) ->
         try:
             programs.append(_parsed(where, manifest, profile))
         except (XmlError, PlanError) as error:
-            return _report(manifest, [Finding("illegal", f"{one.program}: {error}")], interleavings, seed)
-    return check_sequence(manifest, programs, interleavings=interleavings, seed=seed)
+            return _report(manifest, [Finding("illegal", f"{one.program}: {error}")])
+    return check_sequence(manifest, programs)
 
 
 def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> Parsed:
@@ -116,23 +116,19 @@ def _parsed(where: Path, manifest: Manifest, profile: RuntimeProfile | None) -> 
 
 
 @uncollected()
-def check_sequence(
-    manifest: Manifest, programs: Sequence[Any], *, interleavings: int = 3, seed: int = 0
-) -> PhasesReport:
+def check_sequence(manifest: Manifest, programs: Sequence[Any]) -> PhasesReport:
     """Check parsed programs in the order of their phases."""
     findings = [] if manifest.target == "chakra" else _beyond(manifest)
-    findings = findings or _CHECKS[manifest.target](manifest, programs, range(seed, seed + interleavings))
-    return _report(manifest, findings, interleavings, seed)
+    findings = findings or _CHECKS[manifest.target](manifest, programs)
+    return _report(manifest, findings)
 
 
-def _report(manifest: Manifest, findings: list[Finding], interleavings: int, seed: int) -> PhasesReport:
+def _report(manifest: Manifest, findings: list[Finding]) -> PhasesReport:
     return PhasesReport(
         findings[0].verdict if findings else "ok",
         tuple(findings),
         program=f"{manifest.collective} of {manifest.ranks} ranks in {counted(len(manifest.phases), 'phase')} for "
         f"{manifest.runtime}",
-        interleavings=interleavings,
-        seed=seed,
         target=manifest.target,
         runtime=manifest.runtime,
         phases=len(manifest.phases),
@@ -193,77 +189,26 @@ def _not_one(manifest: Manifest, number: int, found: tuple[object, ...]) -> list
     return [Finding("illegal", f"phase {number} is not {said}, as all programs by phase are")]
 
 
-def _of_msccl(manifest: Manifest, programs: Sequence[Program], seeds: range) -> list[Finding]:
+def _of_msccl(manifest: Manifest, programs: Sequence[Program]) -> list[Finding]:
     profile, layout = get_profile(manifest.runtime), _Workspace(manifest)
-    tables = []
+    machines = []
     for number, program in enumerate(programs):
         about = program.collective, program.inplace, program.nchunksperloop, program.ngpus
         findings = first(limits(program, profile)) or _not_one(manifest, number, about)
         if not findings:
             loaded = load(program, profile)
             table = loaded.table
-            tables.append(table)
             sends = np.flatnonzero((table.send >= 0) & (np.diff(table.first) > 0))
             pairs = set(zip(table.rank[sends].tolist(), table.send[sends].tolist(), strict=True))
             findings = loaded.findings or first(mismatches(table)) or _strangers(manifest, number, pairs)
             findings = findings or first(out_of_bounds(table, layout))
         if findings:
             return findings
-    return decide(programs[0], profile, _in_a_row(tables), layout, seeds)[0]
+        machines.append(prepare_machine(program, profile, table, layout, judged=number == len(programs) - 1))
+    return _in_turn(manifest, machines, lambda machine: prove_program(machine)[0])
 
 
-def _in_a_row(tables: Sequence[Table]) -> Table:
-    """Return the programs' threadblocks in sequence."""
-    blocks = np.cumsum([0, *(len(one.rank) for one in tables)])
-    operations = np.cumsum([0, *(len(one.type) for one in tables)])
-
-    def joined(name: str, shifts: Iterable[int] | None = None) -> Ints:
-        columns = [getattr(one, name) for one in tables]
-        return np.concatenate(
-            columns if shifts is None else [one + by for one, by in zip(columns, shifts, strict=False)]
-        )
-
-    order = np.argsort(joined("rank"), kind="stable")
-    new = np.argsort(order)  # the number of each threadblock, and of each operation
-    thread = new[joined("thread", blocks)]
-    row = np.argsort(thread, kind="stable")
-    to = np.argsort(row)
-    rank, phase = joined("rank")[order], np.repeat(np.arange(len(tables)), np.diff(blocks))[order]
-    first, position, announces = starts(thread[row], len(rank)), joined("position")[row], joined("announces")[row]
-    busy = np.flatnonzero(np.diff(first))
-    turn = rank[busy] * len(tables) + phase[busy]
-    begin, end = np.searchsorted(rank[busy], rank[busy]), np.searchsorted(turn, turn)
-    late = np.repeat(busy, end - begin)
-    before = busy[np.arange(len(late)) + np.repeat(end - np.cumsum(end - begin), end - begin)]
-    last = first[before + 1] - 1
-    announces[last] = 1
-    reads, waits = to[joined("reads", operations)], np.concatenate((to[joined("waits", operations)], first[late]))
-    by, after = np.argsort(reads, kind="stable"), np.argsort(waits, kind="stable")
-    return Table(
-        rank=rank,
-        id=np.arange(len(rank)) - np.searchsorted(rank, rank),
-        send=joined("send")[order],
-        receive=joined("receive")[order],
-        channel=joined("channel", range(0, _CHANNELS * len(tables), _CHANNELS))[order],
-        first=first,
-        thread=thread[row],
-        step=joined("step")[row],
-        type=joined("type")[row],
-        chunks=joined("chunks")[row],
-        position=position,
-        announces=announces,
-        target=joined("target")[row],
-        target_at=joined("target_at")[row],
-        reads=reads[by],
-        source=joined("source")[by],
-        source_at=joined("source_at")[by],
-        waits=waits[after],
-        other=np.concatenate((new[joined("other", blocks)], before))[after],
-        awaited=np.concatenate((joined("awaited"), position[last]))[after],
-    )
-
-
-def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: range) -> list[Finding]:
+def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[Finding]:
     made, cells = list[Prepared](), 1
     for number, plan in enumerate(programs):
         gpu = plan.gpus[0]
@@ -278,26 +223,30 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan], seeds: ra
         if made[-1].findings:
             return [replace(one, message=f"phase {number}: {one.message}") for one in made[-1].findings]
         cells = math.lcm(cells, made[-1].program.cells)
-    made = [Prepared(one.plan, one.layout, cells) for one in made]
-
-    def run(seed: int | None) -> Finding | None:
-        kept: list[tuple[Any, Any]] = []  # what is in the workspace of each rank, and what of it is known
-        for number, one in enumerate(made):
-            machine = one.machine(1, judged=number == len(made) - 1)
-            spans = [slice(at, at + manifest.workspace * one.program.cells) for at in one.memory().first[:-1].tolist()]
-            for span, (values, known) in zip(spans, kept, strict=False):
-                machine.start.values[span], machine.start.known[span] = values, known
-            found = next(iter(prove(machine)), None) if seed is None else machine.random(seed)
-            if found is not None:
-                return replace(found, message=f"phase {number}: {found.message}")
-            kept = [(machine.end.values[span].copy(), machine.end.known[span].copy()) for span in spans]
-        return None
-
-    found = run(None)
-    return [found] if found is not None else first_wrong(run, seeds)
+    machines = (
+        Prepared(one.plan, one.layout, cells).machine(1, judged=number == len(made) - 1)
+        for number, one in enumerate(made)
+    )
+    return _in_turn(manifest, machines, prove)
 
 
-def _of_traces(manifest: Manifest, programs: Sequence[tuple[Trace, ...]], seeds: range) -> list[Finding]:
+def _in_turn(
+    manifest: Manifest, machines: Iterable[Machine], prove_one: Callable[[Machine], list[Finding]]
+) -> list[Finding]:
+    """Run programs one after another on the workspace; return what is wrong with the first that is."""
+    kept: tuple[Any, Any] | None = None  # what is in the workspace, and what of it is known
+    for number, machine in enumerate(machines):
+        first_cell = machine.runs.base - np.array(manifest.inputs) * machine.cells
+        cells = (first_cell[:, None] + np.arange(manifest.workspace * machine.cells)).reshape(-1)
+        if kept is not None:
+            machine.resume(cells, *kept)
+        if found := prove_one(machine):
+            return [replace(one, message=f"phase {number}: {one.message}") for one in found]
+        kept = machine.end.values[cells], machine.end.known[cells]
+    return []
+
+
+def _of_traces(manifest: Manifest, programs: Sequence[tuple[Trace, ...]]) -> list[Finding]:
     rows: list[list[Any]] = [[] for _ in range(manifest.ranks)]
     over: list[tuple[int, ...]] = [()] * manifest.ranks
     tags = 0
@@ -322,7 +271,7 @@ def _of_traces(manifest: Manifest, programs: Sequence[tuple[Trace, ...]], seeds:
             return findings
     header = {name: value for name, value in programs[0][0].header.items() if name != PHASE}
     every = [Trace(programs[0][0].version, tuple(row), header) for row in rows]
-    found = check_job(every, interleavings=len(seeds), seed=seeds.start)
+    found = check_job(every, interleavings=_REPLAYS)
     if found.ok and not found.data:
         return [Finding("illegal", "the traces do not say what messages carry")]
     return list(found.findings)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypeVar
 
-from topodesign.base.arguments import require_at_least
 from topodesign.base.declared import Declared, Keys
 from topodesign.base.errors import ParameterError
 
@@ -84,8 +83,6 @@ class Report(Declared):
     findings: tuple[Finding, ...] = ()  # what is wrong, a few of a kind
     warnings: tuple[str, ...] = ()  # what works but is likely not meant, or could not be checked
     program: str = ""  # a line about the program; empty if it could not be read
-    interleavings: int = 0  # random orders run
-    seed: int = 0  # the first of their seeds
 
     @property
     def ok(self) -> bool:
@@ -135,14 +132,7 @@ class ProgramReport(Report):
             yield str(self.calls)
 
 
-def require_run(interleavings: int, root: int | None, ranks: int) -> None:
-    """Raise an error for runs that no program of these ranks allows."""
-    require_at_least("interleavings", interleavings, 0)
+def require_root(root: int | None, ranks: int) -> None:
+    """Raise an error for a root that is none of the ranks."""
     if root is not None and not 0 <= root < ranks:
         raise ParameterError(f"root must be from 0 to {ranks - 1}, not {root}")
-
-
-def first_wrong(run: Callable[[int], Finding | None], seeds: Iterable[int]) -> list[Finding]:
-    """Return the faults of the first failing random run, by seed."""
-    found = next((finding for finding in map(run, seeds) if finding is not None), None)
-    return [] if found is None else [found]

@@ -151,7 +151,7 @@ def test_timed_sends_are_no_later_than_planned(overlap: bool) -> None:
             bandwidth=Fraction(4 * 10**10),
             overlap=overlap,
         )
-        files = compile_plan(Plan(rounds.topology, timed), "chakra").checked(2).files
+        files = compile_plan(Plan(rounds.topology, timed), "chakra").checked().files
         assert Fraction(json.loads(files["expected.json"])["exact_ns"]) <= 10**9 * timed.time
 
 
@@ -233,7 +233,7 @@ def test_many_traces_are_right() -> None:
                     made = compiled(spec, collective, method)
                 except (InfeasibleError, ParameterError):
                     continue
-                report = made.checked(10).report
+                report = made.checked().report
                 assert isinstance(report, TraceReport)
                 assert report.data
                 assert len(read(made.files)) == report.ranks

@@ -79,7 +79,7 @@ def hold(made: Compiled) -> None:
     assert not list(backend.lint(made.program, options))
     assert backend.emit(made.program, options) == files
     assert backend.parse(files, options) is not None
-    report = made.checked(interleavings=1).report
+    report = made.checked().report
     assert report is not None
     assert report.ok
     assert json.loads(json.dumps(report.record()))["ok"] is True

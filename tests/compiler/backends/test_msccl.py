@@ -34,7 +34,7 @@ def made(spec: str = "circulant(12,2,3)", collective: str = "allreduce", **optio
 
 
 def reported(compiled: Compiled) -> CheckReport:
-    report = compiled.checked(interleavings=1).report
+    report = compiled.checked().report
     assert isinstance(report, CheckReport)
     return report
 
@@ -207,5 +207,5 @@ def test_every_step_of_trees_has_both_operands(
     profile = get_profile("msccl")
     text = to_xml(program_of_trees(trees, inplace=inplace, limits=limits), profile=profile, name="x")
     check_operands(text)
-    report = check_program(parse_xml(text, profile), profile, interleavings=1)
+    report = check_program(parse_xml(text, profile), profile)
     assert report.ok, str(report)

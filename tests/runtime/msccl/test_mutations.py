@@ -349,7 +349,7 @@ def test_damaged_programs(name: str) -> None:
         if rng.random() < 0.3:
             mutant = damage(mutant, rng) if all(tb.steps for tbs in mutant.ranks for tb in tbs) else mutant
         text = write(mutant)
-        report = check_program(parse_xml(text, EXECUTOR), EXECUTOR, interleavings=3, root=root)
+        report = check_program(parse_xml(text, EXECUTOR), EXECUTOR, root=root)
         assert str(report)
         VERDICTS[report.verdict] += 1
         if report.verdict not in {"illegal", "mismatch", "out-of-bounds"}:
@@ -396,7 +396,7 @@ def test_random_programs() -> None:
     for _ in range(50 * least):
         program = random_program(rng)
         text = write(program)
-        report = check_program(parse_xml(text, EXECUTOR), EXECUTOR, interleavings=1)
+        report = check_program(parse_xml(text, EXECUTOR), EXECUTOR)
         assert report.verdict not in {"illegal", "mismatch", "out-of-bounds"}, text
         outcomes = Model(text, inplace=True).explore(rng)
         unlimited = Model(text, inplace=True, slots=100).explore(rng)

@@ -359,12 +359,12 @@ class Bytewise:
     def _compare(self, memory: dict[Byte, int], inputs: list[list[int]], end: Node) -> None:
         rank = end.actor[0]
         start = self.layout.segment(rank, "o")[0]
-        for one in self.layout.output(rank):
-            rows = inputs if one.source is None else [inputs[one.source]]
-            for at in range(CHUNK // PAYLOAD):
-                right = sum(row[one.chunk * CHUNK // PAYLOAD + at] for row in rows)
-                if memory.get((rank, "d", (start + one.offset) * CHUNK + at * PAYLOAD)) != right:
-                    self.wrong.append(f"{one.name} of rank {rank} is wrong after launch {end.launch}")
+        for offset, chunk, source in self.layout.blocks(rank):
+            rows = inputs if source is None else [inputs[source]]
+            for at in range(self.layout.part * CHUNK // PAYLOAD):
+                right = sum(row[chunk * CHUNK // PAYLOAD + at] for row in rows)
+                if memory.get((rank, "d", (start + offset) * CHUNK + at * PAYLOAD)) != right:
+                    self.wrong.append(f"o[{offset}] of rank {rank} is wrong after launch {end.launch}")
 
     # -- what packets carry -------------------------------------------------------------------------------------------
 

@@ -12,9 +12,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from topodesign.runtime.mscclpp.memory import Memory
-from topodesign.runtime.mscclpp.steps import Control, Program, Work
+from topodesign.runtime.mscclpp.steps import Control, Place, Program, Work
 
 Key = tuple[int, int]
+
+
+def span_of(memory: Memory, place: Place, size: int, launch: int) -> tuple[int, slice]:
+    """Return the rank and the cells of some elements in a launch."""
+    start = memory.base[place.rank][place.buffer][0] + place.start + place.shift
+    if launch % 2:
+        start += memory.added(place)
+    return place.rank, slice(start, start + size * (1 + place.packets))
+
+
+def callers_of(memory: Memory, rank: int) -> list[slice]:
+    """Return the cells of the caller: input and output."""
+    (i, i_size), (o, o_size) = memory.base[rank]["i"], memory.base[rank]["o"]
+    if i < o + o_size and o < i + i_size:
+        return [slice(min(i, o), max(i + i_size, o + o_size))]
+    return [slice(i, i + i_size), slice(o, o + o_size)]
 
 
 class TooManyError(Exception):
@@ -139,7 +155,7 @@ class Explorer:
     def ready(self, work: Work, launch: int, packets: dict[tuple[int, int], int]) -> bool:
         for place in work.sources:
             if place.packets:
-                rank, span = self.memory.span(place, work.size, launch)
+                rank, span = span_of(self.memory, place, work.size, launch)
                 if any(packets.get((rank, cell), -1) != launch for cell in range(span.start, span.stop)):
                     return False
         return True
@@ -185,7 +201,7 @@ class Explorer:
     def touches(self, state: State, move: tuple[Any, ...]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
         """Return the cells that a move reads and those that it writes."""
         if move[0] == "rank":
-            spans = self.memory.callers(move[1])
+            spans = callers_of(self.memory, move[1])
             return set(), {(move[1], cell) for span in spans for cell in range(span.start, span.stop)}
         if move[0] == "work":
             at, *_ = state.blocks[move[1]]
@@ -200,7 +216,7 @@ class Explorer:
             return set(), set()
         found = []
         for places in (work.sources, work.targets):
-            where = [self.memory.span(one, work.size, launch) for one in places]
+            where = [span_of(self.memory, one, work.size, launch) for one in places]
             found.append({(rank, cell) for rank, span in where for cell in range(span.start, span.stop)})
         return found[0] - found[1], found[1]
 
@@ -223,7 +239,7 @@ class _Next:
 
     def write(self, work: Work, turn: int) -> None:
         for place in work.targets:
-            rank, span = self.of.memory.span(place, work.size, turn)
+            rank, span = span_of(self.of.memory, place, work.size, turn)
             for cell in range(span.start, span.stop):
                 self.packets.pop((rank, cell), None)
                 if place.packets:

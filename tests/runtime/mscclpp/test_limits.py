@@ -86,7 +86,7 @@ def executed(document: Document) -> list[str]:
 
 
 def check(document: Document) -> PlanReport:
-    return check_plan(parse_plan(json.dumps(document)), interleavings=0)
+    return check_plan(parse_plan(json.dumps(document)))
 
 
 # -- plans ------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def hold(cases: list[Case]) -> None:
             reached("refused")
             continue
         plan, document = parse_plan(text), json.loads(text)
-        report = check_plan(plan, interleavings=0)
+        report = check_plan(plan)
         assert report.ok, (case, str(report))
         reached("checked")
         assert plan.max_size is not None
@@ -280,7 +280,7 @@ def checked_in(plan: ExecutionPlan, allocations: list[int], monkeypatch: pytest.
     found = tuple(context(plan, gpu, min(size, most)) for gpu, size in zip(plan.gpus, allocations, strict=True))
     with monkeypatch.context() as patch:
         patch.setattr(check_module, "contexts", lambda *_: found)
-        return check_plan(plan, interleavings=0)
+        return check_plan(plan)
 
 
 def test_allocations_of_other_sizes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,6 @@ from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.compiler.options import EVERYONES, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
-ORDERS = 3  # random orders in which a program is executed before it is written
-
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.fabrics.fabric import Fabric
@@ -112,7 +110,7 @@ class Backend(ABC):
         """Parse the files independently of :meth:`emit`."""
 
     @abstractmethod
-    def check(self, files: Files, options: Options, interleavings: int) -> Checked:
+    def check(self, files: Files, options: Options) -> Checked:
         """Execute the files as the target does and check results."""
 
     def accept(self, plan: Plan, options: Options) -> None:

@@ -172,7 +172,7 @@ class Chakra(Backend):
             raise FileFormatError(str(finding))
         return found
 
-    def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
+    def check(self, files: Files, options: Options) -> TraceReport:
         """Replay the traces; check messages, deadlock freedom and data."""
         from topodesign.runtime.chakra.check import check_job  # noqa: PLC0415  NumPy, which help does without
         from topodesign.runtime.chakra.network import Network  # noqa: PLC0415
@@ -180,9 +180,7 @@ class Chakra(Backend):
         expected = json.loads(files["expected.json"])
         spec = expected["network"]
         network = Network(spec["topology"], spec["npus_count"], spec["bandwidth"], spec["latency"])
-        return check_job(
-            self.parse(files, options), network=network, expected=expected["simulator_ns"], interleavings=interleavings
-        )
+        return check_job(self.parse(files, options), network=network, expected=expected["simulator_ns"])
 
 
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:

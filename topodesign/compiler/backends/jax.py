@@ -123,7 +123,7 @@ class Jax(Backend):
         except ModuleError as error:
             raise FileFormatError(str(error)) from None
 
-    def check(self, files: Files, options: Options, interleavings: int) -> ModuleReport:  # noqa: ARG002
+    def check(self, files: Files, options: Options) -> ModuleReport:  # noqa: ARG002
         """Check the module by data replay and, if installed, JAX."""
         from topodesign.runtime.jax.check import check_module  # noqa: PLC0415  not for help
 

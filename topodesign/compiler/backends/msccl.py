@@ -89,8 +89,8 @@ class Msccl(Backend):
         """Read the XML as the runtime does."""
         return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
-    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
+    def check(self, files: Files, options: Options) -> CheckReport:
         """Check the XML by executing it as the runtime does."""
         from topodesign.runtime.msccl.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
-        return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)
+        return check_program(self.parse(files, options), get_profile(options.runtime))

@@ -89,11 +89,11 @@ class Mscclpp(Backend):
         """Read the plan as MSCCL++ does."""
         return parse_plan(files[self.ending].decode())
 
-    def check(self, files: Files, options: Options, interleavings: int) -> PlanReport:
+    def check(self, files: Files, options: Options) -> PlanReport:
         """Check the plan by executing it as MSCCL++ does."""
         from topodesign.runtime.mscclpp.check import check_plan  # noqa: PLC0415  NumPy, which help does without
 
-        return check_plan(self.parse(files, options), interleavings=interleavings)
+        return check_plan(self.parse(files, options))
 
 
 def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:

@@ -43,6 +43,8 @@ class TraceReport(Report):
     * ``ranks``, ``messages``, ``nodes``: how many there are.
     """
 
+    interleavings: int = 0  # random orders replayed
+    seed: int = 0  # the first of their seeds
     ranks: int = 0
     messages: int = 0
     nodes: int = 0

@@ -62,23 +62,21 @@ class Columns(NamedTuple):
     owner: Ints  # of every actor (callers, threadblocks, proxies, and work that reads for itself) the one that works
 
 
-_TOGETHER = (
-    ("wait", "job", "tell", "room", "back", "proxy", "mode", "time"),
-    ("source", "target", "size", "element"),
-    ("cell", "added", "wide"),
+_NARROW = frozenset(
+    {"wait", "job", "tell", "room", "back", "proxy", "mode", "time", "source", "target", "size", "element"}
+    | {"cell", "added", "wide"}
 )
+"""Columns of controls, work and places, which are the longest."""
 
 
 def make_columns(**columns: Any) -> Columns:
-    """Return columns of which those of a control, of work, and of a place are next to each other, and half as wide."""
-    made: dict[str, NDArray[Any]] = {name: np.array(row, dtype=np.int64) for name, row in columns.items()}
-    for names in _TOGETHER:
-        table = np.zeros((max(len(made[name]) for name in names), len(names)), dtype=np.int32)
-        for at, name in enumerate(names):
-            here = table[: len(made[name]), at]
-            here[:] = made[name]
-            made[name] = here
-    return Columns(**made)
+    """Return columns, of which the longest are half as wide.
+
+    All are contiguous, however short, so that the kernels are compiled for one form.
+    """
+    return Columns(
+        **{name: np.array(row, dtype=np.int32 if name in _NARROW else np.int64) for name, row in columns.items()}
+    )
 
 
 class Runs(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,22 +28,6 @@ def buffer_chunks(collective: Collective, ranks: int, chunks: int) -> tuple[int,
     anyone = collective.at(None)
     sizes = len(anyone.inputs(0, ranks)), len(anyone.outputs(0, ranks))
     return sizes[0] * chunks // collective.shards(ranks), sizes[1] * chunks // collective.shards(ranks)
-
-
-@dataclass(frozen=True)
-class Expected:
-    """An expected chunk: of input ``chunk`` of a rank, or of all added."""
-
-    rank: int
-    buffer: str
-    offset: int
-    chunk: int
-    source: int | None
-
-    @property
-    def name(self) -> str:
-        """How the user knows the place: ``o[3]``."""
-        return f"{self.buffer}[{self.offset}]"
 
 
 class Layout:
@@ -107,12 +90,6 @@ class Layout:
         if rank not in self._places:
             self._places[rank] = {block: at for at, block in enumerate(self._inputs(rank))}
         return self._places[rank]
-
-    def output(self, rank: int) -> Iterator[Expected]:
-        """Yield what must be in the output of a rank at the end."""
-        for at, chunk, source in self.blocks(rank):
-            for more in range(self.part):
-                yield Expected(rank, "o", at + more, chunk + more, source)
 
 
 def likely_root(layout: Layout, complete: Callable[[int], bool], from_whom: Callable[[int], Iterable[int]]) -> int:

@@ -1,20 +1,18 @@
-"""The machine: a program with the memory of its ranks, executed to decide all orders, and again in random ones."""
+"""The machine: a program with the memory of its ranks, executed once to decide all orders."""
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from topodesign.base.compiled import Ints
+from topodesign.base.compiled import Ints, Masks
 from topodesign.base.memory import check_memory
-from topodesign.runtime.machine.column_kernels import RELAXED, Cells, Columns, Runs, changed_input, wrong_goal
+from topodesign.runtime.machine.column_kernels import RELAXED, Bits, Cells, Columns, Runs, changed_input, wrong_goal
 from topodesign.runtime.machine.layout import Layout, likely_root
-from topodesign.runtime.machine.order_kernels import CHANGED, LEFT, PIECES, STUCK, WRONG, run_in_order
 from topodesign.runtime.machine.proof_kernels import (
     BEFORE,
     CHANCES,
@@ -35,7 +33,6 @@ from topodesign.runtime.machine.proof_kernels import (
 )
 from topodesign.runtime.report import MAX_FINDINGS, Finding, place
 
-_MIXER = 0x9E3779B97F4A7C15
 _CLOCKS = 2**26  # bytes of the clocks of callers, threadblocks and proxies; of more actors there is a run for each part
 _PER_CELL = 64  # bytes
 _OPEN = 2**40  # waits that pass where connections have slots without end
@@ -69,6 +66,17 @@ class Names(Protocol):
         """Return that so many signals of a launch are left at a post."""
 
 
+class _Run(NamedTuple):
+    """A run: findings, memory, and how far all came."""
+
+    found: Found
+    cells: Cells
+    at: Ints  # the phase of every threadblock in the end
+    cursor: Ints  # and the control of every line
+    left: Ints  # signals of each post that nobody waited for
+    longest: int
+
+
 @dataclass(frozen=True)
 class Proof:
     """Findings of the one run, by kind, and the longest chain of messages; all are empty of a right program."""
@@ -91,7 +99,6 @@ def make_runs(
     callers: bool = True,
     judged: bool = True,
     sent: Sequence[int] | None = None,
-    seed: int = 0,
 ) -> Runs:
     """Return what callers do.
 
@@ -111,8 +118,6 @@ def make_runs(
         Whether results count.
     sent
         Chunks of each block of an all-to-all that must arrive, by sender and receiver; None for all.
-    seed
-        Of the numbers in inputs.
     """
     ranks, part = layout.ranks, np.arange(layout.part)
     given = np.cumsum([0, *(one * cells for one in layout.given)])
@@ -148,7 +153,7 @@ def make_runs(
         goal_numbers.append(((start + chunk * cells)[:, None] + np.arange(cells)).reshape(-1))
     numbers = []
     for launch in range(launches):
-        line = np.random.default_rng([seed, launch]).integers(2**64, size=total, dtype=np.uint64)
+        line = np.random.default_rng(launch).integers(2**64, size=total, dtype=np.uint64)
         sums = [np.add.reduce(np.split(line, given[1:-1]))] if adds else []
         numbers.append(np.concatenate([line, *sums]))
     return Runs(
@@ -209,57 +214,66 @@ class Machine:
             here = slice(runs.base[rank], runs.base[rank] + high - low)
             self.start.values[here], self.start.known[here] = runs.numbers[0, low:high], 1
         self.end = self.start  # what is in memory after the last run
+        self._resumed = False
+        self._movers = len(runs.base) + len(columns.rank) + self.proxies
+        self._packets = bool(flags)
+        self._planes = 1 + bool(self._packets or (columns.mode & RELAXED).any())
+        jobs = int((columns.job >= 0).sum()) if self.proxies else 0
+        length = int(np.diff(columns.phase).max(initial=0)) + 2
+        latest = max(int(columns.time.max(initial=0)) + 4, 2 * runs.launches * (max(length, jobs) + 2))
+        self._kind = np.int16 if latest < 2**15 else np.int32
+        self._watched = np.arange(0 if len(runs.low) else len(runs.base), len(columns.owner))
+        self._divisible = not self._packets and bool(columns.eager.all())  # whether a run may watch some actors alone
+
+    def resume(self, cells: Ints, values: Masks, known: Bits) -> None:
+        """Begin with what an earlier program left in some cells."""
+        self.start.values[cells], self.start.known[cells] = values, known
+        self._resumed = True
 
     # -- the proof ----------------------------------------------------------------------------------------------------
 
     def prove(self) -> Proof:
         """Decide races, deadlocks, results and lost signals for all orders; all operands are within bounds."""
         own, runs = self.columns, self.runs
-        movers = len(runs.base) + len(own.rank) + self.proxies
-        packets = bool((own.wide == 2).any())
-        planes = 1 + bool(packets or (own.mode & RELAXED).any())
-        length = int(
-            np.diff(own.phase).max(initial=0) + 2,
-        )
-        jobs = int((own.job >= 0).sum()) if self.proxies else 0
-        latest = max(int(own.time.max(initial=0)) + 4, 2 * runs.launches * (max(length, jobs) + 2))
-        kind = np.int16 if latest < 2**15 else np.int32
-        watched = np.arange(0 if len(runs.low) else len(runs.base), len(own.owner))  # callers touch their spans alone
-        whole = packets or not own.eager.all()
-        room = max(64, _CLOCKS // (movers * planes * np.dtype(kind).itemsize))
-        parts = [watched] if whole or len(watched) <= room else np.array_split(watched, -(-len(watched) // room))
+        room = max(64, _CLOCKS // (self._movers * self._planes * np.dtype(self._kind).itemsize))
+        number = -(-len(self._watched) // room) if self._divisible else 1
+        parts = np.array_split(self._watched, max(1, number))
         rows: list[list[list[int]]] = [[], [], [], []]
         for number, some in enumerate(parts):
-            column = np.full(len(own.owner), -1)
-            column[some] = np.arange(len(some))
-            clock = np.zeros((movers, planes, len(some)), dtype=kind)
-            found = self._nothing_found()
-            at, cursor = own.phase[:-1].copy(), own.control[1:].copy()
-            left = np.zeros(len(own.free), dtype=np.int64)
-            cells = self.fresh()
-            longest = run_with_clocks(
-                own, runs, cells, self._unmarked(packets=packets), self._untold(len(some), kind, packets=packets),
-                clock, column, found, self.piece, at, cursor, left,
-            )  # fmt: skip
+            run = self._run(some, own)
             for group in range(len(rows)):
                 if group == RACES or number == 0:
-                    rows[group] += found.rows[group, : found.number[group]].tolist()
-        self.end = cells
-        self._log = found.log[: found.log[-1, 0]]
+                    rows[group] += run.found.rows[group, : run.found.number[group]].tolist()
+        self.end = run.cells
+        self._log = run.found.log[: run.found.log[-1, 0]]
         rows[RACES].sort(key=lambda row: row[6])
-        stuck = np.flatnonzero(at < own.phase[1:])
+        stuck = np.flatnonzero(run.at < own.phase[1:])
         return Proof(
             [self._race(*row) for row in rows[RACES][:MAX_FINDINGS]],
             [self._chance(*row) for row in rows[CHANCES]],
-            [self._deadlock(stuck, at, cursor, left)] if len(stuck) else [],
+            [self._deadlock(stuck, run.at, run.cursor, run.left)] if len(stuck) else [],
             [self._unknown(*row) for row in rows[UNKNOWNS]],
             self._wrong(rows[WRONGS]),
             [
-                self.names.left(post, left[post] / runs.launches)
-                for post in np.flatnonzero(left * (own.silent == 0)).tolist()
+                self.names.left(post, run.left[post] / runs.launches)
+                for post in np.flatnonzero(run.left * (own.silent == 0)).tolist()
             ],
-            longest,
+            run.longest,
         )
+
+    def _run(self, watched: Ints, columns: Columns, *, judged: bool = True) -> _Run:
+        """Run once, with the clocks of some actors."""
+        column = np.full(len(columns.owner), -1)
+        column[watched] = np.arange(len(watched))
+        clock = np.zeros((self._movers, self._planes, len(watched)), dtype=self._kind)
+        found, cells = self._nothing_found(), self.fresh()
+        at, cursor = columns.phase[:-1].copy(), columns.control[1:].copy()
+        left = np.zeros(len(columns.free), dtype=np.int64)
+        longest = run_with_clocks(
+            columns, self.runs._replace(judged=judged and self.runs.judged), cells, self._unmarked(),
+            self._untold(len(watched)), clock, column, found, self.piece, at, cursor, left,
+        )  # fmt: skip
+        return _Run(found, cells, at, cursor, left, longest)
 
     def fresh(self) -> Cells:
         """Return what is in memory at first."""
@@ -271,12 +285,12 @@ class Machine:
         rows = np.zeros((4, MAX_FINDINGS, 7), dtype=np.int64)
         return Found(rows, np.zeros(4, dtype=np.int64), np.zeros((number + 1, 3), dtype=np.int64))
 
-    def _unmarked(self, *, packets: bool) -> Marks:
+    def _unmarked(self) -> Marks:
         """Return that nobody has touched any cell."""
         own, size = self.columns, self.marked
         reads = int(np.repeat(own.size, own.target - own.source[:-1]) @ own.wide[self._sources])
         reads *= 1 + bool(own.added.any())  # halves of scratch are read in turn
-        wide = size if packets else 0
+        wide = size if self._packets else 0
         cell, read = np.full((size, 4), -1, np.int32), np.full((reads + 1, 4), -1, np.int32)
         read[:-1, BEFORE] = np.arange(1, reads + 1)
         return Marks(cell, read, np.zeros(1, np.int64), np.full(wide, -1, np.int32), np.zeros(wide, np.uint8))
@@ -288,20 +302,20 @@ class Machine:
         number = np.repeat(np.arange(len(own.size)), np.diff(own.source))
         return np.flatnonzero(np.arange(len(own.cell)) < own.target[number])
 
-    def _untold(self, width: int, kind: type[np.signedinteger], *, packets: bool) -> Tellings:
+    def _untold(self, width: int) -> Tellings:
         """Return that no packets have been written."""
         own, launches = self.columns, self.runs.launches
-        number = np.repeat(np.arange(len(own.size)), np.diff(own.source)) if packets else np.zeros(0, np.int64)
+        number = np.repeat(np.arange(len(own.size)), np.diff(own.source)) if self._packets else np.zeros(0, np.int64)
         place = np.arange(len(number))
         wide = own.wide[place] == 2
         tells = np.zeros(len(own.size), dtype=bool)
         tells[number[wide & (place >= own.target[number])]] = True
         heard = wide & (place < own.target[number]) & tells[number]
-        count = int(tells.sum()) * launches if packets else 0
+        count = int(tells.sum()) * launches if self._packets else 0
         origins = int(own.size[number[heard]].sum()) * launches
         elements = int(own.size[tells].sum()) * launches
         most = int(np.bincount(number[wide & (place < own.target[number])]).max(initial=0)) + 1
-        check_memory(count * width * np.dtype(kind).itemsize, f"clocks of {count} packets")
+        check_memory(count * width * np.dtype(self._kind).itemsize, f"clocks of {count} packets")
         work, launch, actor, reader, when, alone, start, origin_at = np.zeros((8, count), dtype=np.int64)
         return Tellings(
             number=np.zeros(2, np.int64),
@@ -313,7 +327,7 @@ class Machine:
             alone=alone,
             start=start,
             origin_at=origin_at,
-            clock=np.zeros((count, width), kind),
+            clock=np.zeros((count, width), self._kind),
             origin=np.zeros(origins + 1, np.int32),
             seen=np.zeros(elements + 1, np.int32),
             trail=np.zeros((most * (elements + 2), 2), np.int64),
@@ -367,13 +381,13 @@ class Machine:
                 found.append(self._result(rank, number, launch, when, changed=bool(kind)))
         return found
 
-    def _result(self, rank: int, number: int, launch: int, when: int | None, *, changed: bool) -> Finding:
+    def _result(self, rank: int, number: int, launch: int, when: int, *, changed: bool) -> Finding:
         """Return that a goal, or a cell that may not change, is wrong after a launch."""
         if changed:
-            message = f"{self.names.cell(number)[1]}, the caller's, is changed"
-            if when is not None:
-                message += f", and ends as {self.describe(self.contents(number, when), launch)}"
-            return Finding("wrong result", message, rank)
+            ends = self.describe(self.contents(number, when), launch)
+            return Finding(
+                "wrong result", f"{self.names.cell(number)[1]}, the caller's, is changed, and ends as {ends}", rank
+            )
         cell, goal = int(self.runs.goal_cell[number]), int(self.runs.goal_number[number])
         given = self.runs.given
         if goal < given[-1]:
@@ -383,8 +397,8 @@ class Machine:
             chunk = int(goal - given[-1]) // self.cells
             right = Counter({(one, chunk, launch): 1 for one in range(self.layout.ranks)})
         name = self.names.cell(cell)[1]
-        if when is None:
-            return Finding("wrong result", f"{name} has the wrong number", rank)
+        if self._resumed:
+            return Finding("wrong result", f"{name} has not what the collective promises", rank)
         message = f"{name} ends as {self.describe(self.contents(cell, when), launch)}"
         return Finding("wrong result", f"{message} instead of {self.describe(right, launch)}", rank)
 
@@ -483,63 +497,41 @@ class Machine:
         message = f"{len(stuck)} of {len(own.rank)} threadblocks never finish; {what}:\n    " + "\n    ".join(lines)
         return Finding("deadlock", message, int(own.rank[cycle[0]]))
 
-    # -- random orders ------------------------------------------------------------------------------------------------
+    # -- other questions ----------------------------------------------------------------------------------------------
 
-    def _run(self, seed: int, more: int, piece: int, found: Ints, *, judged: bool = True) -> int:
-        """Run once in a random order, with more slots in all connections; return how it ends."""
-        self.end = self.fresh()
-        state = np.array([(seed * 2 + 1) * _MIXER % 2**64], dtype=np.uint64)
-        runs, level = (
-            self.runs._replace(judged=judged and self.runs.judged),
-            self.columns.free + more * self.columns.silent,
-        )
-        return run_in_order(self.columns, runs, self.end, level, state, piece, 1 + seed % PIECES, self.proxies, found)
+    @property
+    def _fewest(self) -> Ints:
+        """The actors whose clocks a run needs that looks for no races."""
+        return self._watched[:0] if self._divisible else self._watched
 
-    def random(self, seed: int) -> Finding | None:
-        """Run once in a random order, of pieces and slots by chance; return what went wrong, if anything."""
-        found = np.zeros(2, dtype=np.int64)
-        rng = random.Random(seed)  # noqa: S311  not for secrets
-        slots, longer = rng.choice((0, 0, 1, 5, 2**20)), rng.choice((0, 1, 2, 2**10))
-        ended = self._run(seed, slots, self.piece + longer, found)
-        if ended in {WRONG, CHANGED}:
-            ends = self.runs.goal if ended == WRONG else self.runs.base
-            rank = int(np.searchsorted(ends, found[0], side="right")) - 1
-            one = self._result(rank, int(found[0]), int(found[1]), None, changed=ended == CHANGED)
-            return Finding(one.verdict, f"{one.message} in a random order of execution (seed {seed})", one.rank)
-        if ended == STUCK:
-            return Finding(
-                "deadlock", f"{found[0]} threadblocks never finish in a random order of execution (seed {seed})"
-            )
-        if ended == LEFT:
-            return self.names.left(int(found[0]), float(found[1]))
-        return None
-
-    def ends(self, seed: int = 0) -> bool:
-        """Return whether every thread finishes in a random order, and so in any."""
-        return self._run(seed, 0, self.piece, np.zeros(2, dtype=np.int64), judged=False) != STUCK
+    def ends(self) -> bool:
+        """Return whether every threadblock finishes, in every order."""
+        run = self._run(self._fewest, self.columns, judged=False)
+        return bool((run.at == self.columns.phase[1:]).all())
 
     def root(self) -> int:
         """Return the root of a collective, of which the layout has none, by what every rank ends up with."""
         runs = self.runs
-        self._run(0, _OPEN, self.piece, np.zeros(2, dtype=np.int64), judged=False)
+        own = self.columns
+        run = self._run(self._fewest, own._replace(free=own.free + _OPEN * own.silent), judged=False)
         last = runs.launches - 1
 
         def complete(rank: int) -> bool:
             return (
-                wrong_goal(rank, last, int(runs.goal[rank]), runs, self.end) < 0
-                and changed_input(rank, last, runs, self.end) < 0
+                wrong_goal(rank, last, int(runs.goal[rank]), runs, run.cells) < 0
+                and changed_input(rank, last, runs, run.cells) < 0
             )
 
         def from_whom(rank: int) -> list[int]:
             here = slice(runs.goal[rank], runs.goal[rank] + self.cells)
             cells, number = runs.goal_cell[here], runs.goal_number[here]
-            if not self.end.known[cells].all():
+            if not run.cells.known[cells].all():
                 return []
             source = int(np.searchsorted(runs.given, number[0], side="right")) - 1
             within = number - runs.given[source]
             return [
                 one for one in range(self.layout.ranks)
-                if np.array_equal(self.end.values[cells], runs.numbers[last, runs.given[one] + within])
+                if np.array_equal(run.cells.values[cells], runs.numbers[last, runs.given[one] + within])
             ]  # fmt: skip
 
         return likely_root(self.layout, complete, from_whom)

@@ -34,7 +34,9 @@ from topodesign.runtime.report import Finding
 _SENDS, _RECEIVES = is_one_of(SENDS), is_one_of(RECEIVES)
 
 
-def build_machine(table: Table, layout: Layout, slots: int, *, piece: int = 1, unsettled: bool = False) -> Machine:
+def build_machine(
+    table: Table, layout: Layout, slots: int, *, piece: int = 1, unsettled: bool = False, judged: bool = True
+) -> Machine:
     """Return a program for the machine; sends and receives match, and every access is within bounds.
 
     Parameters
@@ -48,9 +50,11 @@ def build_machine(table: Table, layout: Layout, slots: int, *, piece: int = 1, u
     unsettled
         Whether the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may
         continue until they next meet.
+    judged
+        Whether results count.
     """
     program = _Program(table, layout, slots, piece, unsettled=unsettled)
-    runs = make_runs(layout, program.base, callers=False)
+    runs = make_runs(layout, program.base, callers=False, judged=judged)
     return Machine(program.columns, runs, program, layout, program.size, marked=program.cells, piece=piece)
 
 

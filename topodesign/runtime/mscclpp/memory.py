@@ -9,8 +9,6 @@ import numpy as np
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.mscclpp.steps import Place, Program
 
-Span = tuple[int, slice]  # rank, and cells of its memory
-
 
 class Memory:
     """Cells of all ranks.
@@ -59,13 +57,6 @@ class Memory:
             [[low + row[name][0] for name in "ios"] for low, row in zip(self.first, self.base, strict=False)]
         )
 
-    def span(self, place: Place, size: int, launch: int) -> Span:
-        """Return the cells of some elements in a launch."""
-        start = self.base[place.rank][place.buffer][0] + place.start + place.shift
-        if launch % 2:
-            start += self.added(place)
-        return place.rank, slice(start, start + size * (1 + place.packets))
-
     def added(self, place: Place) -> int:
         """Return the cells added to an address in every other launch."""
         return self._halves[place.half] if place.buffer == "s" and place.half >= 0 else 0
@@ -98,13 +89,6 @@ class Memory:
         half, at = self._halves[rank], cell - self.base[rank]["s"][0]
         second = 0 < half <= at
         return f"s[{(at - half * second) // (self.cells * self._wide)}]{' in its second half' if second else ''}"
-
-    def callers(self, rank: int) -> list[slice]:
-        """Return the caller's cells: input and output."""
-        (i, i_size), (o, o_size) = self.base[rank]["i"], self.base[rank]["o"]
-        if i < o + o_size and o < i + i_size:
-            return [slice(min(i, o), max(i + i_size, o + o_size))]
-        return [slice(i, i + i_size), slice(o, o + o_size)]
 
     def semaphore(self, rank: int, number: int) -> int:
         """Return the initial value of a semaphore."""
