@@ -74,9 +74,10 @@ def make_columns(**columns: Any) -> Columns:
 
     All are contiguous, however short, so that the kernels are compiled for one form.
     """
-    return Columns(
-        **{name: np.array(row, dtype=np.int32 if name in _NARROW else np.int64) for name, row in columns.items()}
-    )
+    made: dict[str, Any] = {
+        name: np.array(row, dtype=np.int32 if name in _NARROW else np.int64) for name, row in columns.items()
+    }
+    return Columns(**made)
 
 
 class Runs(NamedTuple):
