@@ -151,6 +151,12 @@ class Collective:
             raise ParameterError(f"{with_article(self.name)} in several groups has a root in each of them")
         return self if root == self.root else replace(self, root=root)
 
+    def check_root(self, root: object) -> None:
+        """Raise ParameterError unless a root is given exactly if it has one."""
+        if (root is None and self.roots is None) == self.rooted:
+            what = "needs a root; give one with --root" if self.rooted else "has no root; remove --root"
+            raise ParameterError(f"{self.name} {what}")
+
     def among(self, group: Collection[int] | None) -> Collective:
         """Return the same among some of the nodes.
 

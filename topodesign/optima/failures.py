@@ -23,8 +23,8 @@ from topodesign.fabrics.part import select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.optimum import METHODS, solve
 from topodesign.optima.question import Question
-from topodesign.topology.automorphisms import Links, find_automorphisms, link_classes
-from topodesign.topology.symmetry import Symmetry, orbits_under
+from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, check_buildable
 
 
@@ -199,15 +199,10 @@ def _symmetry(fabric: Fabric) -> Symmetry:
     """Return the symmetry that keeps switch abilities and shared limits."""
     here = fabric.topology
     check_buildable(here.nodes, here.nodes**2)  # what a symmetry's table takes
-    able = (here.switches, fabric.multicast, fabric.aggregation, fabric.memory)
-    generators = find_automorphisms(
-        [tuple(node in some for some in able) for node in range(here.nodes)],
-        here.src,
-        here.dst,
-        here.capacity.tolist(),
-        limits=[(limit.bandwidth, links) for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)],
-    )
-    return Symmetry(here.nodes, tuple(np.unique(orbits_under(here.nodes, generators)).tolist()), lambda: generators)
+    able = (fabric.multicast, fabric.aggregation, fabric.memory)
+    colours = [tuple(node in some for some in able) for node in range(here.nodes)]
+    shared = zip(fabric.shared, fabric.shared_links, strict=True)
+    return find_symmetry(here, colours, [(limit.bandwidth, links) for limit, links in shared])
 
 
 _KNOWN = ("allgather", "reduce-scatter", "allreduce")

@@ -13,7 +13,7 @@ import numpy as np
 from topodesign.base.arguments import as_choice
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.declared import key
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
@@ -183,9 +183,7 @@ def price_groups(
     if not wanted.like(*TREE_COLLECTIVES, *FLOWS):
         known = ", ".join(map(str, (*TREE_COLLECTIVES, *FLOWS)))
         raise InfeasibleError(f"{wanted} in groups has no price; {known} have")
-    if wanted.rooted != (root is not None):
-        what = "needs a root in each group" if wanted.rooted else "has no root; omit it"
-        raise ParameterError(f"{wanted} {what}")
+    wanted.check_root(root)
     done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
     done.members(fabric.topology.nodes, fabric.topology.switches)
     price = _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)

@@ -102,9 +102,7 @@ def asked(
         name = root
     else:
         name = whole.names[as_integer("root", root, 0, len(whole.names) - 1)]
-    if (name is not None) != kind.rooted:
-        verb, article = ("needs", "a") if kind.rooted else ("has", "no")
-        raise ParameterError(f"{kind} {verb} {article} root")
+    kind.check_root(name)
     fabric = select_part(whole, only, others, without)
     if name is not None and shards is not None:
         raise ParameterError(f"the only shard of {with_article(kind)} is its root's; omit shard sizes")

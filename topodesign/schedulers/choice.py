@@ -44,7 +44,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     See :func:`topodesign.schedulers.schedule`.
     """
     as_choice("method", method, ("auto", *methods))
-    _check_root(request)
+    request.collective.check_root(request.root)
     if _needs_what_is_left(request, method, methods):
         return _on_what_is_left(request, method, methods)
     if method == "auto" and chooses_by_size(request):
@@ -81,12 +81,6 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
     return best
-
-
-def _check_root(request: Request) -> None:
-    if (request.root is None and request.collective.roots is None) == request.collective.rooted:
-        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "remove --root")
-        raise ParameterError(f"{request.collective} {verb} root; {what}")
 
 
 def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool:

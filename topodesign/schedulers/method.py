@@ -362,12 +362,6 @@ def spec_of(request: Request) -> str | None:
     return None if request.only or request.without or request.unwind else named_preset(request.place)
 
 
-def check_root(collective: Collective, root: str | int | None) -> None:
-    """Check that a root is given exactly if needed."""
-    if (root is None and collective.roots is None) == collective.rooted:
-        raise ParameterError(f"{collective} {'needs a' if collective.rooted else 'has no'} root")
-
-
 def sizes_of(sizes: Quantity | Iterable[Quantity]) -> tuple[Fraction, ...]:
     """Return one or several data sizes in bytes."""
     return tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes))

@@ -19,7 +19,7 @@ from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES, FILES
 from topodesign.schedulers.choice import make_plan
-from topodesign.schedulers.method import Method, Progress, Request, check_root, sizes_of
+from topodesign.schedulers.method import Method, Progress, Request, sizes_of
 from topodesign.schedulers.options import ScheduleOptions
 from topodesign.schedulers.schedule_list import ScheduleList
 
@@ -185,7 +185,7 @@ def list_schedules(
         raise ParameterError(f"--list of --algorithm {method} is of {what}; {with_article(asked)} {why}")
     said["root"] = asked.root if said["root"] is None else said["root"]
     request = Request(place, asked, progress=progress, **said)
-    check_root(asked, request.root)
+    asked.check_root(request.root)
     if wrong := [name for name in request.given() if name not in known.listing.options]:
         raise ParameterError(f"{', '.join(map(typed, wrong))} cannot be combined with --list of --algorithm {method}")
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth

@@ -13,15 +13,20 @@ from topodesign.topology.topology import IntArray, Topology
 Links = tuple[tuple[int, int], ...]
 
 
-def find_symmetry(topology: Topology, colours: Sequence[Hashable] | IntArray = ()) -> Symmetry:
+def find_symmetry(
+    topology: Topology,
+    colours: Sequence[Hashable] | IntArray = (),
+    limits: Iterable[tuple[Hashable, Sequence[int]]] = (),
+) -> Symmetry:
     """Find all automorphisms of a topology, in which switches stay switches.
 
     * ``colours``: nodes of different colours are known not to be images of each other; shape ``(nodes,)``.
+    * ``limits``: as for :func:`find_automorphisms`.
     """
     nodes = topology.nodes
     given = list(colours) or [0] * nodes
     looks = [(colour, node in topology.switches) for node, colour in enumerate(given)]
-    generators = find_automorphisms(looks, topology.src, topology.dst, topology.capacity.tolist())
+    generators = find_automorphisms(looks, topology.src, topology.dst, topology.capacity.tolist(), limits=limits)
     return Symmetry(nodes, tuple(np.unique(orbits_under(nodes, generators)).tolist()), lambda: generators)
 
 

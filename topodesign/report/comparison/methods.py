@@ -121,8 +121,7 @@ def compare_methods(
     """
     collective = as_collective(collective)
     root = collective.root if root is None else root
-    if (root is None) == collective.rooted:
-        raise ParameterError(f"{collective} {'needs a root' if collective.rooted else 'has no root; omit it'}")
+    collective.check_root(root)
     where, said = as_place(place), read(OwnTimingOptions, work, "compare_methods")
     sizes, rate = said["sizes"], None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
     whole = as_fabric(where, rate)
