@@ -30,7 +30,6 @@ import pytest
 from hypothesis import settings
 
 from tests import budget, floors
-from topodesign.cli.renamed import QUIET
 
 TESTS = Path(__file__).parent
 MORE = 10
@@ -75,7 +74,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "budget(times): what is many tests in one has so many times the budget of one")
     config.addinivalue_line("markers", "once: a quick run takes as few cases as have every value of every parameter")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
-    os.environ.setdefault(QUIET, "quiet")  # tests of what standard error says may use names of 0.29
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "16"}  # before anything asks for a device

@@ -42,7 +42,6 @@ from rich.console import Console
 from topodesign.base.errors import TopodesignError
 from topodesign.base.records import Result
 from topodesign.cli.main import run
-from topodesign.cli.renamed import QUIET
 from topodesign.report.table import print_result
 from topodesign.wiring.inventory.fields import REQUIRED, Choice, Entries, Inner, Share, Table, table_of
 from topodesign.wiring.inventory.inventory import Inventory
@@ -53,7 +52,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.py"
 NOTEBOOK = ROOT / "docs" / "notebook.py"
 DECISION = ROOT / "docs" / "decision.py"  # whose notebook has its outputs
 INVENTORY = ROOT / "docs" / "inventory.md"
-TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1", QUIET: "quiet"}
+TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
 """Programs that pages may call beside ours."""
 WIDEST = 120

@@ -12,36 +12,23 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 from typing import Any
-from warnings import warn
-
-from topodesign.base.faces import ALIASES
 
 _LINES = Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8").splitlines()
 _HOMES = {line.split()[3]: line.split()[1] for line in _LINES if line.startswith("from ")}
 """The module of every public name, as the stub beside this file says it."""
 
-__all__ = [*_HOMES, *ALIASES]  # noqa: PLE0604  both are of texts
+__all__ = [*_HOMES]  # noqa: PLE0604  names of texts
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for.
-
-    Warns
-    -----
-    DeprecationWarning
-        If a function has another name today.
-    """
-    known = ALIASES.get(name, name)
-    if known not in _HOMES:
+    """Import a public name on first use, and refuse a retired one with its successor."""
+    if name not in _HOMES:
         from topodesign.base import retired  # noqa: PLC0415  for old names
 
         if name in retired.NAMES:
             raise AttributeError(retired.describe_retired(f"topodesign.{name}", retired.NAMES[name]))
-        known = retired.RENAMED.get(name, name)
-        if known == name:
-            raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
-        warn(f"topodesign.{name} is topodesign.{known} now", DeprecationWarning, stacklevel=2)
-    return getattr(importlib.import_module(_HOMES[known]), known)
+        raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

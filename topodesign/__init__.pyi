@@ -130,9 +130,3 @@ from topodesign.wiring.plant.phases import CarriedPhases as CarriedPhases
 from topodesign.wiring.plant.phases import carry_phases as carry_phases
 
 __all__: list[str]  # noqa: PYI035  as many as lines above
-
-compile = compile_plan  # noqa: A001  the name of the command
-failures = single_failures
-kernels = compile_kernels
-run = run_plan
-training = compare_steps

@@ -81,19 +81,19 @@ def test_every_door_opens(door: doors.Door) -> None:
 
 @pytest.mark.budget(12)
 def test_a_package_of_30_lines_comes_in(site: Path) -> None:
-    assert "chordalring(n,c)" in run(site, "families", "chordalring").stdout
+    assert "chordalring(n,c)" in run(site, "info", "families", "chordalring").stdout
     found = json.loads(run(site, "evaluate", "chordalring(16,5)", "--json").stdout)
     assert (found["nodes"], found["degree"], found["simplex"]) == (16, 3, False)
     answer = json.loads(run(site, "pareto", "-n", "16", "-d", "3", "--json").stdout)
     assert {one["found"] for one in answer["candidates"]} == {"topodesign-chordal"}
     assert "chordalring(16,5)" in {one["spec"] for one in answer["candidates"]}
-    run(site, "plot", "structure", "line(chordalring(10,3))", "-o", "ring.svg")
-    run(site, "report", "chordalring(10,3)", "-o", "page.html")
+    run(site, "evaluate", "--plot-kind", "structure", "line(chordalring(10,3))", "-o", "ring.svg")
+    run(site, "evaluate", "--plot-kind", "page", "chordalring(10,3)", "-o", "page.html")
     assert "chordalring(10,3)" in (site / "page.html").read_text()
 
 
 def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
-    done = run(site, "plugins", "--json")
+    done = run(site, "info", "plugins", "--json")
     document = json.loads(done.stdout)
     why = {one["name"]: one["error"] for one in document["plugins"]}
     assert why.pop("chordalring") is None
@@ -106,7 +106,7 @@ def test_what_is_broken_is_named_and_left_out(site: Path) -> None:
     assert why["exits"] == "SystemExit: 5"
     for name in BROKEN:
         assert done.stderr.count(f"the plugin '{name}' (package chordal-broken 0.1) is omitted") == 1
-    assert "omitted: the name is taken" in run(site, "plugins").stdout
+    assert "omitted: the name is taken" in run(site, "info", "plugins").stdout
 
 
 def test_our_own_names_need_no_look_at_packages(site: Path) -> None:
@@ -131,7 +131,7 @@ WORDS = Format("one word", lambda plan: "done\\n")
 def test_formats_of_others_are_used(tmp_path: Path) -> None:
     install(tmp_path, "others", "1.0", {"topodesign.exports": {"words": "others:WORDS"}}, {"others": OTHERS})
     run(tmp_path, "examples", "inventory_testbed.yaml")
-    plan = ("wire", "plan", "circulant(12,2,3)", "--mode", "simplex", "--inventory", "inventory_testbed.yaml")
+    plan = ("wire", "plan", "circulant(12,2,3)", "--simplex", "--inventory", "inventory_testbed.yaml")
     run(tmp_path, *plan, "-o", "plan.json")
     run(tmp_path, "wire", "export", "plan.json", "--format", "words", "-o", "words.txt")
     assert (tmp_path / "words.txt").read_text() == "done\n"

@@ -338,7 +338,7 @@ def test_a_damaged_catalog_is_told_and_searched_around(damaged: Path, program: R
         path.unlink()
         if text is not None:
             path.write_text(text)
-        status, out, err = program(*args, "--search", 0)
+        status, out, err = program(*args, "--time-limit", 0)
         assert status == 0
         assert json.loads(out)["origin"] == "search"
         assert err.startswith(f"topodesign: {words}")
@@ -480,8 +480,8 @@ def test_summary_reads_once_what_coverage_and_quality_read(directory: Path) -> N
 
 
 def test_list_counts_and_judges(directory: Path, program: Run) -> None:
-    for flags in ((), ("--quality",)):
-        document = json.loads(program("catalog", "list", *flags, "--json", "--catalog", directory)[1])
+    for flags in ((), ("--compare-bound",)):
+        document = json.loads(program("catalog", "status", *flags, "--json", "--catalog", directory)[1])
         assert [one["degree"] for one in document["degrees"]] == list(DEGREES)
         for one in document["degrees"]:
             there = Catalog(directory).rows(one["degree"])
@@ -489,14 +489,14 @@ def test_list_counts_and_judges(directory: Path, program: Run) -> None:
             assert one["rows"] == len(there) == sum(n for key, n in one.items() if key.startswith("found_"))
             assert one["duplex_sizes"] == len({row.nodes for row in there if row.duplex})
         assert ("quality" in document) == bool(flags)
-        table = program("catalog", "list", *flags, "--catalog", directory)
+        table = program("catalog", "status", *flags, "--catalog", directory)
         assert (table[0], table[2]) == (0, "")
         records: list[dict[str, Any]] = list(
-            csv.DictReader(io.StringIO(program("catalog", "list", *flags, "--csv", "--catalog", directory)[1]))
+            csv.DictReader(io.StringIO(program("catalog", "status", *flags, "--csv", "--catalog", directory)[1]))
         )
         assert len(records) == len(DEGREES) * (2 if flags else 1)
     assert coverage(4, []).rows == 0
-    assert program("catalog", "list", "--catalog", directory / "nowhere")[0] == 2
+    assert program("catalog", "status", "--catalog", directory / "nowhere")[0] == 2
 
 
 @pytest.mark.dear

@@ -184,7 +184,7 @@ def test_places_are_those_of_the_text(plain: Path, directory: Path) -> None:
 
 
 def test_commands_answer_the_same(plain: Path, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    some = (["pareto", "-n", "30..33", "-d", "4"], ["catalog", "list"], ["pareto", "-n", "8", "-d", "4", "--json"])
+    some = (["pareto", "-n", "30..33", "-d", "4"], ["catalog", "status"], ["pareto", "-n", "8", "-d", "4", "--json"])
     for command in some:
         said = []
         for place in (plain, directory):

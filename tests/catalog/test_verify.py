@@ -155,13 +155,13 @@ def test_a_wrong_row_is_told_with_its_line_and_what_came_out(directory: Path, tm
     rows[wrong] = replace(rows[wrong], cost=Cost(rows[wrong].cost.steps, rows[wrong].cost.bandwidth + 1))
     write_rows(tmp_path, 4, rows)
     line = 1 + catalog_file(tmp_path, 4).read_text().splitlines().index(rows[wrong].line)
-    status, out, err = program("catalog", "verify", "-d", 4, "--processes", 1, "--catalog", tmp_path)
+    status, out, err = program("catalog", "verify", "-d", 4, "--jobs", 1, "--catalog", tmp_path)
     assert status == 1
     assert f"{catalog_file(tmp_path, 4)}:{line}: " in err
     assert rows[wrong].line in err
     assert f"{rows[wrong].cost.bandwidth - 1}, not {rows[wrong].cost.bandwidth}" in err
     assert "no fault" not in out
-    document = json.loads(program("catalog", "verify", "--all", "--processes", 1, "--json", "--catalog", tmp_path)[1])
+    document = json.loads(program("catalog", "verify", "--all", "--jobs", 1, "--json", "--catalog", tmp_path)[1])
     assert {fault["line"] for fault in document["faults"]} == {line}
 
 

@@ -86,9 +86,9 @@ def test_a_file_has_what_would_be_printed(line: str, tmp_path: Path, capsys: pyt
         ["evaluate", "torus(3,3)", "-o", "answer.pptx"],
         ["evaluate", "torus(3,3)", "--csv", "-o", "answer.json"],
         ["compare", "ring", "-n", "9", "-d", "4", "--json", "-o", "answer.csv"],
-        ["links", "torus(3,3)", "-o", "links.txt"],
-        ["links", "torus(3,3)", "--json", "-o", "links.csv"],
-        ["fabric", "mi250(1)", "--csv", "--json"],
+        ["convert", "--as", "links", "torus(3,3)", "-o", "links.txt"],
+        ["convert", "--as", "links", "torus(3,3)", "--json", "-o", "links.csv"],
+        ["convert", "--as", "fabric", "mi250(1)", "--csv", "--json"],
     ],
 )
 def test_forms_that_contradict_each_other(
@@ -114,7 +114,15 @@ panels: [{name: p, kind: ocs, rack: r, unit: 9, ports: [{label: "[1-6]", mode: s
 
 def test_a_page_is_no_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "room.yaml").write_text(PLANT)
-    line = ["pareto", "--plant", str(tmp_path / "room.yaml"), "--search", "0", "-o", str(tmp_path / "plans.html")]
+    line = [
+        "pareto",
+        "--inventory",
+        str(tmp_path / "room.yaml"),
+        "--time-limit",
+        "0s",
+        "-o",
+        str(tmp_path / "plans.html"),
+    ]
     assert run(line) == 2
     assert "cannot be combined with a plot" in capsys.readouterr().err
 
@@ -129,7 +137,7 @@ def test_a_directory_may_have_dots(name: str, there: bool, tmp_path: Path, capsy
     plan, target = tmp_path / "plan.json", tmp_path / name
     if there:
         target.mkdir()
-    line = ["pareto", "--plant", str(tmp_path / "room.yaml"), "--search", "0", "-o", str(target)]
+    line = ["pareto", "--inventory", str(tmp_path / "room.yaml"), "--time-limit", "0s", "-o", str(target)]
     assert run(line) == 0
     assert (target / "plan1.json").exists()
     assert run(line) == 2
@@ -146,16 +154,16 @@ def test_a_directory_may_have_dots(name: str, there: bool, tmp_path: Path, capsy
 def test_links_are_written_in_the_form_of_the_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for form in ("json", "csv", "dot", "graphml", "adjlist"):
         path = tmp_path / f"links.{form}"
-        assert run(["links", "circulant(6,1,2)", "-o", str(path)]) == 0
-        assert path.read_text() == answer(capsys, "links", "circulant(6,1,2)", "--format", form)
+        assert run(["convert", "--as", "links", "circulant(6,1,2)", "-o", str(path)]) == 0
+        assert path.read_text() == answer(capsys, "convert", "--as", "links", "circulant(6,1,2)", "--format", form)
 
 
 def test_a_fabric_as_a_table_has_a_row_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fabric.csv"
-    assert run(["fabric", "mi250(1)", "-o", str(path)]) == 0
+    assert run(["convert", "--as", "fabric", "mi250(1)", "-o", str(path)]) == 0
     rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert path.read_text() == answer(capsys, "fabric", "mi250(1)", "--csv")
-    assert len(rows) == len(json.loads(answer(capsys, "fabric", "mi250(1)", "--json"))["links"]) * 2
+    assert path.read_text() == answer(capsys, "convert", "--as", "fabric", "mi250(1)", "--csv")
+    assert len(rows) == len(json.loads(answer(capsys, "convert", "--as", "fabric", "mi250(1)", "--json"))["links"]) * 2
     assert {row["class"] for row in rows} == {"Infinity Fabric"}
 
 

@@ -15,10 +15,11 @@ from topodesign import save_plan, schedule
 
 COMMANDS = [
     "evaluate circulant(12,2,3)", "evaluate circulant(12,2,3) --json", "pareto -n 12 -d 4", "pareto -n 12 -d 4 --csv",
-    "links torus(3,3)", "families torus", "optimum dgx_a100(1)", "schedule torus(3,3)", "verify p.npz",
+    "convert --as links torus(3,3)", "info families torus", "evaluate dgx_a100(1)", "schedule torus(3,3)",
+    "verify p.npz",
     "verify p.npz --json", "verify wrong.npz", "verify absent.npz", "simulate p.npz", "compile p.npz -o p.xml",
-    "plot structure torus(3,3) -o p.svg", "report circulant(12,2,3) -o p.html", "examples", "schema pareto",
-    "methods torus(3,3)", "compare best ring -n 12 -d 4", "nonsense", "--help",
+    "evaluate torus(3,3) -o p.svg", "evaluate circulant(12,2,3) -o p.html", "examples", "info json pareto",
+    "compare best ring -n 12 -d 4", "compare torus(3,3) --algorithm all", "nonsense", "--help",
 ]  # fmt: skip
 CLOSED = [kinds for many in (1, 2, 3) for kinds in itertools.combinations((0, 1, 2), many)]
 

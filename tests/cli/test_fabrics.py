@@ -80,12 +80,25 @@ def test_rows_are_those_of_the_schedules(call: Call, tmp_path: Path, collective:
     root = root_of(fabric, collective)
     common = ("dgx_a100(2)", "--collective", collective, *(("--root", root) if root else ()))
     sizes = ("--alpha", "3us", "--size", "1MiB", "--size", "100MB")
-    told = document(call, "optimum", *common, "--scan", "2", "--frontier", "--fixed-k", "3", *sizes)
+    told = document(
+        call,
+        "evaluate",
+        "--collective",
+        "allgather",
+        *common,
+        "--set",
+        "max-trees=2",
+        "--set",
+        "pareto=yes",
+        "--set",
+        "trees=3",
+        *sizes,
+    )
     assert [row["k"] for row in told["scan"]] == [1, 2]
     assert (told["k"], told["sizes_bytes"], told["alpha_s"]) == (3, [2**20, 10**8], 3e-6)
     fixed = {key: told[key] for key in told["scan"][0]}
     for row in (*told["scan"], *told["frontier"], fixed):
-        made = document(call, "schedule", *common, "--fixed-k", str(row["k"]), "-o", path)
+        made = document(call, "schedule", *common, "--set", f"trees={row['k']!s}", "-o", path)
         for key in ("inv_x_star", "algorithmic_bandwidth", "height", "k"):
             assert made[key] == row[key]
         runs = document(call, "simulate", path, *sizes)["runs"]
@@ -93,7 +106,20 @@ def test_rows_are_those_of_the_schedules(call: Call, tmp_path: Path, collective:
 
 
 def test_a_table_for_people(call: Call) -> None:
-    out = call("optimum", "dgx_a100(2)", "--fail", "box0/gpu3", "--frontier", "--size", "1MiB", "--size", "1PB")[1]
+    out = call(
+        "evaluate",
+        "dgx_a100(2)",
+        "--fail",
+        "box0/gpu3",
+        "--set",
+        "pareto=yes",
+        "--size",
+        "1MiB",
+        "--size",
+        "1PB",
+        "--collective",
+        "allgather",
+    )[1]
     lines = out[out.index("numbers of trees per root that pay") :].splitlines()
     assert lines[1].split() == ["k", "bandwidth", "height", "1MiB", "1PB"]
     best, low = lines[2].split(), lines[3].split()
@@ -102,7 +128,10 @@ def test_a_table_for_people(call: Call) -> None:
     assert low[5] == "*"  # small data go faster over low trees
     assert best[-1] == "*"  # and large data over the best
     assert lines[4].endswith("alpha 10us, gap 200ns, hop 300ns")
-    assert "numbers of trees per root that pay" in call("optimum", "dgx_a100(2)", "--size", "1MiB")[1]
+    assert (
+        "numbers of trees per root that pay"
+        in call("evaluate", "dgx_a100(2)", "--size", "1MiB", "--collective", "allgather")[1]
+    )
 
 
 # -- links that fail in one direction ---------------------------------------------------------------------------------
@@ -145,16 +174,16 @@ def test_what_is_as_fast_fills_the_links_that_bind(
 
 def test_what_is_left_is_compared_with_before_also_with_unequal_shards(call: Call) -> None:
     dead, shards = ("--fail", "box0/gpu3"), ("--shards", "box0/gpu0=2")
-    whole = document(call, "optimum", "dgx_a100(2)", *shards)
-    left = document(call, "optimum", "dgx_a100(2)", *shards, *dead)
+    whole = document(call, "evaluate", "dgx_a100(2)", *shards, "--collective", "allgather")
+    left = document(call, "evaluate", "dgx_a100(2)", *shards, *dead, "--collective", "allgather")
     assert left["before"]["algorithmic_bandwidth"] == whole["algorithmic_bandwidth"]
     listed = ("--shards", ",".join(["1"] * 15))  # fits what is left alone
-    assert "before" not in document(call, "optimum", "dgx_a100(2)", *listed, *dead)
+    assert "before" not in document(call, "evaluate", "dgx_a100(2)", *listed, *dead, "--collective", "allgather")
 
 
 def test_one_dead_direction_on_the_command_line(call: Call, tmp_path: Path) -> None:
     dead = ("--fail", "box0/gpu0>box0/nvswitch")
-    told = document(call, "optimum", "dgx_a100(2)", *dead)
+    told = document(call, "evaluate", "dgx_a100(2)", *dead, "--collective", "allgather")
     assert Fraction(told["algorithmic_bandwidth"]) == Fraction(16 * 2300 * GB, 8 * 15)  # tests/test_forest_reference.py
     assert told["proven"]
     assert told["bottleneck_cut"] == []
@@ -165,12 +194,18 @@ def test_one_dead_direction_on_the_command_line(call: Call, tmp_path: Path) -> N
     assert made["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
     assert call("verify", path)[0] == 0
     assert call("compile", path, "-o", tmp_path / "x.xml")[0] == 0
-    assert "there is no link from" in call("optimum", "dgx_a100(2)", "--fail", "box0/gpu0>box0/gpu1")[2]
+    assert (
+        "there is no link from"
+        in call("evaluate", "dgx_a100(2)", "--fail", "box0/gpu0>box0/gpu1", "--collective", "allgather")[2]
+    )
     left = tmp_path / "left.yaml"
-    assert call("fabric", "dgx_a100(2)", *dead, "-o", left)[0] == 0
-    assert document(call, "optimum", left)["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
+    assert call("convert", "--as", "fabric", "dgx_a100(2)", *dead, "-o", left)[0] == 0
+    assert (
+        document(call, "evaluate", left, "--collective", "allgather")["algorithmic_bandwidth"]
+        == told["algorithmic_bandwidth"]
+    )
     left.write_text(left.read_text().replace("unequal: true", "unequal: false"))
-    assert "the file says that they do not: 'unequal: true'" in call("optimum", left)[2]
+    assert "the file says that they do not: 'unequal: true'" in call("evaluate", left, "--collective", "allgather")[2]
 
 
 # -- unequal shards ---------------------------------------------------------------------------------------------------
@@ -233,7 +268,7 @@ def test_shards_are_read_alike_from_everywhere(call: Call, tmp_path: Path) -> No
     fabric = build_fabric("dgx_a100(1)")
     assert {as_shards(fabric, text) for text in texts} == {(3, 4, 3, 3, 3, 3, 3, 3)}
     assert as_shards(fabric, "box0/gpu7=0") == (1,) * 7 + (0,)
-    told = [document(call, "optimum", "dgx_a100(1)", "--shards", text) for text in texts]
+    told = [document(call, "evaluate", "dgx_a100(1)", "--shards", text, "--collective", "allgather") for text in texts]
     assert all(one == told[0] for one in told)
     assert told[0]["shards"]["box0/gpu1"] == 4
 
@@ -241,7 +276,7 @@ def test_shards_are_read_alike_from_everywhere(call: Call, tmp_path: Path) -> No
 def test_shards_go_through_all_commands(call: Call, tmp_path: Path) -> None:
     path, program = tmp_path / "x.npz", tmp_path / "x.xml"
     args = ("dgx_a100(2)", "--shards", "box0/*=2")
-    told = document(call, "optimum", *args)
+    told = document(call, "evaluate", "--collective", "allgather", *args)
     made = document(call, "schedule", *args, "--collective", "allgather", "-o", path)
     assert (made["shards"]["box0/gpu0"], made["shards"]["box1/gpu0"]) == (2, 1)
     checked = document(call, "verify", path)
@@ -277,7 +312,7 @@ def test_bad_shards(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.chdir(tmp_path)
     Path("bad.csv").write_text("gpu0,1\n")
     Path("long.csv").write_text("node,size\nbox0/gpu0,1\nbox0/gpu1,1,1\n")
-    for args in (("optimum", "dgx_a100(1)"), ("schedule", "dgx_a100(1)", "-o", "x.npz")):
+    for args in (("evaluate", "dgx_a100(1)", "--collective", "allgather"), ("schedule", "dgx_a100(1)", "-o", "x.npz")):
         status, out, err = call(*args, "--shards", text)
         assert (status, out) == (2, "")
         assert words in err
@@ -286,7 +321,7 @@ def test_bad_shards(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_shards_where_there_is_one(call: Call, tmp_path: Path) -> None:
     rooted = ("dgx_a100(1)", "--collective", "broadcast", "--root", "box0/gpu0", "--shards", "box0/gpu0=2")
-    assert "the only shard" in call("optimum", *rooted)[2]
+    assert "the only shard" in call("evaluate", "--collective", "allgather", *rooted)[2]
     assert "the only shard" in call("schedule", *rooted, "-o", tmp_path / "x.npz")[2]
 
 
@@ -298,14 +333,17 @@ def test_shards_where_there_is_one(call: Call, tmp_path: Path) -> None:
     [
         ("--fail", "box0/gpu3"),
         ("--fail", "box0/gpu1-box0/nvswitch"),
-        ("--members", "box0/gpu[0-3],box1/gpu[0-3]", "--others", "forward"),
+        ("--members", "box0/gpu[0-3],box1/gpu[0-3]", "--forward"),
     ],
 )
 def test_parts_are_scheduled_as_their_file_is(call: Call, tmp_path: Path, part: tuple[str, ...]) -> None:
     left, path = tmp_path / "left.yaml", tmp_path / "x.npz"
-    assert call("fabric", "dgx_a100(2)", *part, "-o", left)[0] == 0
+    assert call("convert", "--as", "fabric", "dgx_a100(2)", *part, "-o", left)[0] == 0
     made = document(call, "schedule", "dgx_a100(2)", "--collective", "allgather", *part, "-o", path)
-    whole, told = document(call, "optimum", "dgx_a100(2)"), document(call, "optimum", "dgx_a100(2)", *part)
+    whole, told = (
+        document(call, "evaluate", "dgx_a100(2)", "--collective", "allgather"),
+        document(call, "evaluate", "dgx_a100(2)", *part, "--collective", "allgather"),
+    )
     assert made["algorithmic_bandwidth"] == told["algorithmic_bandwidth"]
     assert told["before"]["algorithmic_bandwidth"] == whole["algorithmic_bandwidth"]
     assert document(call, "verify", path)["spec"] is None
@@ -322,7 +360,7 @@ def test_what_is_down_is_told_alike(call: Call, tmp_path: Path) -> None:
     assert call("schedule", "dgx_a100(2)", "--collective", "reduce-scatter", "-o", path)[0] == 0
     ends = ("box0/gpu0", "box0/nvswitch")
     one = call("simulate", path, "--fail", "-".join(ends), "--json")
-    two = call("simulate", path, "--failed-link", ",".join(ends), "--failed-link", ",".join(ends[::-1]), "--json")
+    two = call("simulate", path, "--fail", ">".join(ends), "--fail", ">".join(ends[::-1]), "--json")
     assert one == two
     assert one[0] == 1
     (result,) = json.loads(one[1])["runs"]
@@ -334,7 +372,7 @@ def test_what_is_down_is_told_alike(call: Call, tmp_path: Path) -> None:
     assert "lacks the parts of" in text
     dead = json.loads(call("simulate", path, "--fail", "rail0", "--json")[1])["runs"][0]["down"]
     assert len(dead) == 2 * sum(link.dst == "rail0" for link in build_fabric("dgx_a100(2)").links())
-    assert "no link from 'rail0' to 'rail1'" in call("simulate", path, "--failed-link", "rail0,rail1")[2]
+    assert "no link from 'rail0' to 'rail1'" in call("simulate", path, "--fail", "rail0>rail1")[2]
 
 
 def test_a_link_that_no_tree_takes_is_not_missed(call: Call, tmp_path: Path) -> None:
@@ -343,7 +381,7 @@ def test_a_link_that_no_tree_takes_is_not_missed(call: Call, tmp_path: Path) -> 
     rows = [f"  - {{from: {a}, to: {b}, bandwidth: {r}GB/s, duplex: true}}" for a, b, r in ("ab5", "bc5", "ac5", "sa1")]
     source.write_text("nodes: [a, b, c]\nswitches: [s]\nlinks:\n" + "\n".join(rows) + "\n")
     assert call("schedule", source, "--collective", "allgather", "-o", path)[0] == 0
-    status, out, _ = call("simulate", path, "--failed-link", "s,a")
+    status, out, _ = call("simulate", path, "--fail", "s>a")
     assert (status, "finishes all the same" in out) == (0, True)
 
 
@@ -372,7 +410,7 @@ def test_what_cannot_be_reached_has_a_name(call: Call, tmp_path: Path, collectiv
     rows = [f"  - {{from: {a}, to: {b}, bandwidth: 1GB/s, duplex: true}}" for a, b in ("xy", "zw")]
     source.write_text("nodes: [x, y, z, w]\nlinks:\n" + "\n".join(rows) + "\n")
     root = ("--root", "x") if collective in {"broadcast", "reduce"} else ()
-    for command in (("optimum",), ("schedule", "-o", tmp_path / "x.npz"), ("compile", "-o", tmp_path / "x.xml")):
+    for command in (("evaluate",), ("schedule", "-o", tmp_path / "x.npz"), ("compile", "-o", tmp_path / "x.xml")):
         status, out, err = call(*command, source, "--collective", collective, *root)
         assert (status, out) == (1, "")
         assert "z, w cannot" in err
@@ -384,7 +422,7 @@ def test_what_cannot_be_reached_has_a_name(call: Call, tmp_path: Path, collectiv
 
 def test_the_best_allreduce_is_told_beside_the_composed_one(call: Call, tmp_path: Path) -> None:
     args = ("genkautz(2,7)", "--collective", "allreduce")
-    told = document(call, "optimum", *args)
+    told = document(call, "evaluate", "--collective", "allgather", *args)
     best, composed = told["best_allreduce"], told["best_allreduce"]["composed"]
     assert best["proven"]
     assert not best["composed_is_best"]
@@ -392,25 +430,25 @@ def test_the_best_allreduce_is_told_beside_the_composed_one(call: Call, tmp_path
     assert composed == told["collectives"]["allreduce"]
     assert Fraction(best["algorithmic_bandwidth"]) > Fraction(composed["algorithmic_bandwidth"])
     path = tmp_path / "x.npz"
-    fixed = document(call, "schedule", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", path)
+    fixed = document(call, "schedule", *args, "--algorithm", "forest", "--set", "trees=2", "-o", path)
     assert "with --set trees= no allreduce of another kind is looked for" in fixed["allreduce"]
     assert fixed["algorithmic_bandwidth"] == composed["algorithmic_bandwidth"]
     assert (
         "with --set trees="
-        in call("compile", *args, "--algorithm", "forest", "--fixed-k", "2", "-o", tmp_path / "x.xml")[1]
+        in call("compile", *args, "--algorithm", "forest", "--set", "trees=2", "-o", tmp_path / "x.xml")[1]
     )
 
 
 def test_what_is_not_proven_is_said(call: Call) -> None:
     args = ("genkautz(3,129)", "--collective", "allreduce")  # above 128 nodes cuts alone give a bound
-    many = document(call, "optimum", *args)["best_allreduce"]
+    many = document(call, "evaluate", "--collective", "allgather", *args)["best_allreduce"]
     assert (many["proven"], many["composed_is_best"]) == (False, False)
     assert many["algorithmic_bandwidth"] == many["composed"]["algorithmic_bandwidth"]
     assert Fraction(many["bound"]) > Fraction(many["algorithmic_bandwidth"])
     assert "of the upper bound: most bandwidth among " in many["in_words"]
     assert "above 128 nodes, here 129" in many["in_words"]
-    assert many["in_words"] in call("optimum", *args)[1]
-    uneven = ("optimum", "mi250(1)", "--collective", "allreduce", "--shards", "box0/gcd0=2")
+    assert many["in_words"] in call("evaluate", "--collective", "allgather", *args)[1]
+    uneven = ("evaluate", "mi250(1)", "--collective", "allreduce", "--shards", "box0/gcd0=2")
     assert "best_allreduce" not in document(call, *uneven)
     assert "not asked with --shards" in call(*uneven)[1]
 
@@ -421,14 +459,14 @@ def test_what_is_not_proven_is_said(call: Call) -> None:
 def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
     source, path = tmp_path / "slow.yaml", tmp_path / "slow.npz"
     source.write_text("nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 3kB/s, duplex: true}]\n")
-    out = call("optimum", source)[1]
+    out = call("evaluate", source, "--collective", "allgather")[1]
     assert out.startswith("slow: 2 nodes, 0 switches\n")
     assert "allgather       6kB/s" in out
     assert "(1 tree per root reaches the optimum)" in out
     assert "the link of a, 3kB/s, has to" in out
     assert "1 tree per root" in call("schedule", source, "--collective", "allgather", "-o", path)[1]
     assert "bandwidth 6kB/s" in call("verify", path)[1]
-    assert "1 switch\n" in call("optimum", "dgx_a100(1)")[1]
+    assert "1 switch\n" in call("evaluate", "dgx_a100(1)", "--collective", "allgather")[1]
 
 
 def test_times_are_those_of_the_simulator() -> None:

@@ -10,8 +10,11 @@ from topodesign import build, save_plan, schedule, write_links
 from topodesign.cli.main import run
 
 
-@pytest.mark.dear("report {} -o a.html")
-@pytest.mark.parametrize("command", ["evaluate {} -o a.txt", "report {} -o a.html", "plot distances {} -o a.svg"])
+@pytest.mark.dear("evaluate --plot-kind page {} -o a.html")
+@pytest.mark.parametrize(
+    "command",
+    ["evaluate {} -o a.txt", "evaluate --plot-kind page {} -o a.html", "evaluate --plot-kind distances {} -o a.svg"],
+)
 def test_a_name_that_is_no_text_is_written(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = "\udcfa.csv"
@@ -24,5 +27,5 @@ def test_a_name_that_is_no_text_is_written(command: str, tmp_path: Path, monkeyp
 def test_a_plan_of_such_a_name_is_reported_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     save_plan(Path("\udcf9.npz"), schedule("torus(3,3)", "allgather"))
-    assert run(["report", "\udcf9.npz", "-o", "a.html"]) == 0
+    assert run(["simulate", "--plot-kind", "page", "\udcf9.npz", "-o", "a.html"]) == 0
     assert "\\udcf9.npz" in Path("a.html").read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str]:
 @pytest.mark.budget(12)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_heard_inside_a_kernel(number: int) -> None:
-    process = started("evaluate", "hypercube(17)", "--all-sources", wait=2)
+    process = started("evaluate", "hypercube(17)", "--set", "all-sources=yes", wait=2)
     status, words = ended(process, number)
     assert status == 128 + number
     *estimate, said = words.splitlines()  # nobody watches a bar: there is one line once it takes long
@@ -60,7 +60,9 @@ start()
 @pytest.mark.parametrize("module", ["topodesign.cli.main", "click", "topodesign.cli.evaluate", "numpy"])
 def test_an_interrupt_while_the_program_is_loaded_is_no_traceback(module: str) -> None:
     words = [sys.executable, "-c", AT_IMPORT.replace("MODULE", repr(module))]
-    done = subprocess.run([*words, "evaluate", "hypercube(17)", "--all-sources"], capture_output=True, check=False)
+    done = subprocess.run(
+        [*words, "evaluate", "hypercube(17)", "--set", "all-sources=yes"], capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (130, b"topodesign: interrupted\n")
 
 

@@ -58,7 +58,7 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("spec", "rate", "trees"), PUBLISHED)
 def test_published_optima(cli: Cli, spec: str, rate: str, trees: int) -> None:
-    document = cli("optimum", spec, "--json").json()
+    document = cli("evaluate", spec, "--json", "--collective", "allgather").json()
     assert document.keys() >= KEYS
     assert (f"{document['algorithmic_bandwidth_GBps']:.3f}", document["k"]) == (rate, trees)
     fabric = build_fabric(spec)
@@ -78,15 +78,15 @@ def test_published_optima(cli: Cli, spec: str, rate: str, trees: int) -> None:
     ],
 )
 def test_published_optima_of_few_trees(cli: Cli, spec: str, trees: int, rate: Fraction) -> None:
-    document = cli("optimum", spec, "--fixed-k", str(trees), "--json").json()
+    document = cli("evaluate", spec, "--set", f"trees={trees!s}", "--json", "--collective", "allgather").json()
     assert document["k"] == trees
     assert Fraction(document["algorithmic_bandwidth"]) == rate * GB
-    best = cli("optimum", spec, "--json").json()
+    best = cli("evaluate", spec, "--json", "--collective", "allgather").json()
     assert document["optimum"] == {key: best[key] for key in ("k", *document["optimum"])}
 
 
 def test_scan(cli: Cli) -> None:
-    document = cli("optimum", "hypercube(3)", "--scan", "4", "--json").json()
+    document = cli("evaluate", "hypercube(3)", "--set", "max-trees=4", "--json", "--collective", "allgather").json()
     assert [row["k"] for row in document["scan"]] == [1, 2, 3, 4]
     best = Fraction(document["algorithmic_bandwidth"])
     rates = [Fraction(row["algorithmic_bandwidth"]) for row in document["scan"]]
@@ -102,20 +102,20 @@ def test_the_worked_example_of_the_paper(cli: Cli, tmp_path: Path) -> None:
     links += [{"from": n, "to": "w0", "bandwidth": "1GB/s", "duplex": True} for n in nodes]
     path = tmp_path / "paper.json"
     path.write_text(json.dumps({"nodes": nodes, "switches": ["w0", "w1", "w2"], "links": links}))
-    document = cli("optimum", path, "--json").json()
+    document = cli("evaluate", path, "--json", "--collective", "allgather").json()
     assert Fraction(document["inv_x_star"]) == Fraction(1, GB)
     assert re.match("the four links of c[12], 4GB/s together, have to", document["bottleneck"])
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("fabric_*.yaml")), ids=lambda path: path.stem)
 def test_every_file_in_configs_is_explained(cli: Cli, path: Path) -> None:
-    document = cli("optimum", path, "--json").json()
+    document = cli("evaluate", path, "--json", "--collective", "allgather").json()
     fabric = read_fabric(path)
     assert ratio(fabric, set(document["bottleneck_cut"])) == Fraction(document["inv_x_star"])
     kinds = {link["class"] for link in document["bottleneck_links"]}
     assert kinds
     assert all(f"{kind} link" in document["bottleneck"] for kind in kinds)
-    text = cli("optimum", path)
+    text = cli("evaluate", path, "--collective", "allgather")
     assert text.status == 0
     assert document["bottleneck"] in text.out
     assert format_rate(Fraction(document["algorithmic_bandwidth"])) in text.out
@@ -243,18 +243,19 @@ def test_broadcast_is_the_least_maximum_flow() -> None:
 
 
 def test_a_better_allreduce_is_told(cli: Cli) -> None:
-    document = cli("optimum", "genkautz(2,7)", "--collective", "allreduce", "--json").json()
+    document = cli("evaluate", "genkautz(2,7)", "--collective", "allreduce", "--json").json()
     best = document["best_allreduce"]
     assert not best["composed_is_best"]
     whole = Fraction(document["algorithmic_bandwidth"])
     assert whole < Fraction(best["algorithmic_bandwidth"]) <= Fraction(best["bound"])
-    assert "of another kind" in cli("optimum", "genkautz(2,7)", "--collective", "allreduce").out
-    document = cli("optimum", "mi300x(1)", "--collective", "allreduce", "--json").json()
+    assert "of another kind" in cli("evaluate", "genkautz(2,7)", "--collective", "allreduce").out
+    document = cli("evaluate", "mi300x(1)", "--collective", "allreduce", "--json").json()
     assert document["best_allreduce"]["composed_is_best"]
-    assert "in-network" not in cli("optimum", "mi300x(1)", "--collective", "allreduce").out
-    assert "in-network" in cli("optimum", "dgx_h100(1)", "--collective", "allreduce").out
+    assert "in-network" not in cli("evaluate", "mi300x(1)", "--collective", "allreduce").out
+    assert "in-network" in cli("evaluate", "dgx_h100(1)", "--collective", "allreduce").out
     assert (
-        "best_allreduce" not in cli("optimum", "mi300x(1)", "--collective", "allreduce", "--no-proof", "--json").json()
+        "best_allreduce"
+        not in cli("evaluate", "mi300x(1)", "--collective", "allreduce", "--set", "proof=no", "--json").json()
     )
 
 
@@ -262,21 +263,28 @@ def test_a_better_allreduce_is_told(cli: Cli) -> None:
 
 
 def test_half_the_nodes(cli: Cli) -> None:
-    args = ("optimum", "mi250(2)", "--members", "box0/gcd[0-7],box1/gcd[0-7]", "--json")
+    args = ("evaluate", "mi250(2)", "--members", "box0/gcd[0-7],box1/gcd[0-7]", "--json", "--collective", "allgather")
     document = cli(*args).json()
     assert document["nodes"] == 16
     assert Fraction(document["before"]["algorithmic_bandwidth"]) == Fraction(5312, 15) * GB
-    forward = cli(*args, "--others", "forward").json()
+    forward = cli(*args, "--forward").json()
     assert forward["switches"] == 17
     assert Fraction(forward["algorithmic_bandwidth"]) >= Fraction(document["algorithmic_bandwidth"])
     several = cli(
-        "optimum", "mi250(2)", *(f"--members=box{b}/gcd{g}" for b in (0, 1) for g in range(8)), "--json"
+        "evaluate",
+        "mi250(2)",
+        *(f"--members=box{b}/gcd{g}" for b in (0, 1) for g in range(8)),
+        "--json",
+        "--collective",
+        "allgather",
     ).json()
     assert several["inv_x_star"] == document["inv_x_star"]
 
 
 def test_dead_links_and_nodes(cli: Cli) -> None:
-    document = cli("optimum", "torus(8,8)", "--fail", "0-1", "--fail", "9", "--json").json()
+    document = cli(
+        "evaluate", "torus(8,8)", "--fail", "0-1", "--fail", "9", "--json", "--collective", "allgather"
+    ).json()
     graph = build("torus(8,8)")
     kept = [(u, v) for u, v, _ in graph.links() if {u, v} != {0, 1} and 9 not in {u, v}]
     place = {node: row for row, node in enumerate(n for n in range(64) if n != 9)}
@@ -284,7 +292,7 @@ def test_dead_links_and_nodes(cli: Cli) -> None:
     alone = Fabric.from_topology(left, Fraction(100 * GB, 8))
     assert Fraction(document["inv_x_star"]) == optimum(alone).inverse_rate
     assert Fraction(document["before"]["algorithmic_bandwidth"]) > Fraction(document["algorithmic_bandwidth"])
-    text = cli("optimum", "torus(8,8)", "--fail", "0-1", "--fail", "9")
+    text = cli("evaluate", "torus(8,8)", "--fail", "0-1", "--fail", "9", "--collective", "allgather")
     assert "before: 12.698GB/s; -50.0% now" in text.out
 
 
@@ -293,13 +301,13 @@ def test_names_with_hyphens(cli: Cli, tmp_path: Path) -> None:
     links = [{"from": a, "to": b, "bandwidth": "1GB/s", "duplex": True} for a, b in itertools.combinations(names, 2)]
     path = tmp_path / "hyphens.json"
     path.write_text(json.dumps({"nodes": names, "links": links}))
-    document = cli("optimum", path, "--fail", "a-1-a-2", "--json").json()
+    document = cli("evaluate", path, "--fail", "a-1-a-2", "--json", "--collective", "allgather").json()
     assert Fraction(document["algorithmic_bandwidth"]) == Fraction(8 * GB, 3)
 
 
 def test_one_way_fabrics_lose_links(cli: Cli) -> None:
     spec = "dicirculant(7,1,2)"
-    document = cli("optimum", spec, "--fail", "0-1", "--collective", "reduce-scatter", "--json").json()
+    document = cli("evaluate", spec, "--fail", "0-1", "--collective", "reduce-scatter", "--json").json()
     topology = build(spec)
     kept = ~((topology.src == 0) & (topology.dst == 1))
     graph = Topology.from_arrays(7, topology.src[kept], topology.dst[kept])
@@ -320,14 +328,14 @@ def test_one_way_fabrics_lose_links(cli: Cli) -> None:
     ],
 )
 def test_what_is_left_does_not_connect(cli: Cli, args: tuple[str, ...], message: str) -> None:
-    assert message in cli("optimum", *args).message(status=1)
+    assert message in cli("evaluate", "--collective", "allgather", *args).message(status=1)
 
 
 def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
     links = [{"from": a, "to": b, "bandwidth": "1GB/s", "duplex": True} for a, b in ("ab", "cd")]
     path = tmp_path / "apart.yaml"
     path.write_text(json.dumps({"nodes": list("abcd"), "links": links}))
-    message = cli("optimum", path).message(status=1)
+    message = cli("evaluate", path, "--collective", "allgather").message(status=1)
     assert "c, d cannot be reached from a" in message
 
 
@@ -352,17 +360,21 @@ def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
         (("torus(3,3)", "--collective", "reduce"), "reduce needs a root"),
         (("torus(3,3)", "--collective", "reduce", "--root", "9"), "named '9'"),
         (("dgx_a100(1)", "--collective", "reduce", "--root", "box0/nvswitch"), "is a switch"),
-        (("torus(3,3)", "--fixed-k", "0"), "range"),
-        (("torus(3,3)", "--scan", "many"), "integer"),
+        (("torus(3,3)", "--set", "trees=0"), "range"),
+        (("torus(3,3)", "--set", "max-trees=many"), "integer"),
     ],
 )
 def test_bad_usage(cli: Cli, args: tuple[str, ...], message: str) -> None:
-    assert message in cli("optimum", *args).message(status=1 if message == "cannot be reached" else 2)
+    assert message in cli("evaluate", "--collective", "allgather", *args).message(
+        status=1 if message == "cannot be reached" else 2
+    )
 
 
 def test_bandwidth_of_a_spec(cli: Cli) -> None:
-    default = cli("optimum", "torus(4,4)", "--json").json()["algorithmic_bandwidth"]
-    double = cli("optimum", "torus(4,4)", "--bandwidth", "25GB/s", "--json").json()["algorithmic_bandwidth"]
+    default = cli("evaluate", "torus(4,4)", "--json", "--collective", "allgather").json()["algorithmic_bandwidth"]
+    double = cli("evaluate", "torus(4,4)", "--bandwidth", "25GB/s", "--json", "--collective", "allgather").json()[
+        "algorithmic_bandwidth"
+    ]
     assert Fraction(double) == 2 * Fraction(default) == Fraction(16, 15) * 25 * GB
 
 
@@ -371,36 +383,42 @@ def test_bandwidth_of_a_spec(cli: Cli) -> None:
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.graphml"])
 def test_written_fabrics_are_read(cli: Cli, tmp_path: Path, name: str) -> None:
-    assert cli("fabric", "dgx_h100(2)", "-o", tmp_path / name) == Ended(0, "", "")
+    assert cli("convert", "--as", "fabric", "dgx_h100(2)", "-o", tmp_path / name) == Ended(0, "", "")
     assert read_fabric(tmp_path / name) == build_fabric("dgx_h100(2)")
-    assert cli("fabric", tmp_path / name, "--json").out == cli("fabric", "dgx_h100(2)", "--format", "json").out
+    assert (
+        cli("convert", "--as", "fabric", tmp_path / name, "--json").out
+        == cli("convert", "--as", "fabric", "dgx_h100(2)", "--format", "json").out
+    )
 
 
 @pytest.mark.parametrize("fabric", ["mi250(2)", "boxes.yaml"])
 def test_commands_for_plain_topologies_say_so(cli: Cli, fabric: str, tmp_path: Path) -> None:
     if fabric == "boxes.yaml":
         fabric = str(tmp_path / fabric)
-        cli("fabric", "mi250(2)", "-o", fabric)
-    assert f"{fabric} is a fabric" in cli("links", fabric).message()
+        cli("convert", "--as", "fabric", "mi250(2)", "-o", fabric)
+    assert f"{fabric} is a fabric" in cli("convert", "--as", "links", fabric).message()
 
 
 def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
-    part = ("mi250(2)", "--members", "box*/gcd[0-7]", "--others", "forward", "--fail", "box0/gcd0-box0/gcd1")
+    part = ("mi250(2)", "--members", "box*/gcd[0-7]", "--forward", "--fail", "box0/gcd0-box0/gcd1")
     path = tmp_path / "left.yaml"
-    assert cli("fabric", *part, "-o", path).status == 0
-    written, direct = cli("optimum", path, "--json").json(), cli("optimum", *part, "--json").json()
+    assert cli("convert", "--as", "fabric", *part, "-o", path).status == 0
+    written, direct = (
+        cli("evaluate", path, "--json", "--collective", "allgather").json(),
+        cli("evaluate", "--collective", "allgather", *part, "--json").json(),
+    )
     for key in ("nodes", "switches", "links", "collectives", "sensitivity"):
         assert written[key] == direct[key]
     assert written["fabric"] == direct["fabric"] == "part of mi250(2)"
     uneven = tmp_path / "one-way.yaml"
-    assert cli("fabric", "uniring(1,5)", "--fail", "0-1", "-o", uneven).status == 0
+    assert cli("convert", "--as", "fabric", "uniring(1,5)", "--fail", "0-1", "-o", uneven).status == 0
     assert "unequal: true" in uneven.read_text()
 
 
 def test_bad_usage_of_fabric(cli: Cli, tmp_path: Path) -> None:
-    assert "use .yaml, .json" in cli("fabric", "mi250(1)", "-o", tmp_path / "a.txt").message()
-    assert "cannot be combined" in cli("fabric", "mi250(1)", "--format", "yaml", "--json").message()
-    assert "a.yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "missing" / "a.yaml").message()
+    assert "use .yaml, .json" in cli("convert", "--as", "fabric", "mi250(1)", "-o", tmp_path / "a.txt").message()
+    assert "cannot be combined" in cli("convert", "--as", "fabric", "mi250(1)", "--format", "yaml", "--json").message()
+    assert "a.yaml" in cli("convert", "--as", "fabric", "mi250(1)", "-o", tmp_path / "missing" / "a.yaml").message()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -408,12 +426,15 @@ def test_a_size_alone_shows_the_numbers_of_trees_that_pay_with_their_times(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each time is that of the plan with so many trees, simulated by itself."""
-    assert run(["optimum", "dgx_a100(1)", "--size", "1MiB", "--json"]) == 0
+    assert run(["evaluate", "dgx_a100(1)", "--size", "1MiB", "--json", "--collective", "allgather"]) == 0
     alone = json.loads(capsys.readouterr().out)
-    assert run(["optimum", "dgx_a100(1)", "--size", "1MiB", "--frontier", "--json"]) == 0
+    assert (
+        run(["evaluate", "dgx_a100(1)", "--size", "1MiB", "--set", "pareto=yes", "--json", "--collective", "allgather"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out) == alone
     (row,) = alone["frontier"]
     plan = schedule("dgx_a100(1)", "allgather", fixed_k=row["k"])
     assert row["times_s"][0] == pytest.approx(float(simulate(plan, size="1MiB", alpha="10us").time))
-    assert run(["optimum", "dgx_a100(1)", "--collective", "all-to-all", "--size", "1MiB"]) == 2
+    assert run(["evaluate", "dgx_a100(1)", "--collective", "all-to-all", "--size", "1MiB"]) == 2
     assert "--algorithm all' has all times" in capsys.readouterr().err

@@ -63,12 +63,12 @@ def test_lock_step_simulation_is_the_cost_model(schedule_file: Path, capsys: pyt
 
 
 def test_a_failed_link_is_an_answer_of_no(schedule_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", str(schedule_file), "--failed-link", "0,2"]) == 1
+    assert run(["simulate", str(schedule_file), "--fail", "0>2"]) == 1
     out, err = capsys.readouterr()
     assert "without 0->2" in out
     assert "Traceback" not in err
-    assert run(["simulate", str(schedule_file), "--failed-link", "0,1"]) == 2
-    assert run(["simulate", str(schedule_file), "--failed-link", "zero"]) == 2
+    assert run(["simulate", str(schedule_file), "--fail", "0>1"]) == 2
+    assert run(["simulate", str(schedule_file), "--fail", "zero"]) == 2
 
 
 def test_a_training_step_is_never_quicker_than_its_computation(
@@ -105,7 +105,16 @@ def test_damaged_schedules_are_refused_with_status_1(
 def test_a_limit_on_chunks_reports_its_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "s.npz"
     result = document(
-        capsys, "schedule", "circulant(12,2,3)", "--collective", "allgather", "--chunks", "1", "-o", str(path), "--json"
+        capsys,
+        "schedule",
+        "circulant(12,2,3)",
+        "--collective",
+        "allgather",
+        "--set",
+        "chunks=1",
+        "-o",
+        str(path),
+        "--json",
     )
     lost = Fraction(str(result["bandwidth_lost_by_chunks"]))
     assert Fraction(str(result["bandwidth"])) - lost == Fraction(11, 12)
@@ -243,7 +252,7 @@ def test_tables_fit_schedule_and_simulate_alike(
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (["--training", "--failed-link", "0,2"], "--fail"), (["--bucket", "1MiB"], "--training"),
+        (["--training", "--fail", "0>2"], "--fail"), (["--bucket", "1MiB"], "--training"),
         (["--training", "--link-table", "t"], "--link-table"), (["--training", "--mode", "asynchronous"], "--mode"),
     ],
 )  # fmt: skip
@@ -369,7 +378,7 @@ def test_what_a_right_schedule_does_not_need_is_not_compiled(
 
 def test_chunks_beyond_all_bounds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for chunks, status in ((2**31 - 1, 0), (2**31, 2), (10**20, 2)):
-        args = ["complete(4)", "--chunks", str(chunks), "--collective", "allgather"]
+        args = ["complete(4)", "--set", f"chunks={chunks}", "--collective", "allgather"]
         assert run(["schedule", *args, "-o", str(tmp_path / "s.npz")]) == status
     assert "Traceback" not in capsys.readouterr().err
 

@@ -590,7 +590,7 @@ def test_a_key_more_or_fewer_is_found() -> None:
 def test_unknown_commands_are_refused() -> None:
     with pytest.raises(ParameterError, match="did you mean 'evaluate'"):
         topodesign.json_schema("evaluat")
-    assert run(["schema", "song"]) == 2
+    assert run(["info", "json", "song"]) == 2
 
 
 def test_shapes_are_what_they_say() -> None:

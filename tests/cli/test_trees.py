@@ -96,16 +96,18 @@ def test_simulation_tends_to_the_algorithmic_bandwidth(boxes: Path, capsys: pyte
 
 
 def test_a_failed_link_has_names(boxes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", str(boxes), "--failed-link", "box0/gpu0,box0/nvswitch"]) == 1
+    assert run(["simulate", str(boxes), "--fail", "box0/gpu0>box0/nvswitch"]) == 1
     out, _ = capsys.readouterr()
     assert "with box0/gpu0 -> box0/nvswitch down the allgather does not finish: 8 of 16 nodes never get all data" in out
     assert "box0/gpu1 lacks the shards of box0/gpu0" in out
-    assert "named" in refused(capsys, "simulate", str(boxes), "--failed-link", "box0/gpu0,nowhere")
+    assert "named" in refused(capsys, "simulate", str(boxes), "--fail", "box0/gpu0>nowhere")
 
 
 def test_fewer_trees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "x.npz")
-    two = document(capsys, "schedule", "mi250(2)", "--collective", "allgather", "--fixed-k", "2", "-o", path, "--json")
+    two = document(
+        capsys, "schedule", "mi250(2)", "--collective", "allgather", "--set", "trees=2", "-o", path, "--json"
+    )
     assert two["k"] == 2
     assert float(two["algorithmic_bandwidth_GBps"]) == pytest.approx(341.333, abs=1e-3)
 
@@ -132,12 +134,12 @@ def test_too_many_trees_for_a_runtime_are_told(tmp_path: Path, capsys: pytest.Ca
     links = [f"  - {{from: {a}, to: {b}, bandwidth: {rate}GB/s, duplex: true}}" for a, b, rate in ends]
     source.write_text("nodes: [g0, g1, g2, g3]\nswitches: [s, t]\nlinks:\n" + "\n".join(links) + "\n")
     program = str(tmp_path / "odd.xml")
-    args = ("compile", str(source), "--collective", "allgather", "--parts", "300", "-o", program)
+    args = ("compile", str(source), "--collective", "allgather", "--set", "pipeline=300", "-o", program)
     result = document(capsys, *args, "--json")
     assert result["verdict"] == "ok"
     assert "trees per root, since of the best ones" in result["fewer_trees"]
-    assert run([*args, "--fixed-k", "11"]) == 1
-    assert "--fixed-k" in capsys.readouterr().err
+    assert run([*args, "--set", "trees=11"]) == 1
+    assert "--set trees" in capsys.readouterr().err
 
 
 def test_options_that_do_not_belong_are_refused(
@@ -146,10 +148,10 @@ def test_options_that_do_not_belong_are_refused(
     output = ["-o", str(tmp_path / "y.npz")]
     cases = [
         (["schedule", "torus(3,3)", "--root", "0", *output], "remove --root"),
-        (["schedule", "torus(3,3)", "--fixed-k", "2", *output], "--set trees= is not for --algorithm spff, but for"),
+        (["schedule", "torus(3,3)", "--set", "trees=2", *output], "--set trees= is not for --algorithm spff, but for"),
         (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
         (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "remove --root"),
-        (["schedule", "dgx_a100(1)", "--chunks", "2", *output], "--set chunks= is not for trees"),
+        (["schedule", "dgx_a100(1)", "--set", "chunks=2", *output], "--set chunks= is not for trees"),
         (
             ["schedule", "torus(3,3)", "--collective", "broadcast", "--algorithm", "spff", "--root", "0", *output],
             "over trees",
@@ -157,9 +159,9 @@ def test_options_that_do_not_belong_are_refused(
         (["schedule", "dgx_a100(1)", "--collective", "reduce", "--root", "gpu9", *output], "named"),
         (["simulate", str(boxes), "--mode", "lock-step"], "--mode cannot be used with tree schedules"),
         (["simulate", str(boxes), "--bandwidth", "1Gbps"], "bandwidths of its own"),
-        (["compile", str(boxes), "--fixed-k", "1", "-o", str(tmp_path / "y.xml")], "decides --set trees"),
-        (["compile", "torus(3,3)", "--parts", "2", "-o", str(tmp_path / "y.xml")], "requires a tree schedule"),
-        (["compile", str(boxes), "--chunks", "1", "-o", str(tmp_path / "y.xml")], "decides --set chunks"),
+        (["compile", str(boxes), "--set", "trees=1", "-o", str(tmp_path / "y.xml")], "decides --set trees"),
+        (["compile", "torus(3,3)", "--set", "pipeline=2", "-o", str(tmp_path / "y.xml")], "requires a tree schedule"),
+        (["compile", str(boxes), "--set", "chunks=1", "-o", str(tmp_path / "y.xml")], "decides --set chunks"),
     ]
     for args, words in cases:
         assert words in refused(capsys, *args)

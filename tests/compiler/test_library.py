@@ -156,7 +156,7 @@ def test_the_command_writes_all_or_nothing(
     assert load_plan("set/000-allgather.npz").spec is not None
     assert run(["compile", "biring(2,4)", "--for", "all", "-o", "set"]) == 2
     assert "is there already; name a new directory" in capsys.readouterr().err
-    assert run(["compile-set", "biring(2,4)", "--no-programs", "--target", "jax", "-o", "other"]) == 2
+    assert run(["compile", "biring(2,4)", "--target", "none", "--target", "jax", "-o", "other", "--for", "all"]) == 2
     assert not Path("other").exists()
 
 
@@ -263,9 +263,9 @@ def test_the_old_name_is_the_new_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["compile-set", "biring(2,4)", "--collective", "allgather", "--no-programs", "-o", "old", "--json"]
+    words = ["compile", "biring(2,4)", "--target", "none", "-o", "old", "--json", "--for", "allgather"]
     assert run(words) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["entries"][0]["collective"] == "allgather"
-    assert run(["compile", "biring(2,4)", "--for", "all", "--channels", "2", "-o", "x"]) == 2
-    assert "--channels cannot be combined with --for" in capsys.readouterr().err
+    assert run(["compile", "biring(2,4)", "--for", "all", "--set", "channels=2", "-o", "x"]) == 2
+    assert "--set channels cannot be combined with --for" in capsys.readouterr().err

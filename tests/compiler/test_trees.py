@@ -147,7 +147,7 @@ def test_what_cannot_be_compiled_is_refused() -> None:
         compiled(schedule, channels=33)
     with pytest.raises(TooLargeError, match="too many to compile"):
         compiled(schedule, parts=10**6)
-    with pytest.raises(InfeasibleError, match="--fixed-k"):
+    with pytest.raises(InfeasibleError, match="--set trees="):
         compiled(sample("allgather", nodes=3, per_root=1), parts=1200)
 
 

@@ -16,16 +16,16 @@ from topodesign.wiring.exports.export import FORMATS
 
 COMMANDS = (
     "evaluate circulant(12,2,3) --json",
-    "links line(circulant(8,1,3),1) --json",
+    "convert --as links line(circulant(8,1,3),1) --json",
     "pareto -n 60 -d 4 --json",
-    "pareto -n 33 -d 3 --no-catalog --search 0 --json",
-    "optimum mi250(2) --json",
-    "optimum dgx_a100(2) --collective allreduce --json",
-    "fabric dgx_a100(2) -o fabric.json",
-    "fabric dragonfly(3,2,1) -o fabric.yaml",
-    "fabric torus(3,3) -o fabric.graphml",
+    "pareto -n 33 -d 3 --catalog none --time-limit 0s --json",
+    "evaluate mi250(2) --json --collective allgather",
+    "evaluate dgx_a100(2) --collective allreduce --json",
+    "convert --as fabric dgx_a100(2) -o fabric.json",
+    "convert --as fabric dragonfly(3,2,1) -o fabric.yaml",
+    "convert --as fabric torus(3,3) -o fabric.graphml",
     "schedule circulant(12,2,3) --collective allreduce -o rounds.npz",
-    "schedule genkautz(3,20) --collective allgather --chunks 3 -o chunks.npz",
+    "schedule genkautz(3,20) --collective allgather --set chunks=3 -o chunks.npz",
     "schedule dgx_a100(2) --collective allgather -o trees.npz",
     "schedule mi250(1) --collective broadcast --root box0/gcd0 -o broadcast.npz",
     "schedule torus(3,3) --collective all-to-all -o all.npz",
@@ -40,14 +40,14 @@ COMMANDS = (
     "wire plan circulant(12,2,3) --inventory inventory_testbed.yaml --place -o plan.json --json",
     "wire change plan.json circulant(12,1,5) -o changed --json",
     "wire check plan.json --lldp observed_testbed.csv --json",
-    "wire impact plan.json --json",
+    "failures plan.json --json",
     *(f"wire export plan.json --format {name} -o export.{name}" for name in FORMATS if name not in {"sonic", "scpi"}),
     "wire export plan.json --format labels -o labels.pdf",
     "catalog build -n 3..9 -d 2..3 --seed 1 --effort 1 --jobs {jobs} -o catalog",
     "catalog verify --catalog catalog -d 2..3 --jobs {jobs} --json",
 )
 """Run in this order in one folder."""
-SLOW = ("catalog build", "catalog verify", "pareto -n 33", "wire impact", "schedule torus(3,3) --collective all-to-all")
+SLOW = ("catalog build", "catalog verify", "pareto -n 33", "failures", "schedule torus(3,3) --collective all-to-all")
 """How commands begin that the quick run omits."""
 FEW = (
     "links",

@@ -150,7 +150,7 @@ FOLDERS = {"bringup", "labels", "netbox", "panels", "scpi", "sonic"}
 """Formats of exports that are directories."""
 
 
-_LISTED = "schedule --collective allgather --algorithm exact --list --chunks 1"
+_LISTED = "schedule --collective allgather --algorithm exact --list --set chunks=1"
 
 
 def _command(*words: str) -> None:
@@ -164,13 +164,13 @@ def _command(*words: str) -> None:
 
 
 def _fabric(path: Path, version: int) -> None:
-    _command("fabric", FABRICS[version], "-o", str(path))
+    _command("convert", "--as", "fabric", FABRICS[version], "-o", str(path))
 
 
 def _request(path: Path, version: int) -> None:
     given = ("--nodes", str(12 + version), "--degree", "4", "--bandwidth", "100Gbps")
     _command(
-        "design", "init", *given, "--workload", str(shipped_folder("configs") / "workload_moe.yaml"), "-o", str(path)
+        "design", "--init", *given, "--workload", str(shipped_folder("configs") / "workload_moe.yaml"), "-o", str(path)
     )
 
 
@@ -183,7 +183,7 @@ def _begin(path: Path, version: int) -> None:
 
 
 def _links(path: Path, version: int) -> None:
-    _command("links", f"circulant(8,1,{2 + version})", "-o", str(path))
+    _command("convert", "--as", "links", f"circulant(8,1,{2 + version})", "-o", str(path))
 
 
 def _answer(path: Path, version: int) -> None:

@@ -87,12 +87,21 @@ def test_bottlenecks_bind(spec: str, collective: object) -> None:
 
 
 def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    args = ["optimum", "dgx_a100_rails(2)", "--collective", "all-to-all", "--cost", "NVLink=1", "--cost", "Infini*=1/2"]
+    args = [
+        "evaluate",
+        "dgx_a100_rails(2)",
+        "--collective",
+        "all-to-all",
+        "--prices",
+        "NVLink=1",
+        "--prices",
+        "Infini*=1/2",
+    ]
     args += ["--fail", "box0/gpu0-rail0"]
     result = best("dgx_a100_rails(2)", costs={"NVLink": 1, "InfiniBand": Fraction(1, 2)}, without="box0/gpu0-rail0")
     assert run([*args, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record.pop("schema") == "topodesign/optimum/1"
+    assert record.pop("schema") == "topodesign/evaluate/1"
     assert record == result.record()
     assert run(args) == 0
     assert capsys.readouterr().out == f"{result}\n"

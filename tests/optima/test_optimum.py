@@ -23,10 +23,21 @@ from topodesign.schedulers.scheduling import schedule
 def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     asked: dict[str, Any] = {"scan": 2, "fixed_k": 3, "sizes": ["1MiB", 10**8], "without": "box0/gpu3"}
     result = optimum("dgx_a100(2)", "allreduce", compare=True, **asked)
-    args = ["optimum", "dgx_a100(2)", "--collective", "allreduce", "--frontier", "--scan", "2", "--fixed-k", "3"]
+    args = [
+        "evaluate",
+        "dgx_a100(2)",
+        "--collective",
+        "allreduce",
+        "--set",
+        "pareto=yes",
+        "--set",
+        "max-trees=2",
+        "--set",
+        "trees=3",
+    ]
     args += ["--size", "1MiB", "--size", "100MB", "--fail", "box0/gpu3"]
     assert run([*args, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"schema": "topodesign/optimum/1"} | result.record()
+    assert json.loads(capsys.readouterr().out) == {"schema": "topodesign/evaluate/1"} | result.record()
     assert run(args) == 0
     assert capsys.readouterr().out == f"{result}\n"
     assert result.before is not None

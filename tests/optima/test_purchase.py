@@ -124,11 +124,11 @@ def test_budgets_against_trying_all(topology: Topology, first: int, second: int,
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["optimum", "fat_tree(2,2,1,2)", "--upgrade", "spine=10"]
+    common = ["upgrade", "fat_tree(2,2,1,2)", "--prices", "spine=10", "--collective", "allgather"]
     assert run([*common, "--target", "60GB/s", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     bought = upgrade("fat_tree(2,2,1,2)", {"spine": 10}, target="60GB/s")
-    assert document.pop("schema") == "topodesign/optimum/1"
+    assert document.pop("schema") == "topodesign/upgrade/1"
     assert document == bought.record()
     assert document["proven"]
     assert Fraction(document["algorithmic_bandwidth"]) >= 60 * GB
@@ -136,9 +136,14 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out == f"{upgrade('fat_tree(2,2,1,2)', {'spine': 10}, budget=10)}\n"
     assert "bottleneck then" in out
-    for wrong in (["--target", "1GB/s", "--budget", "1"], [], ["--budget", "1", "--frontier"], ["--budget", "x"]):
+    for wrong in (
+        ["--target", "1GB/s", "--budget", "1"],
+        [],
+        ["--budget", "1", "--set", "pareto=yes"],
+        ["--budget", "x"],
+    ):
         assert run([*common, *wrong]) == 2
-    assert run(["optimum", "torus(3,3)", "--budget", "3"]) == 2
+    assert run(["upgrade", "torus(3,3)", "--budget", "3", "--collective", "allgather"]) == 2
     assert "--prices" in capsys.readouterr().err
     assert bought.record()["bottleneck"] == bought.after.bottleneck
     assert [row["class"] for row in bought.to_records()] == ["spine"] * len(bought.bought)
@@ -153,7 +158,7 @@ def test_prices_of_files(ending: FabricFormat, tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / f"priced.{ending}"
     path.write_text(write_fabric(fabric, ending))
     assert read_fabric(path).prices == fabric.prices
-    assert run(["optimum", str(path), "--target", "350GB/s", "--json"]) == 0
+    assert run(["upgrade", str(path), "--target", "350GB/s", "--json", "--collective", "allgather"]) == 0
     document = json.loads(capsys.readouterr().out)
     wanted = upgrade(drawn, said, target="350GB/s")
     assert document["cost"] == str(wanted.cost)
@@ -161,7 +166,22 @@ def test_prices_of_files(ending: FabricFormat, tmp_path: Path, capsys: pytest.Ca
     other = upgrade(path, {"InfiniBand": 1}, target="350GB/s")  # NVLink is not for sale then
     assert other.cost == 16
     assert {one.kind for one in other.bought} == {"InfiniBand"}
-    assert run(["optimum", str(path), "--upgrade", "InfiniBand=1", "--target", "350GB/s", "--json"]) == 0
+    assert (
+        run(
+            [
+                "upgrade",
+                str(path),
+                "--prices",
+                "InfiniBand=1",
+                "--target",
+                "350GB/s",
+                "--json",
+                "--collective",
+                "allgather",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["cost"] == "16"
     part: dict[str, Any] = {"only": "box0/*", "without": ["rail0", "rail1"]}
     alone = upgrade(path, target="360GB/s", **part)

@@ -128,12 +128,17 @@ def test_lists_fit_the_terminal(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    for words in (["families"], ["families", "kautz"], ["families", "successors"], ["families", "dragonfly"]):
+    for words in (
+        ["info", "families"],
+        ["info", "families", "kautz"],
+        ["info", "families", "successors"],
+        ["info", "families", "dragonfly"],
+    ):
         assert run(words) == 0
         out = capsys.readouterr().out
         assert max(map(len, out.splitlines())) <= width
         assert len(out.splitlines()) > 10
-    assert run(["families"]) == 0
+    assert run(["info", "families"]) == 0
     out = capsys.readouterr().out
     for one in EVERY:
         assert re.search(rf"^{one.name} ", out, re.MULTILINE), one.name
@@ -141,7 +146,7 @@ def test_lists_fit_the_terminal(
 
 def test_the_picture_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kautz.svg"
-    assert run(["families", "kautz", "--picture", str(path)]) == 0
+    assert run(["info", "families", "kautz", "--output", str(path)]) == 0
     assert path.read_text().startswith("<?xml")
-    assert run(["families", "--picture", str(path)]) == 2
+    assert run(["info", "families", "--output", str(path)]) == 2
     capsys.readouterr()

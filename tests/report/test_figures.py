@@ -150,7 +150,12 @@ def test_commands_write_and_print(words: str, tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    "words", ["plot times -n 200 -d 6 -o a.html", "report torus(3,3) -o a.svg", "families torus --picture a.gif"]
+    "words",
+    [
+        "pareto --plot-kind times -n 200 -d 6 -o a.html",
+        "evaluate --plot-kind page torus(3,3) -o a.svg",
+        "info families torus --output a.gif",
+    ],
 )
 def test_endings_are_refused_before_the_work(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pareto", "report_page", "families"):

@@ -17,7 +17,7 @@ from topodesign.report import first_use
 COMMANDS = (
     "schedule genkautz(4,200) -o large.npz",
     "verify large.npz",
-    "pareto -n 1999 -d 4 --no-catalog",
+    "pareto -n 1999 -d 4 --catalog none",
     "evaluate genkautz(4,2000)",
     "evaluate randomregular(300,4,0)",
     "compile genkautz(4,50) -o large.xml",
@@ -64,7 +64,7 @@ def test_commands_compile_nothing_afterwards(tmp_path: Path) -> None:
     def run(command: str) -> None:
         subprocess.run([sys.executable, "-m", "topodesign", *command.split()], env=env, cwd=tmp_path, check=True)
 
-    run("warm")
+    run("kernels")
     kept = set(tmp_path.glob("code/*/*"))
     for command in COMMANDS:
         run(command)

@@ -37,7 +37,7 @@ def patterns(nodes: int) -> Iterator[tuple[str, Groups]]:
     yield "blocks", [list(range(first, first + size)) for first in range(0, nodes, size)]
     yield "strides", [list(range(first, nodes, nodes // size)) for first in range(nodes // size)]
     order = np.random.default_rng(nodes).permutation(nodes).tolist()
-    yield "uneven", [sorted(order[: nodes // 2]), sorted(order[nodes // 2 : nodes - 1])]
+    yield "groups", [sorted(order[: nodes // 2]), sorted(order[nodes // 2 : nodes - 1])]
 
 
 def connected(topology: Topology, groups: Groups) -> bool:

@@ -29,6 +29,6 @@ def test_help_points_to_the_list_and_stays_short(command: str, capsys: pytest.Ca
 
 
 def test_the_list_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["methods"]) == 0
+    assert run(["info", "algorithms"]) == 0
     out = capsys.readouterr().out
     assert all(f"\n{name} " in out for name in SCHEDULERS)

@@ -167,7 +167,7 @@ def test_bad_input(options: dict[str, Any], words: str, kind: type[Exception]) -
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["schedule", "bipartite(2)", "--collective", "allgather", "--algorithm", "exact", "--list"]
-    command += ["--chunks", "2", "--size", "1GiB"]
+    command += ["--set", "chunks=2", "--size", "1GiB"]
     assert run([*command, "--json", "-o", str(tmp_path / "plans")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [(one["chunks"], one["steps"], one["rounds"]) for one in document["frontier"]] == [(1, 2, "2"), (2, 2, "3")]

@@ -101,7 +101,7 @@ def test_improve_goes_on_from_it(searched: Path, tmp_path: Path, capsys: pytest.
     after = list(EXCHANGE.lines(tmp_path, 4, 0, 100))
     assert {one.spec for one in after} <= before | {one["spec"] for one in document["kept"]}
     assert document["files"] == [str(EXCHANGE.path(tmp_path, 4))]
-    assert run(["catalog", "improve", "--for", "all-to-all", "--only", "lifts", *asked]) == 2
+    assert run(["catalog", "improve", "--for", "all-to-all", "--strategy", "lifts", *asked]) == 2
     with pytest.raises(ParameterError):
         improve_catalog(tmp_path, range(24, 25), [4], objective="broadcast", catalog=searched)
 

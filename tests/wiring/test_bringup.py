@@ -189,7 +189,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_one_way_links_are_refused_and_two_of_them_are_one() -> None:
-    with pytest.raises(ParameterError, match=r"one way \(C0001: h0 eth0 -> .*--mode duplex"):
+    with pytest.raises(ParameterError, match=r"one way \(C0001: h0 eth0 -> .*--duplex"):
         bringup(plan_of(build("genkautz(2,5)")))
     pairs = plan_of(both_ways(2, [(0, 1), (0, 1)]), "simplex")
     lines = bringup(pairs).lines

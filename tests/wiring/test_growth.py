@@ -74,8 +74,8 @@ def test_what_cannot_be_asked() -> None:
 @pytest.mark.dear
 def test_command(tmp_path: Path) -> None:
     save_wiring(plan_wiring("circulant(12,2,3)", plain_inventory(12, 4)), tmp_path / "plan.json")
-    asked = ["pareto", "-n", "16", "-d", "4", "--grow-from", str(tmp_path / "plan.json")]
-    run = CliRunner().invoke(program, [*asked, "--links", str(tmp_path / "grown"), "--json"], catch_exceptions=False)
+    asked = ["pareto", "-n", "16", "-d", "4", "--near", str(tmp_path / "plan.json")]
+    run = CliRunner().invoke(program, [*asked, "-o", str(tmp_path / "grown"), "--json"], catch_exceptions=False)
     document = json.loads(run.stdout)
     first = document["topologies"][0]
     assert document["grown_from"] == 12
@@ -85,13 +85,12 @@ def test_command(tmp_path: Path) -> None:
     text = CliRunner().invoke(program, asked, catch_exceptions=False).output
     assert "12 nodes to 16 of degree 4" in text
     for more, words in (
-        (["--against", "ring"], "contender"),
+        (["--add", "ring"], "contender"),
         (["--collective", "allgather"], "1 x allgather 1MiB"),
         (["-d", "3..4"], "of each size"),
-        (["--runners-up", "1"], "next by"),
+        (["--top", "1"], "next by"),
     ):
         assert words in CliRunner().invoke(program, [*asked, *more], catch_exceptions=False).output
-    assert "give both" in CliRunner().invoke(program, ["pareto", "-n", "8", "-d", "2", "--links", "x"]).output
 
 
 @pytest.mark.dear("simplex-circulant(10,1,3)-4-12")

@@ -270,24 +270,23 @@ def test_unknown_things_are_refused(failure: Failure) -> None:
 
 
 def invoke(path: Path, *options: str) -> Result:
-    return CliRunner().invoke(program, ["wire", "impact", str(path), *options])
+    return CliRunner().invoke(program, [*options[:1], str(path), *options[1:]])
 
 
 def test_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     save_wiring(wired(build("circulant(12,2,3)"), 4), path)
-    text = invoke(path, "--host", "h3").output
+    text = invoke(path, "repair", "--fail", "h3").output
     assert "host h3: 8 links lost\n  left: 11 hosts, 3 steps" in text
     assert text.count("plug into") == 4
-    ranked = invoke(path, "--top", "3", "--json", "--kind", "cable")
+    ranked = invoke(path, "failures", "--top", "3", "--json", "--kind", "cable")
     document = json.loads(ranked.stdout)
     assert (document["failures"], len(document["impacts"])) == (48, 2)
     assert sum(1 + len(one["alike"]) for one in document["impacts"]) == 48
     assert all(one["repair"]["restored"] for one in document["impacts"])
-    for extra in (["--host", "h1", "--cable", "C1"], ["--port", "nowhere"], ["--host", "h1", "--kind", "cable"]):
-        assert invoke(path, *extra).exit_code
-    port = invoke(path, "--port", "panel0:7").output
+    assert invoke(path, "repair", "--fail", "nowhere").exit_code
+    port = invoke(path, "repair", "--fail", "panel0:7").output
     assert "panel port panel0 7: 2 links lost" in port
-    quick = invoke(path, "--no-throughput").output
+    quick = invoke(path, "failures", "--no-throughput").output
     assert "48 single failures of a cable; 2 that differ, all shown:" in quick
     assert "allreduce" not in quick

@@ -181,7 +181,7 @@ def test_the_spreadsheet_has_a_row_for_each_link(tmp_path: Path) -> None:
 
 def test_links_of_one_direction_are_refused() -> None:
     for write in (to_ptm, to_topo):
-        with pytest.raises(ParameterError, match="--mode duplex"):
+        with pytest.raises(ParameterError, match="--duplex"):
             write(plan_of(build("circulant(6,1,2)")))
 
 

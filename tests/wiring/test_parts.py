@@ -575,7 +575,7 @@ def test_tables_of_circuits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert not torn.ok
     assert torn.links[0].refused == f"the table of x0 has none {a} to {b}"
     save_wiring(plan, tmp_path / "plan.json")
-    assert run(["wire", "loss", str(tmp_path / "plan.json"), "--table", f"x0={matrix}"]) == 1
+    assert run(["wire", "show", "--loss", str(tmp_path / "plan.json"), "--table", f"x0={matrix}"]) == 1
     assert f"refused: {first.cable} " in capsys.readouterr().out
     one_way = read_circuit_losses(_file(tmp_path, "from,to,loss\n1,2,1.5\n"), labels)
     assert (one_way.between("2", "1"), one_way.between("1", "3")) == (Fraction(3, 2), None)
@@ -702,7 +702,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     plan, runs = tmp_path / "plan.json", tmp_path / "runs.csv"
     assert run(["wire", "plan", "circulant(12,2,3)", "--inventory", str(paths[0]), "-o", str(plan)]) == 0
     capsys.readouterr()
-    asked = ["wire", "buy", str(plan), "--parts", str(paths[1]), "--spares", "5%", "--runs", str(runs)]
+    asked = ["wire", "bill", str(plan), "--parts", str(paths[1]), "--spares", "5%", "--runs", str(runs)]
     assert run(asked) == 0
     said = capsys.readouterr().out
     assert "fixed cables by trunks alone: " in said

@@ -101,7 +101,7 @@ def test_lanes_that_are_too_many_stay_dark_and_too_few_are_refused() -> None:
 
 @pytest.mark.parametrize("wrong", [("--format", "nope"), ("--format", "sonic", "--spelling", "nope")])
 def test_a_format_is_refused_before_the_work(wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["reconfigure", "-n", "64", "-d", "2", "--plant", "missing.yaml", "--commands", "made", *wrong]
+    line = ["reconfigure", "-n", "64", "-d", "2", "--inventory", "missing.yaml", "--commands", "made", *wrong]
     assert run(line) == 2
     assert "'nope' is not one of" in capsys.readouterr().err  # and not that the inventory is missing
 

@@ -427,7 +427,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (["genkautz(4,12)", "--mode", "duplex"], 1),
+        (["genkautz(4,12)", "--duplex"], 1),
         (["circulant(13,2,3)"], 1),
         (["circulant(12,2,3"], 2),
         (["dgx_a100(2)"], 2),

@@ -133,18 +133,19 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
     seen, patches = str(heard_by_lanes(tmp_path, plan)), str(tmp_path / "patches.csv")
     export_wiring(plan, "patches", patches)
     cases: list[tuple[list[str], Any]] = [
-        (["plan", SPEC, "--inventory", room, "--mode", "simplex"], plan),
-        (["change", path, OTHER, "--max-dark", "4"], change_wiring(plan, OTHER, most_dark=4)),
-        (["check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
-        (["impact", path, "--kind", "host"], failure_impact(plan, kinds="host")),
-        (["impact", path, "--host", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
-        (["check", path, "--export", patches], check_wiring(plan, export=patches)),
+        (["wire", "plan", SPEC, "--inventory", room, "--simplex"], plan),
+        (["wire", "change", path, OTHER, "--max-dark", "4"], change_wiring(plan, OTHER, most_dark=4)),
+        (["wire", "check", path, "--lldp", seen], check_wiring(plan, lldp=seen)),
+        (["failures", path, "--kind", "host"], failure_impact(plan, kinds="host")),
+        (["repair", path, "--fail", plan.hosts[3]], failure_impact(plan, host=plan.hosts[3])),
+        (["wire", "check", path, "--export", patches], check_wiring(plan, export=patches)),
     ]
     for arguments, result in cases:
-        said = CliRunner().invoke(program, ["wire", *arguments, "--json"], catch_exceptions=False)
-        schema = f"topodesign/wire-{arguments[0]}/1"
+        said = CliRunner().invoke(program, [*arguments, "--json"], catch_exceptions=False)
+        words = arguments[: 2 if arguments[0] == "wire" else 1]
+        schema = f"topodesign/{'-'.join(words)}/1"
         assert json.loads(said.stdout) == {"schema": schema} | json.loads(json.dumps(result.record())), arguments
-        text = CliRunner().invoke(program, ["wire", *arguments], catch_exceptions=False).stdout
+        text = CliRunner().invoke(program, arguments, catch_exceptions=False).stdout
         assert text.rstrip("\n") == str(result), arguments
 
 

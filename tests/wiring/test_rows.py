@@ -174,7 +174,7 @@ def test_a_budget_that_does_not_hold(plan: WiringPlan, tmp_path: Path, capsys: p
     assert {plan.inventory.hosts[0].name} <= {name for link in over for name in (link.sender, link.receiver)}
     assert all(plan.inventory.hosts[0].name in {link.sender, link.receiver} for link in over)
     save_wiring(weak, tmp_path / "weak.json")
-    assert run(["wire", "loss", str(tmp_path / "weak.json")]) == 1
+    assert run(["wire", "show", "--loss", str(tmp_path / "weak.json")]) == 1
     assert f"{len(over)} of 96 links lose more than their optics stand" in capsys.readouterr().out
     unknown = replace(weak, inventory=replace(weak.inventory, losses=Losses()))
     assert unknown.loss_budget().links[0].unknown == ("fibre",)

@@ -83,7 +83,7 @@ def test_what_a_file_cannot_say_is_refused() -> None:
     [
         ("--hosts 12", "circulant(12,2,3)"),
         ("--hosts 8 --ports 3 --connector LC --speed 400Gbps --kind ocs --panels 3", "hypercube(3)"),
-        ("--hosts 40 --mode duplex --panels 2", "torus(5,8)"),
+        ("--hosts 40 --duplex --panels 2", "torus(5,8)"),
         ("--hosts 6 --panels 5 --panel-ports 9", "circulant(6,1,2)"),
     ],
 )

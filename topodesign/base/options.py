@@ -210,8 +210,8 @@ def read(group: type, given: Mapping[str, Any], function: str) -> dict[str, Any]
     for name in given:
         if name not in known:
             for options in retired.OPTIONS.values():
-                if flag_of(name) in options:
-                    raise TypeError(retired.describe_retired(f"{name} of {function}()", options[flag_of(name)]))
+                if typed(name) in options:
+                    raise TypeError(retired.describe_retired(f"{name} of {function}()", options[typed(name)]))
             near = nearest(name, list(known), most=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

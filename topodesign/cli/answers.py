@@ -21,10 +21,8 @@ import topodesign
 from topodesign.base import retired
 from topodesign.base.atomic import names_directory, write_whole
 from topodesign.base.errors import TopodesignError
-from topodesign.base.faces import function_of
 from topodesign.base.fitted import columns_of, fitted, wrapped
 from topodesign.base.wording import suggest
-from topodesign.cli.renamed import former
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -266,9 +264,31 @@ class Command(click.Command):
         """Name the Python function of the command."""
         super().format_epilog(ctx, formatter)
         words = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
-        if " " in words and function_of(words) in topodesign.__all__:
+        if function_of(words) in topodesign.__all__:
             formatter.write_paragraph()
             formatter.write_text(f"In Python: topodesign.{function_of(words)}()")
+
+
+_FUNCTIONS = {
+    "compile": "compile_plan",
+    "failures": "single_failures",
+    "kernels": "compile_kernels",
+    "run": "run_plan",
+    "training": "compare_steps",
+}
+"""Functions that have another name than their command."""
+
+
+def function_of(command: str) -> str:
+    """Return the name of the Python function of a command.
+
+    Examples
+    --------
+    >>> function_of("wire plan"), function_of("catalog show"), function_of("pareto")
+    ('plan_wiring', 'show_catalog', 'pareto')
+    """
+    group, _, name = command.partition(" ")
+    return f"{name}_{'wiring' if group == 'wire' else group}" if name else _FUNCTIONS.get(command, command)
 
 
 def refuse_retired(ctx: click.Context, args: Sequence[str]) -> None:
@@ -367,7 +387,7 @@ def print_json(document: dict[str, Any], rows: _Rows | None = None) -> None:
 
     context = click.get_current_context()
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
-    named = {"schema": identifier(former() or command)} if command in SHAPES else {}  # a test finds those without
+    named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
     click.echo(json.dumps(named | document, indent=2))
 
 

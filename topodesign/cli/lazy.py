@@ -11,10 +11,8 @@ from typing import Any
 
 import click
 
-from topodesign.base.faces import command_of
 from topodesign.base.wording import suggest
 from topodesign.cli.answers import Group, refuse_retired
-from topodesign.cli.renamed import modernise
 
 
 class LazyGroup(Group):
@@ -65,18 +63,13 @@ class LazyGroup(Group):
                 formatter.write_dl([(name.ljust(width), about) for name, about in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Handle ``help COMMAND`` and old names of commands."""
-        if ctx.parent is None and not ctx.resilient_parsing:
-            args = modernise(args)
+        """Read ``help COMMAND`` as ``COMMAND --help``."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by its name or function; suggest known ones if unknown."""
-        if args and ctx.parent is None and args[0] not in self.table:
-            command = command_of(args[0])
-            args = args if command is None else [*command.split(), *args[1:]]
+        """Find a command by its name; suggest known ones if unknown."""
         refuse_retired(ctx, args)
         if args and args[0] not in self.table and not args[0].startswith("-"):
             said = suggest(args[0], self.table, most=2, like=0.6)

@@ -18,12 +18,10 @@ from topodesign.cli.options import (
     bidirectional_option,
     catalog_option,
     degrees_option,
-    flag,
     nodes_option,
     number_or_range,
     offer,
     option,
-    whole,
     work_options,
 )
 from topodesign.cli.progress import progress_bar
@@ -35,7 +33,7 @@ from topodesign.finder.sources import read_candidates
 _LIMITS = ("max_steps", "within")
 _ASKED = ("collective", "workload", "search", "seed", "runners_up", "alpha", "sizes", "bandwidth", *_LIMITS)
 """Options that all answers take."""
-_OF_BOXES = {"nodes", "degrees", "bidirectional", "box", "split", "candidates", "against", "plot_kind"}
+_OF_BOXES = {"nodes", "degrees", "bidirectional", "box", "candidates", "against", "plot_kind"}
 _OF_BOXES |= {"sizes", "collective", "workload", "seed"}
 
 
@@ -67,7 +65,6 @@ class _Command(DrawingCommand):
 @work_options
 @bidirectional_option
 @catalog_option
-@flag("--no-catalog", "Search without the catalog.", hidden=True)
 @option(
     "--time-limit search TIME",
     "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their expansions "
@@ -91,8 +88,6 @@ class _Command(DrawingCommand):
     "writes the links of each, for 'topodesign wire change'.",
     type=PATH,
 )
-@option("--links DIR", "The same as -o DIR with --near.", hidden=True)
-@flag("--per-port", "The --bandwidth is that of a port.", hidden=True)
 @option(
     "--inventory plant FILE",
     "What these hosts, panels and switches can carry, each topology with its circuits; -o DIR writes the plans. By "
@@ -104,7 +99,6 @@ class _Command(DrawingCommand):
     "The nodes are boxes of accelerators, wired to each other directly: a preset such as dgx_h100, or the file of a "
     "box whose NICs are links to a switch named network. N boxes with d cables each.",
 )
-@option("--split K", "Ports of each NIC.", type=whole(1, 16), hidden=True)
 @plot_option("frontier", "times", "sizes", "construction")
 @json_option
 def command(
@@ -119,8 +113,7 @@ def command(
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
     given = given_options(click.get_current_context())
-    _read_compounds(options, given)
-    _check(options)
+    _read_compounds(options)
     kind = wanted_plot(plot_kind, "sizes" if isinstance(nodes, range) else "frontier")
     names = [name for text in options["against"] for name in (text.split(",") if "(" not in text else [text])]
     asked: dict[str, Any] = {name: options[name] for name in _ASKED if name in given}
@@ -134,10 +127,10 @@ def command(
     if options["box"] is not None:
         _check_boxes(nodes, given)
         find = topodesign.survey_boxes if several else topodesign.pareto_boxes
-        find = partial(find, options["box"], split=options["split"] or 1, against=names)
+        find = partial(find, options["box"], split=options["split"], against=names)
     else:
         _require_size(nodes, degrees, options)
-        asked["catalog"] = False if options["no_catalog"] else options["catalog"] or True
+        asked["catalog"] = options["catalog"]
         answer: Any = topodesign.pareto
         if options["plant"] is not None:
             answer = partial(topodesign.carry, options["plant"], near=options["grow_from"])
@@ -151,7 +144,7 @@ def command(
     if kind is not None:
         give(topodesign.report_page(found, against=names) if kind == PAGE else topodesign.plot(found, kind))
         return
-    target = options["links"] or directory()
+    target = directory()
     if target is not None:
         found = _write(found, target, several=several)
     _show(found, [] if options["box"] is not None else names)
@@ -159,23 +152,20 @@ def command(
         click.echo(f"wrote {target}", err=True)
 
 
-def _read_compounds(options: dict[str, Any], given: set[str]) -> None:
+def _read_compounds(options: dict[str, Any]) -> None:
     """Read ``--catalog none``, ``--bandwidth RATE/port`` and ``--boxes BOX/K``."""
+    options |= {"per_port": False, "split": 1, "catalog": options["catalog"] or True}
     if str(options["catalog"]) == "none":
-        options["catalog"], options["no_catalog"] = None, True
-        given -= {"catalog"}
-        given |= {"no_catalog"}
+        options["catalog"] = False
     rate, slash, unit = options["bandwidth"].rpartition("/")
     if slash and unit == "port":
         options["bandwidth"], options["per_port"] = rate, True
-        given |= {"per_port"}
     if options["box"] is not None:
         box, slash, ports = options["box"].rpartition("/")
         if slash and ports.isdecimal():
             if not 1 <= int(ports) <= 16:
                 raise click.UsageError(f"--boxes {options['box']}: ports of a NIC must be 1 to 16.")
             options["box"], options["split"] = box, int(ports)
-            given |= {"split"}
 
 
 def _check_plot(kind: str, nodes: Any, degrees: Any, options: dict[str, Any], *, by_size: bool) -> None:
@@ -192,24 +182,12 @@ def _check_plot(kind: str, nodes: Any, degrees: Any, options: dict[str, Any], *,
 def _require_size(nodes: Any, degrees: Any, options: dict[str, Any]) -> None:
     """Raise UsageError if a number of nodes or ports is missing, which only a room has."""
     if options["per_port"] and degrees is None:
-        raise click.UsageError("--per-port needs the number of ports; give -d.")
+        raise click.UsageError("--bandwidth RATE/port requires the number of ports; use -d.")
     if options["plant"] is None and (nodes is None or degrees is None):
         context = click.get_current_context()
         missing = "nodes" if nodes is None else "degrees"
         parameter = next(one for one in context.command.params if one.name == missing)
         raise click.MissingParameter("A --inventory has both; else give them.", context, parameter)
-
-
-def _check(options: dict[str, Any]) -> None:
-    """Raise UsageError for options that mean nothing together."""
-    if options["split"] is not None and options["box"] is None:
-        raise click.UsageError("--split requires --boxes.")
-    if options["catalog"] is not None and options["no_catalog"]:
-        raise click.UsageError("--catalog and --no-catalog exclude each other.")
-    if options["links"] is not None and options["grow_from"] is None:
-        raise click.UsageError("--links writes what --near finds; give both.")
-    if options["links"] is not None and directory() is not None:
-        raise click.UsageError("-o and --links both name the directory for links; give -o alone.")
 
 
 def _write(found: Any, target: Path, *, several: bool) -> Any:
@@ -251,8 +229,7 @@ def _compare(entry: Entry, names: list[str], progress: Any) -> Any:
 
 def _check_boxes(nodes: Any, given: set[str]) -> None:
     """Raise UsageError for options that boxes settle themselves."""
-    current = {"search": "time_limit", "no_catalog": "catalog"}
-    refused = sorted({current.get(name, name) for name in given - _OF_BOXES})
+    refused = sorted("time_limit" if name == "search" else name for name in given - _OF_BOXES)
     if refused:
         raise click.UsageError(
             f"{flagged(refused)} cannot be combined with --boxes, which sets latencies and bandwidths; "

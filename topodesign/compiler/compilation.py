@@ -299,7 +299,7 @@ def _for_calls(lowering: Lowering, backend: Backend, settled: Options, plan: Pla
         raise why
     raise InfeasibleError(
         f"no number of chunks divides all of these calls, which have {common} as their common divisor; the schedule "
-        f"has {lowering.natural} chunks: use other sizes, or a schedule with fewer --chunks"
+        f"has {lowering.natural} chunks: use other sizes, or a schedule with fewer chunks"
     )
 
 

@@ -10,7 +10,7 @@ from topodesign.base.errors import InfeasibleError
 
 ANY = 2**31  # A limit that nothing reaches
 
-HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k), or a smaller N"
+HELP = "use fewer channels, a schedule with fewer chunks or trees (--set trees=), or a smaller N"
 """What helps a program that exceeds a limit."""
 
 

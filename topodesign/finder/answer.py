@@ -44,7 +44,7 @@ class Answer(Result):
 
     @property
     def next_best(self) -> tuple[RunnerUp, ...]:
-        """With --runners-up: the next best topologies."""
+        """With --top: the next best topologies."""
         return () if self.runners_up is None else self.runners_up.entries
 
     @property

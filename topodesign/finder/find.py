@@ -260,6 +260,6 @@ def _settles(rows: Iterable[Row], asked: Question) -> bool:
 def _suggest_size(nodes: int, degree: int) -> str:
     """Suggest another request if no topology is known."""
     if nodes <= LARGEST_ROW:
-        return "try --search 30"
+        return "try --time-limit 30s"
     sizes = sorted({nodes // SMOOTH * SMOOTH, min(MAX_NODES, -(-nodes // SMOOTH) * SMOOTH)} - {nodes})
     return "nearest sizes (N,d): " + ", ".join(f"({size},{degree})" for size in sizes)

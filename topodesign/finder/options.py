@@ -46,8 +46,8 @@ class FindOptions(WorkOptions, RankOptions, total=False):
         Quantity | None,
         Option(
             "Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
-            "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds. With --plant: "
-            "10 seconds where some of what is known does not fit.",
+            "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds. With "
+            "--inventory: 10 seconds where some of what is known does not fit.",
             Amount(as_time),
             metavar="SECONDS",
         ),

@@ -56,7 +56,7 @@ class _Surveyed(Declared):
         key("nodes=best.nodes", "Nodes N."),
         key("degree=best.degree", "Ports d out of, and into, a node."),
         "catalog_version=version *best gain=float(saved)",
-        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the fastest."),
+        key("runners_up?=or_null(next_best)", "With --top: what comes next to the fastest."),
         key("candidates?=or_null(candidates)", "With --candidates: those of this size."),
     )
     ROW = (

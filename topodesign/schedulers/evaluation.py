@@ -176,14 +176,14 @@ class Evaluation(Result, PlanPrices):
         return "no cycle" if length is None else str(length)
 
     def _not_exact(self) -> str:
-        """Return a hint to ``--exact`` for inexact all-to-all costs."""
-        return "" if self.all_to_all.exact else "; exactly: --exact"
+        """Return a hint to ``--effort exact`` for inexact all-to-all costs."""
+        return "" if self.all_to_all.exact else "; exactly: --effort exact"
 
     def _not_deferred(self) -> list[tuple[str, str]]:
         """Return a row if useful deferred schedules were not searched."""
         if self.deferred_allgather is not None or self.cost.bandwidth == self.bounds[-1].bandwidth:
             return []
-        return [("  deferred", "not looked for; --deferred does, whatever it takes")]
+        return [("  deferred", "not looked for; --set deferred=yes does, whatever it takes")]
 
     def _equal_split(self) -> list[tuple[str, str]]:
         """Return the row of all-to-all by equal-cost multi-path, if higher."""

@@ -107,9 +107,9 @@ def test_what_no_device_has_is_refused_and_what_is_much_is_warned_of() -> None:
     adding = partial(made, collective="reduce-scatter")  # which needs scratch
     assert any("bytes of scratch" in text for text in reported(adding(max_size="4GiB")).warnings)
     assert not any("bytes of scratch" in text for text in reported(adding()).warnings)
-    with pytest.raises(ParameterError, match=r"bytes of scratch on a rank; use less --max-size"):
+    with pytest.raises(ParameterError, match=r"bytes of scratch on a rank; use less --set max-size="):
         adding(max_size=4 * MOST_SCRATCH)
-    with pytest.raises(ParameterError, match=r"need --max-size"):
+    with pytest.raises(ParameterError, match=r"need --set max-size="):
         adding(min_size="8GiB")
     assert sizes(adding(min_size="4GiB", max_size="8GiB")) == (2**32, 2**33)
 

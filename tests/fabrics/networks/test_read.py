@@ -373,9 +373,11 @@ def test_networks_of_no_or_one_node_are_refused(tmp_path: Path, ending: str) -> 
 
 FORMATS = ["gml", "graphml", "gexf", "net", "adjlist", "json", "dot", "csv", "edges", "mtx", "yaml"]
 COMMANDS = [
-    "evaluate F", "optimum F", "schedule F -o o.npz", "groups F --group 0,1", "uneven F --matrix zipf:1.2", "methods F",
-    "compile F -o o.xml", "run F", "links F", "fabric F -o o.yaml", "report F -o o.html", "plot structure F -o o.svg",
-    "plot cut F -o o.svg", "plot distances F -o o.svg", "compile F --for all -o set", "optimum F --failures",
+    "evaluate F", "schedule F -o o.npz", "evaluate F --group 0,1", "evaluate F --traffic zipf:1.2",
+    "compare F --algorithm all", "compile F -o o.xml", "run F", "convert --as links F",
+    "convert --as fabric F -o o.yaml", "evaluate F -o o.html", "evaluate F -o o.svg --plot-kind structure",
+    "evaluate F -o o.svg --plot-kind bottleneck", "evaluate F -o o.svg --plot-kind distances",
+    "compile F --for all -o set", "failures F --collective allgather",
 ]  # fmt: skip
 
 

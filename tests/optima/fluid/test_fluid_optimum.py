@@ -163,15 +163,15 @@ def test_a_shared_limit_is_kept(capfd: pytest.CaptureFixture[str], tmp_path: Pat
         + ", ".join(f"{{from: {name}, to: s}}" for name in "abc")
         + "]}\n"
     )
-    assert run(["optimum", str(path), "--json"]) == 0
+    assert run(["evaluate", str(path), "--json", "--collective", "allgather"]) == 0
     document = json.loads(capfd.readouterr().out)
     assert document["algorithmic_bandwidth"] == str(3 * 10**9 * 2)  # six shards over 12 GB/s
     assert document["method"] == "fluid"
     assert document["proven"]
     assert document["bottleneck_limits"] == [{"shared": "all", "bandwidth": str(12 * 10**9), "many": 1}]
-    assert run(["optimum", str(path), "--algorithm", "forest"]) == 2
+    assert run(["evaluate", str(path), "--algorithm", "forest", "--collective", "allgather"]) == 2
     assert "does not know limits that links share" in capfd.readouterr().err
-    assert run(["optimum", str(path), "--gap", "5%", "--cost", "*=1"]) == 0
+    assert run(["evaluate", str(path), "--tolerance", "5%", "--prices", "*=1", "--collective", "allgather"]) == 0
     assert "shared limit of 12GB/s" in capfd.readouterr().out
 
 

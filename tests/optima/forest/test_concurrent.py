@@ -229,7 +229,7 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
 
     file, program = str(tmp_path / "x.npz"), str(tmp_path / "x.xml")
     made = document("schedule", source, "--algorithm", "forest", "--collective", "allreduce", "-o", file, "--json")
-    best = document("optimum", source, "--collective", "allreduce", "--json")
+    best = document("evaluate", source, "--collective", "allreduce", "--json")
     assert made["concurrent"]
     assert "at the same time" in made["allreduce"]
     assert made["algorithmic_bandwidth"] == best["best_allreduce"]["algorithmic_bandwidth"]

@@ -85,7 +85,7 @@ def test_for_large_data_some_wiring_is_as_quick_as_rails_are(boxes: int) -> None
 
 @pytest.mark.dear
 def test_document_and_table_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["pareto", "--box", "dgx_h100", "-n", "4", "--json"]) == 0
+    assert run(["pareto", "--boxes", "dgx_h100", "-n", "4", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["topologies"][0]["all_to_all_GBps"] == 62.5
     assert [one["collective"] for one in document["topologies"][0]["plans"]] == [
@@ -94,7 +94,7 @@ def test_document_and_table_say_the_same(capsys: pytest.CaptureFixture[str]) -> 
         "reduce-scatter",
         "all-to-all",
     ]
-    assert run(["pareto", "--box", "dgx_h100", "-n", "4"]) == 0
+    assert run(["pareto", "--boxes", "dgx_h100", "-n", "4"]) == 0
     text = capsys.readouterr().out
     assert "62.50" in text
     assert "meets the bound" in text
@@ -117,7 +117,7 @@ def test_a_workload_ranks_by_the_time_of_a_step(tmp_path: Path, capsys: pytest.C
     steps = [one.step for one in found.entries]
     assert steps == sorted(steps, key=lambda step: step or 0)
     assert "a step takes" in str(found)
-    asked = ["pareto", "--box", "mi300x", "-n", "3", "-d", "4", "--workload", str(path)]
+    asked = ["pareto", "--boxes", "mi300x", "-n", "3", "-d", "4", "--workload", str(path)]
     assert run([*asked, "--size", "1MiB", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["topologies"][0]["step_s"] == float(steps[0] or 0)
@@ -132,7 +132,7 @@ def test_a_workload_ranks_by_the_time_of_a_step(tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_options_without_meaning_are_refused(words: list[str], match: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["pareto", "--box", "dgx_h100", "-n", "4", *words]) == 2
+    assert run(["pareto", "--boxes", "dgx_h100", "-n", "4", *words]) == 2
     assert match in capsys.readouterr().err
 
 
@@ -142,7 +142,7 @@ def test_boxes_of_a_file_are_answered_in_every_form(tmp_path: Path, capsys: pyte
     links += [{"from": f"g{k}", "to": "network", "bandwidth": "25GB/s", "duplex": True} for k in range(2)]
     path = tmp_path / "box.json"
     path.write_text(json.dumps({"nodes": ["g0", "g1"], "switches": ["network"], "links": links}))
-    asked = ["pareto", "--box", str(path), "-n", "2..3", "--against", "torus,fattree", "--collective", "all-to-all"]
+    asked = ["pareto", "--boxes", str(path), "-n", "2..3", "--add", "torus,fattree", "--collective", "all-to-all"]
     assert run([*asked, "--json"]) == 0
     sizes = json.loads(capsys.readouterr().out)["sizes"]
     assert [one["degree"] for one in sizes] == [2, 2]

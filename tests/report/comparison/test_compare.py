@@ -181,7 +181,7 @@ def test_a_time_limit_is_above_zero(limit: Quantity) -> None:
 
 
 def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["compare", "best", "ring", "slimfly", "-n", "16", "-d", "4", "--price", "cable=50,switch=9"]
+    words = ["compare", "best", "ring", "slimfly", "-n", "16", "-d", "4", "--prices", "cable=50,switch=9"]
     assert run([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     found = compare(["best", "ring", "slimfly"], nodes=16, degree=4, prices={"cable": 50, "switch": 9})
@@ -195,13 +195,13 @@ def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None
     assert "slimfly" in capsys.readouterr().out
     assert run(["compare", "best"]) == 2
     assert "-n, -d" in capsys.readouterr().err
-    assert run(["compare", "torus(3,3)", "--price", "cable"]) == 2
+    assert run(["compare", "torus(3,3)", "--prices", "cable"]) == 2
     capsys.readouterr()
 
 
 @pytest.mark.dear
 def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["pareto", "-n", "16", "-d", "4", "--against", "torus,ring", "--against", "torus(4,4)@ring"]
+    words = ["pareto", "-n", "16", "-d", "4", "--add", "torus,ring", "--add", "torus(4,4)@ring"]
     assert run([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     best = pareto(16, 4).best

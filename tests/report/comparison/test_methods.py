@@ -111,7 +111,20 @@ def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["methods", "hypercube(3)", "--collective", "scatter", "--root", "3", "--size", "1MiB", "--size", "1GiB"]
+    asked = [
+        "compare",
+        "hypercube(3)",
+        "--collective",
+        "scatter",
+        "--root",
+        "3",
+        "--size",
+        "1MiB",
+        "--size",
+        "1GiB",
+        "--algorithm",
+        "all",
+    ]
     names = ["peel", "direct", "binomial", "linear", "bruck"]
     some = [word for name in names for word in ("--algorithm", name)]
     assert run([*asked, *some, "--json"]) == 0
@@ -200,7 +213,7 @@ def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
 
 
 def test_the_command_knows_latencies_of_links(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["methods", "dgx_a100(1)", "--alpha", "fabric", "--algorithm", "forest", "--algorithm", "bruck", "--json"]
+    asked = ["compare", "dgx_a100(1)", "--alpha", "fabric", "--algorithm", "forest", "--algorithm", "bruck", "--json"]
     assert run(asked) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["alpha_s"] is None

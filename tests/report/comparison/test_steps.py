@@ -36,7 +36,7 @@ def test_each_is_what_it_is_alone() -> None:
 
 def test_the_command_says_what_python_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [path] = copy_examples(["model_mixtral.yaml"], tmp_path)
-    asked = ["step", str(path), "--on", "torus(2,4)", "--set", "data=8,batch=8", "--bandwidth", "400Gbps"]
+    asked = ["training", str(path), "--on", "torus(2,4)", "--set", "data=8,batch=8", "--bandwidth", "400Gbps"]
     assert run([*asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     found = compare_steps(path, ["torus(2,4)"], changes={"data": 8, "batch": 8}, bandwidth="400Gbps")

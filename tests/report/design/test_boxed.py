@@ -220,7 +220,7 @@ def test_what_contradicts_boxes_is_refused(field: str, value: Any, said: str) ->
 def test_init_writes_requests_of_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work, path = tmp_path / "w.yaml", tmp_path / "r.yaml"
     work.write_text(json.dumps(STEP))
-    words = ["design", "init", "--boxes", "4", "--box", "dgx_h100", "--workload", str(work), "--prices"]
+    words = ["design", "--init", "--boxes", "4", "--box", "dgx_h100", "--workload", str(work), "--prices"]
     assert run([*words, "cable=40,port=3", "--rival", "rails", "-o", str(path)]) == 0
     found = read_request(path)
     assert (found.nodes, found.degree, found.rivals) == (4, 8, ("rails",))

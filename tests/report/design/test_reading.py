@@ -122,7 +122,7 @@ BAD: list[tuple[str, str, int, str]] = [
     ("", "room: {panels: 2, panel_ports: 3}\n", 10, "room: 2 panels of 3 ports have no room for 48 lanes"),
     ("nodes: 12", "nodes: 13\nroom: inventory_testbed.yaml", 1, "nodes: the room has 12 hosts, not 13"),
     ("degree: 4", "degree: 5\nroom: inventory_testbed.yaml", 2, "degree: hosts of the room have 4 lanes, not 5"),
-    ("", "cube: 4x4x4\n", 10, "field 'cube' was retired after 0.27: give a slice of a TPU pod as one of the rivals"),
+    ("", "cube: 4x4x4\n", 10, "field 'cube' was retired: give a slice of a TPU pod as one of the rivals"),
     ("", "boxes: 4\n", 10, "boxes: there are nodes, too; give one of them"),
     ("", "box: dgx_h100\n", 10, "box: say how many 'boxes' there are"),
     ("nodes: 12", "boxes: 4", 1, "the field 'box' is missing"),

@@ -196,13 +196,13 @@ def test_no_text_becomes_markup(tmp_path: Path) -> None:
 @pytest.mark.dear
 def test_the_same_question_has_the_same_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one, two = tmp_path / "one.html", tmp_path / "two.html"
-    assert run(["report", "-n", "12", "-d", "4", "-o", str(one)]) == 0
+    assert run(["pareto", "--plot-kind", "page", "-n", "12", "-d", "4", "-o", str(one)]) == 0
     assert capsys.readouterr().out.startswith(f"wrote {one}: 12 nodes of degree 4\n")
-    assert run(["report", "-n", "12", "-d", "4", "--json", "-o", str(two)]) == 0
+    assert run(["pareto", "--plot-kind", "page", "-n", "12", "-d", "4", "--json", "-o", str(two)]) == 0
     printed = capsys.readouterr()
     assert printed.err.startswith(f"wrote {two}")
     told = json.loads(printed.out)
-    assert told.pop("schema") == "topodesign/report/1"
+    assert told.pop("schema") == "topodesign/pareto/1"
     assert told == json.loads(json.dumps(report_page(pareto(12, 4)).record()))
     assert one.read_bytes() == two.read_bytes()
 
@@ -212,14 +212,14 @@ def test_a_plan_file_is_reported_on_and_not_written_over(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = save_plan(tmp_path / "p.npz", schedule("circulant(6,1,2)", "allgather", method="tacos"))
-    assert run(["report", str(path), "-o", str(path)]) == 2
-    assert run(["report", str(path), "-o", "p.html"]) == 0
+    assert run(["evaluate", "--plot-kind", "page", str(path), "-o", str(path)]) == 2
+    assert run(["evaluate", "--plot-kind", "page", str(path), "-o", "p.html"]) == 0
     assert "topodesign compile" in Path("p.html").read_text()
     capsys.readouterr()
-    for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--runners-up", "2"]):
-        assert run(["report", *words, "-o", "q.html"]) == 2
-    assert run(["report", "torus(3,3)"]) == 2
-    assert run(["report", str(path), "--collective", "allgather", "-o", "q.html"]) == 2
+    for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--top", "2"]):
+        assert run(["evaluate", "--plot-kind", "page", *words, "-o", "q.html"]) == 2
+    assert run(["evaluate", "--plot-kind", "page", "torus(3,3)"]) == 2
+    assert run(["evaluate", "--plot-kind", "page", str(path), "--collective", "allgather", "-o", "q.html"]) == 2
     assert not Path("q.html").exists()
 
 

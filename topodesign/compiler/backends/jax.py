@@ -57,7 +57,7 @@ class Jax(Backend):
         if runs > _MOST_RUNS:
             yield (
                 f"{runs} runs of rows are too many for a module (at most {_MOST_RUNS}); use a smaller N, a topology "
-                "that looks the same from all nodes, or a schedule with fewer --chunks"
+                "that looks the same from all nodes, or a schedule with fewer chunks"
             )
 
     def emit(self, program: Program, options: Options) -> Files:

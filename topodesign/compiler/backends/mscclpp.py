@@ -200,7 +200,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
     if largest > most:
         raise ParameterError(
             f"calls up to {largest} bytes need a buffer of 2^32 bytes or more, which MSCCL++ cannot address; the plan "
-            f"can be for up to {most} bytes (--max-size)"
+            f"can be for up to {most} bytes (--set max-size=)"
         )
     compared = _compared(program)
     channels, joined = _channels(made), _joined(made)

@@ -108,8 +108,8 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
         largest = default_largest(program, profile)
         if largest is not None and largest < smallest:
             raise ParameterError(
-                f"{profile.name} takes scratch for the largest call when it starts, and without --max-size that is one "
-                f"of {largest} bytes: calls from {smallest} bytes on need --max-size"
+                f"{profile.name} takes scratch for the largest call when it starts, and by default that is "
+                f"one of {largest} bytes: calls from {smallest} bytes on need --set max-size="
             )
     elif not 1 <= largest < LARGEST_SIZE:
         raise ParameterError(f"the largest call must be from 1 byte to less than 2^63 - 1, not {largest} bytes")
@@ -119,7 +119,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
     scratch = profile.scratch_bytes(limit, int(columns_of(program.ranks).scratch.max()), program.chunks)
     if profile.scratch_at_start and scratch is not None and scratch > MOST_SCRATCH:
         raise ParameterError(
-            f"calls up to {largest} bytes take {scratch} bytes of scratch on a rank; use less --max-size"
+            f"calls up to {largest} bytes take {scratch} bytes of scratch on a rank; use less --set max-size="
         )
     return limit
 

@@ -120,7 +120,7 @@ def check_hops(nodes: int, chunks: int, hops: int) -> None:
     if hops > MOST_HOPS:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} per block or more are too many to compile; use fewer "
-            "channels, a schedule with fewer --chunks, or a smaller N"
+            "channels, a schedule with fewer chunks, or a smaller N"
         )
 
 

@@ -143,7 +143,7 @@ def check_size(nodes: int, chunks: int, movements: int = 2) -> None:
     if chunks * (nodes - 1) * movements > _MOVES:
         raise TooLargeError(
             f"{nodes} nodes with {counted(chunks, 'chunk')} of all data or more are too many to compile; use fewer "
-            "channels, a schedule with fewer --chunks, trees (--fixed-k) or parts of them, or a smaller N"
+            "channels, a schedule with fewer chunks, trees (--set trees=) or parts of them, or a smaller N"
         )
 
 

@@ -102,7 +102,7 @@ def _check_size(rounds: Rounds) -> None:
     if cells > MOST_CELLS or sends > MOST_SENDS:
         raise InfeasibleError(
             f"{sends} rows that are sent, of {rounds.units} for every block, are too many for one program (at most "
-            f"{MOST_SENDS}, and {MOST_CELLS} rows at all ranks); use a smaller N or a schedule with fewer --chunks"
+            f"{MOST_SENDS}, and {MOST_CELLS} rows at all ranks); use a smaller N or a schedule with fewer chunks"
         )
 
 

@@ -1,4 +1,4 @@
-"""Wirings for ``pareto --box``: proven rates, plans and switched rails."""
+"""Wirings for ``pareto --boxes``: proven rates, plans and switched rails."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class BoxFrontier(Result):
     compared: int  # graphs of boxes that were priced
     bound: Fraction  # all-to-all that no graph of as many boxes and ports exceeds, bytes per second
     workload: Mix | None = None  # with --workload: what a step sends
-    missing: tuple[MissingName, ...] = ()  # with --against: names of which there is nothing of this size
+    missing: tuple[MissingName, ...] = ()  # with --add: names of which there is nothing of this size
 
     KEYS = (
         key("box=box.name", "What the boxes are."),

@@ -114,20 +114,20 @@ SHAPES: dict[str, Shape | str] = {
         *variants(
             {
                 _PARETO: "for one N and d",
-                "wiring.change.growth:Growth": "with --grow-from",
-                "wiring.plant.answer:Carried": "with --plant",
+                "wiring.change.growth:Growth": "with --near",
+                "wiring.plant.answer:Carried": "with --inventory",
             },
-            more={"against?": declared(_COMPARISON, "With --against: the fastest beside others.")},
+            more={"against?": declared(_COMPARISON, "With --add: the fastest beside others.")},
         ),
         declared(
             "finder.survey:Survey",
             "for a range of N or d",
-            more={"against?": array(_COMPARISON, "With --against: the fastest of each size beside others.")},
+            more={"against?": array(_COMPARISON, "With --add: the fastest of each size beside others.")},
         ),
         *variants(
             {
-                "report.boxes.frontier:BoxFrontier": "with --box",
-                "report.boxes.frontier:BoxSurvey": "with --box, for a range of N or d",
+                "report.boxes.frontier:BoxFrontier": "with --boxes",
+                "report.boxes.frontier:BoxSurvey": "with --boxes, for a range of N or d",
                 _CHART: "with --plot-kind",
                 "report.page.page:Page": "with --plot-kind page",
             }
@@ -176,8 +176,8 @@ SHAPES: dict[str, Shape | str] = {
     "reconfigure": either(
         *variants(
             {
-                "schedulers.circuits.reconfigure:Reconfiguration": "without --plant",
-                "wiring.plant.phases:CarriedPhases": "with --plant",
+                "schedulers.circuits.reconfigure:Reconfiguration": "without --inventory",
+                "wiring.plant.phases:CarriedPhases": "with --inventory",
             }
         )
     ),

@@ -275,7 +275,7 @@ def _advice(program: Program, profile: RuntimeProfile, table: Table, calls: Call
     if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:
         yield (
             f"{calls.scratch_bytes} bytes of scratch on a rank, taken when the communicator starts whatever calls "
-            "come; a smaller maxBytes (--max-size of compile) takes less"
+            "come; a smaller maxBytes (--set max-size= of compile) takes less"
         )
     used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
     known = table.send >= 0

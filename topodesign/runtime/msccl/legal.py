@@ -66,7 +66,7 @@ def _algo(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
         if scratch > MOST_SCRATCH:
             yield illegal(
                 f"maxBytes {program.max_bytes} takes {scratch} bytes of scratch on a rank when the communicator "
-                "starts, which no device has; write a smaller one (--max-size of compile)"
+                "starts, which no device has; write a smaller one (--set max-size= of compile)"
             )
     if not (program.inplace or program.outofplace):
         yield illegal("inplace and outofplace are both 0; the file is never used")

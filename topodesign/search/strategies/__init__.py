@@ -7,4 +7,4 @@ another kind: it searches nothing.
 import pkgutil
 
 NAMES = tuple(name.replace("_", "-") for _, name, _ in pkgutil.iter_modules(__path__) if name != "strategy")
-"""What ``catalog improve --only`` takes, known without an import."""
+"""What ``catalog improve --strategy`` takes, known without an import."""

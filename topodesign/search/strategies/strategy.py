@@ -26,7 +26,7 @@ class Draw:
 class Strategy:
     """A short search for better topologies of a size: one turn."""
 
-    name: str  # as catalog improve --only has it
+    name: str  # as catalog improve --strategy has it
     # with which numbers of orbits it is taken at a size: 0 for a search that has none, nothing where it cannot be
     orbits: Callable[[Target], Sequence[int]]
     # by how much the ratio to the bound at a size is above what such a search could find

@@ -299,7 +299,7 @@ def _cabled(plan: WiringPlan) -> Iterator[tuple[str, Fixed, Fixed]]:
             words = f"{connect.cable}: {plan.lane_name(connect.a)} -> {plan.lane_name(connect.b)}"
             raise ParameterError(
                 f"there are links one way ({words}), and hosts answer where they hear: wire a duplex topology with "
-                "--mode duplex"
+                "--duplex"
             )
         if connect.cable not in done:
             done |= {connect.cable, other.cable}

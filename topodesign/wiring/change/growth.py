@@ -102,7 +102,7 @@ class Growth(Answer):
         key("sizes_bytes", "Sizes of the data.", kind=tuple[int, ...], value=lambda one: map(int, one.workload.sizes)),
         "questions topologies",
         key("candidates?=or_null(candidates)", "With --candidates: those that are slower and move no fewer patches."),
-        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the fastest."),
+        key("runners_up?=or_null(next_best)", "With --top: what comes next to the fastest."),
     )
     ROWS = "topologies"
 

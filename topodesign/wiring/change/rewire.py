@@ -391,9 +391,7 @@ def _grown(plan: WiringPlan, nodes: int, inventory: Inventory | None) -> tuple[s
     words = f"{nodes} hosts: {nearest.name}, {counted(cost.steps, 'step')}, y {float(cost.bandwidth):.4g}"
     if fastest.spec != nearest.name:
         other = next(one for one in found.topologies if one.entry is fastest)
-        words += (
-            f"; {fastest_of(Among.FOUND)}, {other.name}, needs {counted(other.moves, 'move')} ('pareto --grow-from')"
-        )
+        words += f"; {fastest_of(Among.FOUND)}, {other.name}, needs {counted(other.moves, 'move')} ('pareto --near')"
     return words, nearest.topology
 
 

@@ -158,7 +158,7 @@ def wire_boxes(
     ends = [tuple((at, nic * split + part) for at, nic, part in both) for both in zip(sends, hears, strict=True)]
     paired = {(b, a) for a, b in ends} == set(ends)
     if mode == "duplex" and not paired:
-        raise InfeasibleError("the two directions of a NIC go to different boxes here; take --mode simplex")
+        raise InfeasibleError("the two directions of a NIC go to different boxes here; use --simplex")
     mode = mode or ("duplex" if paired else "simplex")
     needed = np.zeros(graph.nodes, dtype=np.int64)
     for at, lane in itertools.chain.from_iterable(ends):

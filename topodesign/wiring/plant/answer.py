@@ -59,8 +59,8 @@ class Carriage(Declared):
         key("plan=file", "The wiring plan that -o wrote, to be verified and applied by topodesign wire; null without."),
         key("deferred", "Whether its price is that of a deferred schedule, which takes less than SPFF."),
         "best",
-        key("moves?=moved.moves", "With --grow-from: patches to move to get there."),
-        key("bound?=moved.at_least", "With --grow-from: patches that any change to it moves."),
+        key("moves?=moved.moves", "With --near: patches to move to get there."),
+        key("bound?=moved.at_least", "With --near: patches that any change to it moves."),
     )
 
     @property
@@ -138,7 +138,7 @@ class Carried(Answer):
         key("lower_bound_s=float(question.least)", "What no topology beats, for each question."),
         "exhaustive gap verdict claims",
         key("topologies", "Those that are carried, then those that are not."),
-        key("runners_up?=or_null(next_best)", "With --runners-up: what comes next to the first."),
+        key("runners_up?=or_null(next_best)", "With --top: what comes next to the first."),
     )
     ROWS = "topologies"
 

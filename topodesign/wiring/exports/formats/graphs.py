@@ -152,7 +152,7 @@ _WORKBOOK = {
 
 def _links(plan: WiringPlan) -> Iterator[tuple[End, End]]:
     if plan.mode == "simplex":
-        raise ParameterError("this format cannot hold one-way links; plan with --mode duplex, or export patches")
+        raise ParameterError("this format cannot hold one-way links; plan with --duplex, or export patches")
     return ((connect.a, connect.b) for connect in plan.connects)
 
 
