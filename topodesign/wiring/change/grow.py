@@ -7,16 +7,16 @@ few lanes get new ones. Patches at a cable that goes have to go, too.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, wired_topology
-from topodesign.wiring.inventory.devices import Fixed
+from topodesign.wiring.inventory.devices import Fixed, Lane
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import completed, usable
+from topodesign.wiring.plan.cabling import Where, completed
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed, make_plan
@@ -179,9 +179,6 @@ def _exists(room: Inventory, one: Fixed) -> bool:
     return one.lane <= lanes and (not pods or host.pod in pods)
 
 
-Spot = tuple[str, str]  # a field, and the side of its ports if they have one
-
-
 def recabled(
     room: Inventory, fixed: Sequence[Fixed], wanted: Topology, plan: WiringPlan, *, seed: int
 ) -> tuple[WiringPlan, tuple[Fixed, ...]]:
@@ -196,50 +193,20 @@ def recabled(
         raise InfeasibleError("the inventory says how its lanes are cabled, so that none is moved")
     fresh = make_plan(wanted, room, mode=plan.mode, seed=seed)
 
-    def spot(one: Fixed) -> Spot:
+    def where(one: Fixed) -> Where:
         return room.panel[one.panel].field, room.panel_port[one.place].side
 
-    lacking: defaultdict[str, Counter[Spot]] = defaultdict(Counter)
+    needed: defaultdict[str, Counter[Where]] = defaultdict(Counter)
     for one in fresh.fixed:
-        lacking[one.host][spot(one)] += 1
-    kept, idle = _taken(fixed, spot, lacking)
-    lanes, ports = {one.source for one in kept}, {one.place for one in kept}
-    free = {place for some in usable(room, plan.mode).values() for place in some} - ports
-    # first the ports that the fresh plan has for a host, then any that its pod reaches
-    spare = defaultdict(list)
-    for one in [*idle, *fresh.fixed]:
-        spare[one.host].append((one.port, one.lane))
-    alike, _ = _taken([one for one in fresh.fixed if one.place not in ports], spot, lacking)
-    moved = [(one.host, one.place) for one in alike]
-    free -= {one.place for one in alike}
-    for host, spots in lacking.items():
-        for where in spots.elements():
-            place = next((key for key in sorted(free) if _is_at(room, key, where, host)), None)
-            if place is None:
-                raise InfeasibleError(f"no free panel port is left for a lane of host '{host}', even if cables move")
-            free.discard(place)
-            moved.append((host, place))
-    for host, place in moved:
-        port, lane = next(each for each in spare[host] if (host, *each) not in lanes)
-        kept.append(Fixed(host, port, lane, *place))
-        lanes.add(kept[-1].source)
-    return replace(fresh, inventory=room), tuple(kept)
-
-
-def _taken(
-    fixed: Sequence[Fixed], spot: Callable[[Fixed], Spot], lacking: Mapping[str, Counter[Spot]]
-) -> tuple[list[Fixed], list[Fixed]]:
-    """Return the cables that hosts lack, and the others."""
-    taken, others = list[Fixed](), list[Fixed]()
+        needed[one.host][where(one)] += 1
+    lacking = Counter({(host, spot): count for host, spots in needed.items() for spot, count in spots.items()})
+    kept, idle = list[Fixed](), set[Lane]()
     for one in fixed:
-        wanted = lacking.get(one.host, Counter())
-        (taken if wanted[spot(one)] > 0 else others).append(one)
-        wanted[spot(one)] -= wanted[spot(one)] > 0
-    return taken, others
-
-
-def _is_at(room: Inventory, place: tuple[str, str], where: Spot, host: str) -> bool:
-    """Return whether a host can use a panel port there."""
-    pods = room.pods_of(*place)
-    at = room.panel[place[0]].field, room.panel_port[place].side
-    return at == where and (not pods or room.host[host].pod in pods)
+        if lacking[one.host, where(one)] > 0:
+            lacking[one.host, where(one)] -= 1
+            kept.append(one)
+        else:
+            idle.add(one.source)
+    lanes = [spots.total() for spots in needed.values()]
+    cabled = completed(room, kept, list(needed), lanes, plan.mode, wanted=needed, first=idle)
+    return replace(fresh, inventory=room), cabled

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.wording import listed
-from topodesign.wiring.inventory.devices import Fixed, Host, Mode, PortSide, Zone, lanes_of
+from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, PortSide, Zone, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory, distance
 
 
@@ -158,44 +158,52 @@ def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> 
     return dict(groups)
 
 
-_Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one
+Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one
 
 
 def completed(
-    inventory: Inventory, fixed: Sequence[Fixed], used: Sequence[str], lanes: Sequence[int], mode: Mode
+    inventory: Inventory,
+    fixed: Sequence[Fixed],
+    used: Sequence[str],
+    lanes: Sequence[int],
+    mode: Mode,
+    *,
+    wanted: Mapping[str, Counter[Where]] | None = None,
+    first: Collection[Lane] = (),
 ) -> tuple[Fixed, ...]:
     """Add the lanes that hosts lack to fixed cabling.
 
     Existing cabling stays unchanged. Each host in ``used`` needs the number of lanes in ``lanes``.
 
-    Hosts that lack some get them where most others have theirs, as far as there are free ports, so that all are cabled
-    alike; else where most ports are free. What is new follows what is there.
+    Hosts that lack some get them where they are ``wanted``, or else where most others have theirs, as far as there are
+    free ports, so that all are cabled alike; else where most ports are free. What is new follows what is there. Lanes
+    in ``first`` are taken before others.
     """
     groups = lanes_by_field(inventory, fixed, mode)
-    mine = {name: Counter[_Where]() for name in used}
+    mine = {name: Counter[Where]() for name in used}
     for (name, field), some in groups.items():
         for one in some if name in mine else ():
             mine[name][field, inventory.panel_port[one.place].side] += 1
     lacking = {name: need - mine[name].total() for name, need in zip(used, lanes, strict=True)}
     if all(count <= 0 for count in lacking.values()):
         return tuple(fixed)
-    alike = _alike(inventory, mine, used, lanes, mode)
+    alike = _alike(inventory, mine, used, lanes, mode) if wanted is None else Counter[Where]()
     new = _Ports(inventory, fixed, mode)
     more: list[Fixed] = []
     for name in used:
         host = inventory.host[name]
-        open_ = iter([place for place in lanes_of(host) if (name, place[0].name, place[1]) not in new.lanes])
-        for _ in range(lacking[name]):
-            port, lane = next(open_, (None, 0))
-            if port is None:
-                raise InfeasibleError(f"too few ports: host '{name}' lacks {lacking[name]} lane(s), and has no more")
-            more.append(Fixed(name, port.name, lane, *new.take(host, mine[name], alike)))
+        every = (Lane(name, port.name, number) for port, number in lanes_of(host))
+        open_ = sorted((lane for lane in every if lane not in new.lanes), key=lambda lane: lane not in first)
+        if lacking[name] > len(open_):
+            raise InfeasibleError(f"too few ports: host '{name}' lacks {lacking[name]} lane(s), and has no more")
+        where = alike if wanted is None else wanted[name]
+        more += [Fixed(*lane, *new.take(host, mine[name], where)) for lane in open_[: max(lacking[name], 0)]]
     return (*fixed, *more)
 
 
 def _alike(
-    inventory: Inventory, mine: Mapping[str, Counter[_Where]], used: Sequence[str], lanes: Sequence[int], mode: Mode
-) -> Counter[_Where]:
+    inventory: Inventory, mine: Mapping[str, Counter[Where]], used: Sequence[str], lanes: Sequence[int], mode: Mode
+) -> Counter[Where]:
     """Return the usual lanes of hosts by panel group."""
     full = Counter(
         tuple(sorted(mine[name].items()))
@@ -213,7 +221,7 @@ def _alike(
     )
 
 
-def _where(zone: Zone) -> _Where:
+def _where(zone: Zone) -> Where:
     return zone.field, zone.side
 
 
@@ -228,7 +236,7 @@ class _Ports:
             zone: [key for key in ports if key not in taken] for zone, ports in usable(inventory, mode).items()
         }
 
-    def take(self, host: Host, mine: Counter[_Where], alike: Counter[_Where]) -> tuple[str, str]:
+    def take(self, host: Host, mine: Counter[Where], alike: Counter[Where]) -> tuple[str, str]:
         """Take the nearest free port where lanes are lacking most.
 
         The lack is that of ``mine`` compared with ``alike``; the new lane is counted in ``mine``.
