@@ -19,6 +19,7 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
 from topodesign.wiring.change.patches import Change, Patches, wired_topology
 from topodesign.wiring.change.relabel import most_kept, relabel
+from topodesign.wiring.plan.cabling import count_lanes
 from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
@@ -74,11 +75,8 @@ class _Search:
         self.number = {host: number for number, host in enumerate(self.hosts)}
         self.fields = list(dict.fromkeys(wiring.field.values()))
         self.field = {name: number for number, name in enumerate(self.fields)}
-        self.room = room = np.zeros((len(self.hosts), len(set(wiring.spots)), len(self.fields)), dtype=np.int64)
-        for end in wiring.ends:
-            side = plan.inventory.panel_port[end.place].side
-            sides = slice(None) if not side else int(side) - 1
-            room[self.number[end.host], sides, self.field[wiring.field[end.panel]]] += 1
+        room = count_lanes(plan.inventory, wiring.ends, self.hosts, plan.mode)[:, : len(set(wiring.spots))]
+        self.room = room
         self.spots = [self._spot(connect, self.number) for connect in plan.connects]
         self.problem = Problem(wanted, room[:, :1] if plan.inventory.two_sided else room, self.spots)
         preferred = set(map(fibres, prefer))

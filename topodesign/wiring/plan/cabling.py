@@ -6,8 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.wording import listed
+from topodesign.topology.topology import IntArray
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, PortSide, Zone, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory, distance
 
@@ -156,6 +159,22 @@ def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> 
         if mode == "duplex" or inventory.panel_port[one.place].mode == "simplex":
             groups[one.host, inventory.panel[one.panel].field].append(one)
     return dict(groups)
+
+
+def count_lanes(inventory: Inventory, fixed: Sequence[Fixed], hosts: Iterable[str], mode: Mode) -> IntArray:
+    """Count usable lanes by host, side and panel group, ``(hosts, 2, fields)``.
+
+    Lanes at panel ports without a side count on both.
+    """
+    number = {name: row for row, name in enumerate(hosts)}
+    field = {name: column for column, name in enumerate(inventory.fields)}
+    lanes = np.zeros((len(number), 2, len(field)), dtype=np.int64)
+    for one in fixed:
+        port = inventory.panel_port[one.place]
+        if one.host in number and (mode == "duplex" or port.mode == "simplex"):
+            sides = slice(None) if not port.side else int(port.side) - 1
+            lanes[number[one.host], sides, field[inventory.panel[one.panel].field]] += 1
+    return lanes
 
 
 Where = tuple[str, PortSide]  # a field of panels, and the side of its ports if they have one

@@ -29,7 +29,7 @@ from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode, Zone
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, most_of_panels, reaches, usable
+from topodesign.wiring.plan.cabling import assign_lanes, count_lanes, most_of_panels, reaches, usable
 from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops
 
 _SEARCHED = 2**17  # links times fields up to which hosts that are cabled in different ways are searched for
@@ -271,11 +271,8 @@ def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
             host.name: tuple(host.lanes if reaches(host, zone) else 0 for zone in inventory.zones)
             for host in inventory.hosts
         }
-    groups = lanes_by_field(inventory, inventory.cabling, mode)
-    return {
-        host.name: tuple(len(groups.get((host.name, field), ())) for field in inventory.fields)
-        for host in inventory.hosts
-    }
+    there = count_lanes(inventory, inventory.cabling, inventory.host, mode)[:, 0]
+    return dict(zip(inventory.host, map(tuple, there.tolist()), strict=True))
 
 
 def _fill(room: list[int], pairs: int) -> IntArray:

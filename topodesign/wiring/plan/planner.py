@@ -33,14 +33,14 @@ from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.devices import Fixed, Mode
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan import pods_kernels as kernels
-from topodesign.wiring.plan.cabling import completed, lanes_by_field, plan_cabling
+from topodesign.wiring.plan.cabling import completed, count_lanes, lanes_by_field, plan_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import split, unit_edges, unit_links, without_loops
 from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 from topodesign.wiring.plan.ring import find_ring, turn_along_ring
-from topodesign.wiring.plan.two_sided import sided_room, split_sided
+from topodesign.wiring.plan.two_sided import split_sided
 
 SECONDS = 20.0  # time to search for a plan if none is given
 
@@ -149,13 +149,12 @@ class _Question:
             if fixed is None:
                 words = "the sides of the switches have no room for cabling that is alike for all hosts"
                 raise InfeasibleError(f"{words}; say in the inventory how they are cabled")
-            room = sided_room(inventory, fixed, names)
+            room = count_lanes(inventory, fixed, names, mode)
             return Choice(names, tuple(fixed), *split_sided(topology, room, names, seed=seed, seconds=self.seconds))
         if fixed is None:
             return choose_together(topology, inventory, mode, hosts, seconds=self.seconds, seed=seed)
-        groups = lanes_by_field(inventory, fixed, mode)
         everyone = (*names, *(name for name in inventory.host if name not in set(names)))
-        table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in everyone])
+        table = count_lanes(inventory, fixed, everyone, mode)[:, 0]
         duplex = mode == "duplex"
         order: IntArray | None = np.arange(len(names))
         if hosts is None and np.any(table != table[0]) and int(needed.sum()) * table.shape[1] > _EXCHANGED:

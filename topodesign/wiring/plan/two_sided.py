@@ -18,23 +18,9 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.solve.program import Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.devices import Fixed
-from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.decompose import choose_lanes, factors, unit_edges
 
 _SECONDS = 10.0  # to turn links as they wish
-
-
-def sided_room(inventory: Inventory, fixed: Sequence[Fixed], hosts: Sequence[str]) -> IntArray:
-    """Return lanes by side and panel group, ``(hosts, 2, fields)``."""
-    number = {name: place for place, name in enumerate(hosts)}
-    field = {name: place for place, name in enumerate(inventory.fields)}
-    room = np.zeros((len(hosts), 2, len(field)), dtype=np.int64)
-    for one in fixed:
-        if one.host in number:
-            side = int(inventory.panel_port[one.place].side) - 1
-            room[number[one.host], side, field[inventory.panel[one.panel].field]] += 1
-    return room
 
 
 def split_sided(
