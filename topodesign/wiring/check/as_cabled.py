@@ -258,7 +258,8 @@ class _Search:
 
     def result(self) -> AsCabled:
         """Return the plan with corrected lanes, and the exchanges in words."""
-        names, cycles = FixedNames(self.plan), list(_cycles(self.slot))
+        names = FixedNames(self.plan)
+        cycles = list(map(tuple, find_cycles({lane: slot for lane, slot in sorted(self.slot.items()) if lane != slot})))
         doubts = tuple(
             tuple(Exchange(names.all(pair), pair, names.words(pair)) for pair in options) for options in self._doubts()
         )
@@ -316,18 +317,19 @@ def is_one_breakout(lanes: Sequence[Lane]) -> bool:
     return len({lane[:2] for lane in lanes}) == 1
 
 
-def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
-    """Yield the cycles of lanes that are not at their slots."""
+def find_cycles(after: Mapping[Lane, Lane | None]) -> Iterator[list[Lane]]:
+    """Yield the cycles of lanes, each of which leads to the next."""
     done: set[Lane] = set()
-    for start in sorted(slot):
-        cycle: list[Lane] = []
-        lane = start
-        while lane not in done and slot[lane] != lane:
-            done.add(lane)
-            cycle.append(lane)
-            lane = slot[lane]
-        if cycle:
-            yield tuple(cycle)
+    for start in after:
+        trail: dict[Lane, None] = {}
+        lane: Lane | None = start
+        while lane is not None and lane in after and lane not in done and lane not in trail:
+            trail[lane] = None
+            lane = after[lane]
+        if lane in trail:
+            order = list(trail)
+            yield order[order.index(lane) :]
+        done |= trail.keys()
 
 
 def _and(names: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from topodesign.base.declared import Declared, key
 from topodesign.base.wording import counted
 from topodesign.wiring.change.patches import place_name
-from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways
+from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, find_cycles
 from topodesign.wiring.check.evidence import Sighting
 from topodesign.wiring.check.light import DARK
 from topodesign.wiring.check.unknown import HostLinks, Unknown
@@ -122,7 +122,7 @@ class View:
             and receiver.host in self.plan.node
             and receiver not in self.astray
         }
-        rings = list(self._rings(wrong))
+        rings = list(find_cycles({receiver: self.receiver.get(sender) for receiver, sender in wrong.items()}))
         apart: dict[frozenset[str], list[Lane]] = {}
         heard = self.observed.heard
         # duplex patches tell in both directions, so of two rings one: that with fewer ends at which patches begin
@@ -166,21 +166,6 @@ class View:
             link = self.plan.node[sender.host], self.plan.node[receiver.host]
             connects.append(CrossConnect(name, self.plan.mode, link, self.end[sender], self.end[receiver]))
         return tuple(connects)
-
-    def _rings(self, wrong: dict[Lane, Lane]) -> Iterator[list[Lane]]:
-        """Yield cycles of receivers that each hear the next one's sender."""
-        after = {receiver: self.receiver.get(sender) for receiver, sender in wrong.items()}
-        done: set[Lane] = set()
-        for start in wrong:
-            trail: dict[Lane, None] = {}
-            receiver: Lane | None = start
-            while receiver in after and receiver not in done and receiver not in trail:
-                trail[receiver] = None
-                receiver = after[receiver]
-            if receiver in trail:
-                order = list(trail)
-                yield order[order.index(receiver) :]
-            done |= trail.keys()
 
     def _once(self, findings: list[Finding]) -> Iterator[Finding]:
         """Yield findings, only one of two per duplex patch."""
