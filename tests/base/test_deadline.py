@@ -19,9 +19,9 @@ from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline, limi
 
 
 def spin(seconds: float = 1e9) -> None:
-    """Be busy."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    """Be busy for so many seconds of a processor, which on a machine that does other things take longer."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
         pass
 
 

@@ -51,7 +51,8 @@ def test_closed_streams_change_no_answer(words: str, closed: tuple[int, ...], fo
     assert b"Traceback" not in done.stderr
     if 1 in closed:  # what cannot be printed is not lost in silence
         assert done.returncode in ({2} if usual.stdout else {usual.returncode})
-        assert 2 in closed or done.returncode != 2 or done.stderr.count(b"\n") == 1
+        said = [line for line in done.stderr.splitlines() if not line.endswith(b" left")]  # what a slow machine adds
+        assert 2 in closed or done.returncode != 2 or len(said) == 1
     else:
         assert (done.returncode, done.stdout) == (usual.returncode, usual.stdout)
 
