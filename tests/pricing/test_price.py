@@ -288,6 +288,22 @@ def test_a_topology_is_given_up_by_what_some_of_its_nodes_show() -> None:
     assert closed_form.price_unless(topology, lambda _: True) is None
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_node_is_skipped_where_none_rules_a_topology_out(seed: int) -> None:
+    """Whichever node is the worst: each is the first in one of the numberings."""
+    links = regular_links(7, 2, seed)
+    for shift in range(7):
+        topology = Topology.from_links(7, [((u + shift) % 7, (v + shift) % 7) for u, v in links])
+        assert closed_form.price_unless(topology, lambda _: False) == price(topology)
+
+
+def regular_links(nodes: int, degree: int, seed: int) -> list[tuple[int, int]]:
+    """A ring, and random permutations."""
+    rng = np.random.default_rng(seed)
+    targets = [np.roll(np.arange(nodes), -1), *(rng.permutation(nodes) for _ in range(degree - 1))]
+    return [(u, int(v)) for row in targets for u, v in enumerate(row)]
+
+
 # -- Crossovers: between two of them one cost stays the least, and it is the one that is named
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.samples.ranked import rank
 from topodesign import Catalog, build, pareto, schedule, survey
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Basis, Cost, least_steps
 from topodesign.base.spec import parse
 from topodesign.catalog.all_to_all import PRICES, Bounds
 from topodesign.catalog.files import read_rows, write_rows
@@ -23,7 +23,7 @@ from topodesign.pricing.workload import as_workload
 from topodesign.search.candidate import transpose_spec
 from topodesign.search.close_sizes import better_multiple
 from topodesign.search.composed import _Composer
-from topodesign.search.state import deferred_row
+from topodesign.search.state import SearchState, deferred_row
 from topodesign.search.target import Target
 
 SPECS = (
@@ -171,3 +171,14 @@ def test_all_to_all_costs_as_much_on_the_row_by_spff(directory: Path) -> None:
         assert {row.line: row.all_to_all for row in Catalog(directory).rows(3)}[deferred.line] == own
     finally:
         (directory / "all_to_all_03.tsv").unlink()
+
+
+def test_fewer_steps_are_wished_for_only_where_no_bound_forbids_them() -> None:
+    state, wished = SearchState(range(3, 60), {3: Catalog().rows(3, 3, 59)}), 0
+    for nodes in range(5, 60):
+        for duplex in (False, True):
+            steps = state.fewer(Target(nodes, 3, duplex))
+            if steps is not None:
+                wished += 1
+                assert steps >= least_steps(nodes, 3, duplex=duplex).steps
+    assert wished

@@ -194,3 +194,18 @@ def test_what_is_not_known_decides_nothing(tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("seen")
     telling.write(folder)
     check_laws(plant, telling, check_wiring(plant.plan, lldp=folder))
+
+
+def test_a_repair_is_proven_exactly_where_all_that_was_seen_is_known(tmp_path: Path) -> None:
+    seen = set()
+    for seed in range(24):
+        rng = random.Random(seed)  # noqa: S311  a sample
+        plant = Plant(wired(build("biring(2,5)"), 2, 1, mode="duplex"), rng)
+        plant.break_something()
+        telling = Telling(plant, rng)
+        (folder := tmp_path / str(seed)).mkdir()
+        telling.write(folder)
+        for claim in check_wiring(plant.plan, lldp=folder).claims:
+            assert claim.proven != telling.unknown
+            seen.add(claim.proven)
+    assert seen == {False, True}
