@@ -565,3 +565,10 @@ def test_the_bound_of_sums_is_reached_on_rings_and_tori() -> None:
         there = network(build(place))
         least = Fraction(bound_of_sums(there, there.topology.nodes), int(there.takes[0]))
         assert least <= steps(place, "allreduce") <= least + 1
+
+
+@pytest.mark.parametrize("spec", ["ring(6)", "biring(2,8)"])
+def test_sends_of_twelve_chunks_are_no_slower_than_rings(spec: str) -> None:
+    ring = schedule(spec, "allgather", method="ring")
+    found = schedule(spec, "allgather", method="tacos", chunks=12, size="16MiB", tries=4)
+    assert found.claim["time"] <= simulate(ring, size="16MiB").time

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from topodesign.base.arguments import as_integer
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
-from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.collectives import COLLECTIVES
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, join_links
 from topodesign.plans.plan import Plan
-from topodesign.plans.rounds_ops import rescale
 from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
@@ -53,38 +50,7 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     if topology.switches and not check_movement(topology, join_links(made.timed)).ok:
         made = made._replace(timed=_keeping_turns(request.but(chunks=units), made.timed), before=None, copies=1)
         further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
-    ring = _ring(request, collective, units)
-    if ring is None or ring.time >= made.timed.time:
-        return _told(request, place, wires, made, further)
-    words = f"the sends of --algorithm ring, which are faster than those found ({format_time(made.timed.time)})"
-    plan = _told(request, place, wires, made._replace(timed=ring, before=None, copies=1), [*further, words])
-    unmerged = None if made.before is None else str(made.before)  # of what was found
-    return replace(plan, generator={**plan.generator, "unmerged": unmerged})
-
-
-def _ring(request: Request, collective: Collective, units: int) -> Flow | None:
-    """Return ring sends at their own times, or None.
-
-    With many chunks rings send them together, at one latency, where the greedy keeps each on a way of its own.
-    """
-    from topodesign.base.doors import SCHEDULERS  # noqa: PLC0415  they list this one
-    from topodesign.schedulers.choice import make_plan  # noqa: PLC0415  it asks this one
-
-    if units == 1 or not request.plain or set(request.given()) - _RINGS or not SCHEDULERS["ring"].does(collective):
-        return None
-    asked = request.but(chunks=None, seed=None, tries=None, jobs=None, time_limit=None, link_table=None, progress=None)
-    asked = asked.but(alpha=None, bandwidth=None, overlap=False, symmetric=None, auto_chunks=False)
-    try:
-        rounds = make_plan(asked, "ring", SCHEDULERS).rounds
-        if units % rounds.units:
-            return None
-        return request.timed(rescale(rounds, units))
-    except (InfeasibleError, TooLargeError):
-        return None
-
-
-_RINGS = frozenset({"link_table", "alpha", "bandwidth", "overlap", "chunks", "auto_chunks"}) | SEARCH
-"""Options that may be given where rings are looked at, too."""
+    return _told(request, place, wires, made, further)
 
 
 def _keeping_turns(request: Request, quick: Flow) -> Flow:

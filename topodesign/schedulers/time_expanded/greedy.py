@@ -47,6 +47,7 @@ _Result = TypeVar("_Result")
 _EFFORT = 2**16  # sends that are decided before tries end, if nobody says how many there are
 _SMALL = 2**14  # nodes times chunks up to which no symmetry is made use of, unless it is asked for
 _MOST = 64  # tries at most, if nobody says
+_FEW_PARTS = 16  # equal parts of a block up to which each number of them is tried, so that rings are found
 
 
 class Part(NamedTuple):
@@ -133,9 +134,9 @@ def _sent(request: Request, wires: Network, collective: Collective, units: int) 
 
 
 def _sizes(units: int) -> list[int]:
-    """Return candidate merge sizes: powers of two and the whole block."""
-    halves = [2**at for at in range(units.bit_length()) if units % 2**at == 0]
-    return halves if halves[-1] == units else [*halves, units]
+    """Return candidate merge sizes: powers of two, and few equal parts of the block."""
+    halves = {2**at for at in range(units.bit_length()) if units % 2**at == 0}
+    return sorted(halves | {units // parts for parts in range(1, _FEW_PARTS + 1) if units % parts == 0})
 
 
 def _merges(request: Request, wires: Network, units: int) -> bool:
