@@ -47,7 +47,7 @@ def test_json_csv_and_a_file_go_together(path: tuple[str, ...]) -> None:
     assert "--output" in names
 
 
-CHEAP = ["catalog show -n 12 -d 4", "evaluate mi250(1)", "convert circulant(6,1,2)"]
+CHEAP = ["pareto -n 12 -d 4", "evaluate mi250(1)", "convert circulant(6,1,2)"]
 
 
 def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -79,3 +79,19 @@ def test_an_all_to_all_is_ranked_by_its_flow(spec: str) -> None:
 def test_collectives_that_trees_do_not_rank(collective: str) -> None:
     with pytest.raises(ParameterError, match="failures are ranked for all-to-all, allgather"):
         single_failures("torus(3,3)", collective)
+
+
+def test_what_fails_takes_its_shard_along() -> None:
+    fabric, sizes = as_fabric("genkautz(2,7)"), [3, 1, 0, 2, 1, 1, 2]
+    told = single_failures(fabric, "reduce-scatter", shards=sizes)
+    assert told.bandwidth == optimum(fabric, "reduce-scatter", shards=sizes).bandwidth
+    assert {one.alike for one in told.parts} == {1}
+    for one in told.parts:
+        left = select_part(fabric, without=one.first)
+        own = [sizes[int(left.names[node])] for node in left.compute]
+        try:
+            assert one.bandwidth == optimum(left, "reduce-scatter", shards=own).bandwidth
+        except (InfeasibleError, TopologyError):
+            assert one.bandwidth is None
+    with pytest.raises(ParameterError, match="over trees"):
+        single_failures(fabric, "all-to-all", shards=sizes)

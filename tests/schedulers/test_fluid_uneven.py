@@ -104,5 +104,7 @@ def test_what_has_no_traffic() -> None:
         schedule("dgx_h100(1)", "scatter", method="fluid", shards="zipf:1", root="box0/gpu0")
     with pytest.raises(ParameterError, match="all-to-all of all nodes"):
         schedule("dgx_h100(1)", "all-to-all", method="fluid", shards="zipf:1", group="box0/gpu[0-3]")
-    with pytest.raises(ParameterError, match="--algorithm forest"):
+    with pytest.raises(ParameterError, match="1 size for 8 nodes"):
         schedule("dgx_h100(1)", "allgather", method="fluid", shards="zipf:1")
+    with pytest.raises(ParameterError, match="allgather or a reduce-scatter"):
+        schedule("dgx_h100(1)", "allreduce", method="fluid", shards="2,1,1,1,1,1,1,1")

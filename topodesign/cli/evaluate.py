@@ -27,7 +27,7 @@ _OF_TOPOLOGY = {*_WORK, "effort", "tolerance", "deferred", "all_sources"}
 _OF_FABRIC = {*_WORK, "collective", "root", "fixed_k", "shards", "only", "others", "without", "costs", "tolerance"}
 _OF_FABRIC |= {"scan", "frontier", "proof", "method", "mirrored"}
 _OF_GROUPS = {"collective", "group", "placement", "others", "without", "root"}
-_OF_TRAFFIC = {"traffic", "piece", "tokens", "seed", "effort", "bandwidth", "table"}
+_OF_TRAFFIC = {"traffic", "piece", "tokens", "seed", "effort", "bandwidth", "table", "only", "others", "without"}
 _SELECT = _OF_FABRIC - _OF_TOPOLOGY  # options that ask for the throughput of a topology
 
 
@@ -94,6 +94,9 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
     """
     given = given_options(click.get_current_context()) - {"network", "plot_kind"}
     kind = wanted_plot(plot_kind, "structure")
+    if "shards" in given and "traffic" not in given and str(options["collective"]) == "all-to-all":
+        options["traffic"] = options["shards"]
+        given -= {"shards", "collective"}
     if kind is not None:
         _draw(network, kind, given, options)
     elif options["against"]:
@@ -164,15 +167,20 @@ def _of_groups(network: str, options: dict[str, Any]) -> None:
 
 
 def _of_traffic(network: str, options: dict[str, Any]) -> None:
+    place: Any = network
+    bandwidth = options["bandwidth"]
+    if options["only"] or options["without"]:
+        whole, bandwidth = topodesign.as_fabric(network, bandwidth), None
+        place = topodesign.select_part(whole, options["only"], options["others"], options["without"])
     with progress_bar("pricing") as progress:
         found = topodesign.price_uneven(
-            network,
+            place,
             matrix=options["traffic"],
             piece=options["piece"],
             tokens=options["tokens"],
             seed=options["seed"],
             exact=options["effort"] == "exact",
-            bandwidth=options["bandwidth"],
+            bandwidth=bandwidth,
             progress=progress,
         )
     if options["table"] is not None:

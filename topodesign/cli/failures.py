@@ -15,12 +15,13 @@ from topodesign.cli.options import SPEC, collective_option, flag, offer, option,
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import given_options
 from topodesign.fabrics.options import PartOptions
+from topodesign.schedulers.options import ShapeOptions
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
 _KINDS = ("host", "port", "panel-port", "cable")
-_OF_NETWORKS = ("collective", "only", "others", "without", "bandwidth", "method")
+_OF_NETWORKS = ("collective", "only", "others", "without", "bandwidth", "method", "shards")
 _OF_WIRINGS = ("kinds", "top", "throughput", "seed")
 
 
@@ -36,6 +37,7 @@ class _Command(Command):
 @click.argument("network", type=SPEC)
 @collective_option
 @offer(PartOptions)
+@offer(ShapeOptions, "shards")
 @option("--kind kinds", "For a wiring plan: rank only these parts. Repeatable.", words=_KINDS, multiple=True)
 @option("--top", "For a wiring plan: failures to show of each kind.", type=whole(1), default=3)
 @option("--bandwidth RATE", "Bandwidth of a node over all its links.  [default: 100Gbps; fabrics have their own]")
@@ -65,11 +67,14 @@ def command(network: str, collective: Collective, **options: Any) -> None:
     _refuse(given, set(_OF_WIRINGS), "a network")
     place = topodesign.as_fabric(network, options["bandwidth"])
     part = topodesign.select_part(place, options["only"], options["others"], options["without"])
-    target = directory()
+    target, shards = directory(), options["shards"]
     if target is None:
         with progress_bar("pricing failures") as progress:
-            show(topodesign.single_failures(part, collective, method=options["method"], progress=progress))
+            show(
+                topodesign.single_failures(part, collective, shards=shards, method=options["method"], progress=progress)
+            )
         return
+    _refuse(given, {"shards"}, "plans for failures")
     with progress_bar("making plans") as progress:
         made = topodesign.failure_plans(part, collective, method=options["method"], progress=progress)
     made.save(target)

@@ -77,8 +77,8 @@ def command(
         report = topodesign.verify(plan)
     own = isinstance(plan.place, topodesign.Fabric)
     if own:
-        for flag in ("--mode", "--link-table", "--training", "--bucket"):
-            if flag.removeprefix("--").replace("link-table", "links") in given:
+        for flag in ("--mode", "--training", "--bucket"):
+            if flag.removeprefix("--") in given:
                 raise ParameterError(f"{flag} cannot be used with tree schedules; remove it")
     if not report.ok:
         click.echo(str(report), err=True)

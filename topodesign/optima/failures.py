@@ -5,7 +5,7 @@ Failures that a symmetry of the fabric turns into each other cost the same, so o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,8 +17,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.base.progress import each
 from topodesign.base.records import Result, Table
 from topodesign.base.units import format_rate
-from topodesign.collectives import ALL_TO_ALL, Collective, as_collective
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.node_values import Shards, as_shards
 from topodesign.fabrics.part import select_part
 from topodesign.fabrics.places import PlaceLike, as_fabric
 from topodesign.optima.optimum import METHODS, solve
@@ -97,6 +98,7 @@ def single_failures(
     place: PlaceLike,
     collective: Collective | str = "allgather",
     *,
+    shards: Shards | None = None,
     method: str = "auto",
     progress: Callable[[float], None] | None = None,
 ) -> SingleFailures:
@@ -108,6 +110,8 @@ def single_failures(
         A fabric or a topology, the spec of one, a file, or a networkx graph.
     collective
         Allgather, reduce-scatter, allreduce or all-to-all.
+    shards
+        Sizes of the shards of the nodes, as :func:`topodesign.optimum` takes them. What fails takes its shard along.
     method
         ``forest``, with switches that only forward; ``fluid`` where they copy and add as the fabric says, and links
         share limits; ``auto``: ``forest``, but where links share limits.
@@ -129,17 +133,32 @@ def single_failures(
     if not kind.like(ALL_TO_ALL):
         over_trees(kind, "failures are ranked for all-to-all,")
     as_choice("method", method, METHODS)
-    before = solve(Question(fabric, kind), method).bandwidth
+    sizes: dict[str, int] | None = None
+    alike = alike_failures(fabric)
+    if shards is not None:
+        if not kind.like(ALLGATHER, REDUCE_SCATTER) and (kind.like(ALL_TO_ALL) or method == "fluid" or fabric.shared):
+            raise ParameterError("--shards is for collectives over trees; remove it")
+        sizes = dict(zip((fabric.names[node] for node in fabric.compute), as_shards(fabric, shards), strict=True))
+        alike = [(what, (name,)) for what, names in alike for name in names]  # whose shards may differ
+    before = solve(_ask(fabric, kind, sizes), method).bandwidth
     parts = []
-    for what, names in each(alike_failures(fabric), progress):
+    for what, names in each(alike, progress):
         try:
             left = select_part(fabric, without=names[:1])
-            bandwidth: Fraction | None = solve(Question(left, kind), method).bandwidth
+            bandwidth: Fraction | None = solve(_ask(left, kind, sizes), method).bandwidth
         except (InfeasibleError, TopologyError):
             bandwidth = None
         parts.append(FailedPart(what, names[0], len(names), bandwidth, 1 - (bandwidth or 0) / before))
     parts.sort(key=lambda one: (-one.lost, one.kind, one.first))
     return SingleFailures(fabric.name, kind, before, tuple(parts))
+
+
+def _ask(fabric: Fabric, kind: Collective, sizes: Mapping[str, int] | None) -> Question:
+    """Return the question of what is left, with the sizes of its shards."""
+    own = None if sizes is None else tuple(sizes[fabric.names[node]] for node in fabric.compute)
+    if own is not None and not any(own):
+        raise InfeasibleError("no node that is left has a shard")
+    return Question(fabric, kind, own)
 
 
 def over_trees(collective: Collective | str, said: str) -> Collective:

@@ -507,7 +507,10 @@ def optimum(
     question = asked(place, collective, costs=costs, **words)
     kind, part = question.collective, as_share(gap, "the tolerance")
     fluid = method == "fluid" or (method == "auto" and bool(question.fabric.shared))
-    for_trees = next((flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)), None)
+    flags = [flag for flag_name, flag in _FLAGS.items() if options.get(flag_name)]
+    if fluid and kind.like(ALLGATHER, REDUCE_SCATTER) and "--shards" in flags:
+        flags.remove("--shards")
+    for_trees = next(iter(flags), None)
     if for_trees is not None and fluid:
         raise ParameterError(f"{for_trees} is for --algorithm forest, not for fluid; remove it")
     if part and not fluid:

@@ -18,8 +18,9 @@ import numpy as np
 
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
-from topodesign.collectives import ALL_TO_ALL, GATHER, Collective
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.node_values import as_shards
 from topodesign.fabrics.part import compute_node, select_part
 from topodesign.optima.flows import FLOWS, best_flow, fabric_limits
 from topodesign.optima.fluid.packing import packing
@@ -36,8 +37,6 @@ from topodesign.solve.flows.program import DemandFlow, UnreachableError, demand_
 def _make(request: Request) -> list[Plan]:
     """Return the flow or tree plan of a request."""
     if request.collective.like(*TREE_COLLECTIVES):
-        if request.shards is not None:
-            raise ParameterError("--shards of trees are for --algorithm forest")
         return _made_of_trees(request)
     fabric, collective, inside = _asked(request)
     if request.shards is not None:
@@ -80,7 +79,11 @@ def _uneven(request: Request, fabric: Fabric, collective: Collective) -> Plan:
 
 def _made_of_trees(request: Request) -> list[Plan]:
     """Return the plan over trees, of all nodes or in groups."""
-    progress = request.progress
+    progress, sizes = request.progress, None
+    if request.shards is not None:
+        if not request.collective.like(ALLGATHER, REDUCE_SCATTER) or request.grouped:
+            raise ParameterError("--shards is for an allgather or a reduce-scatter of all nodes; remove it")
+        sizes = as_shards(request.fabric, request.shards)
     if request.group not in {"", ()} or request.collective.group is not None:
         fabric, collective, _ = _asked(request)
     else:
@@ -91,6 +94,7 @@ def _made_of_trees(request: Request) -> list[Plan]:
         collective,
         units=request.chunks,
         others=request.others,
+        sizes=sizes,
         listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
     )
     lost = found.time / found.bound - 1

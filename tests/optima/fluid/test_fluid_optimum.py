@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import is_thorough
 from tests.optima.fluid.samples import random_fabric
+from topodesign import as_fabric, schedule, verify
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER
@@ -200,3 +201,13 @@ def test_the_network_of_a_reduction_is_turned_round() -> None:
     assert len(back.relays) == 0
     assert (back.src == network.dst).all()
     assert back.turned().arc_prices([1] * len(network.limits)) == [1] * len(network.src)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+@pytest.mark.parametrize(("spec", "sizes"), [("torus(2,3)", [3, 1, 1, 0, 1, 2]), ("genkautz(2,5)", [2, 1, 1, 4, 0])])
+def test_uneven_shards_go_as_fast_as_over_trees_of_nodes(spec: str, sizes: list[int], collective: str) -> None:
+    fluid = optimum(spec, collective, shards=sizes, method="fluid")
+    assert fluid.bandwidth == optimum(spec, collective, shards=sizes).bandwidth == fluid.bound
+    plan = schedule(as_fabric(spec), collective, method="fluid", shards=sizes)
+    assert verify(plan).ok
+    assert plan.claim["algorithmic_bandwidth"] == fluid.bandwidth

@@ -64,18 +64,20 @@ def packing(
     units: int | None = None,
     spared: bool = True,
     others: Others = "forward",
+    sizes: tuple[int, ...] | None = None,
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
     """Return the fastest trees of a collective over few links.
 
     ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded; ``spared`` says
-    whether trees are of nodes alone where that is no slower; ``others`` what nodes do that are none of a group.
+    whether trees are of nodes alone where that is no slower; ``others`` what nodes do that are none of a group;
+    ``sizes`` are those of the shards of an allgather or a reduce-scatter.
     """
 
     def asked(where: Fabric) -> Problem:
         if collective.group is not None:
             return problem_in_groups(where, collective, others, costs=dict.fromkeys(fabric.classes, 1))
-        return problem_of(where, collective, costs=dict.fromkeys(fabric.classes, Fraction(1)))
+        return problem_of(where, collective, costs=dict.fromkeys(fabric.classes, Fraction(1)), sizes=sizes)
 
     problem = asked(fabric)
     if not problem.sources:
@@ -158,7 +160,7 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
     both = problem.collective.like(ALLREDUCE)
     inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]
     every = inward + [one for one in sent if not one.adds]
-    shard = None
+    shard = problem.sizes
     senders = {edge[0] for one in every for edge in one.edges}
     if both and senders <= set(problem.network.nodes.tolist()):  # otherwise shares are what comes of it
         share = dict.fromkeys(problem.fabric.compute, 0)

@@ -40,11 +40,12 @@ class Problem:
     sources: tuple[Source, ...]  # subproblems
     cost_scale: int  # what makes costs whole
     teams: tuple[int, ...] = (1,)  # how many groups each group stands for
+    sizes: tuple[int, ...] | None = None  # of the shards of the nodes; None where all are alike
 
     @property
     def shards(self) -> int:
         """The number of shards in the data of all nodes, or of a group."""
-        return self.collective.shards(len(self.network.nodes))
+        return self.collective.shards(len(self.network.nodes)) if self.sizes is None else sum(self.sizes)
 
     def solved(
         self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
@@ -69,22 +70,30 @@ def with_names(error: InfeasibleError, fabric: Fabric) -> InfeasibleError:
 
 
 def problem_of(
-    fabric: Fabric, collective: Collective, *, costs: dict[str, Fraction] | None = None, mirrored: bool = True
+    fabric: Fabric,
+    collective: Collective,
+    *,
+    costs: dict[str, Fraction] | None = None,
+    mirrored: bool = True,
+    sizes: tuple[int, ...] | None = None,
 ) -> Problem:
     """Return the fluid program of a collective on a fabric.
 
     ``costs`` are those of a unit of data on links of each class, nothing if they do not matter; ``mirrored`` says
-    whether what automorphisms exchange is solved once.
+    whether what automorphisms exchange is solved once; ``sizes`` are those of the shards of an allgather or a
+    reduce-scatter, whose nodes are solved one by one then.
     """
     if not collective.like(*TREE_COLLECTIVES):
         known = ", ".join(map(str, TREE_COLLECTIVES))
         raise InfeasibleError(f"no fluid program of {collective} is known; there are those of {known}")
-    if not mirrored and len(fabric.compute) > MOST_APART:
-        raise ParameterError(f"--set symmetry=no solves node by node, for {MOST_APART} nodes at most; remove it")
+    apart = not mirrored or sizes is not None
+    if apart and len(fabric.compute) > MOST_APART:
+        given = "--set symmetry=no" if sizes is None else "--shards"
+        raise ParameterError(f"{given} solves node by node, for {MOST_APART} nodes at most; remove it")
     root = collective.root
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
-    symmetry = find_symmetry(network, apart=not mirrored, fixed=() if root is None else [root], names=fabric.names)
+    symmetry = find_symmetry(network, apart=apart, fixed=() if root is None else [root], names=fabric.names)
     back = network.turned()
     if collective.like(ALLREDUCE):
         sources = [
@@ -95,8 +104,9 @@ def problem_of(
     else:
         way = network if collective.like(ALLGATHER, BROADCAST) else back
         roots = symmetry.representatives(network.nodes if root is None else np.array([root]))
-        sources = [Source(way, root, many) for root, many in roots]
-    return Problem(fabric, collective, network, symmetry, tuple(sources), scale)
+        own = {} if sizes is None else dict(zip(fabric.compute, sizes, strict=True))
+        sources = [Source(way, root, many, amount=own.get(root, 1)) for root, many in roots if own.get(root, 1)]
+    return Problem(fabric, collective, network, symmetry, tuple(sources), scale, sizes=sizes)
 
 
 def not_priced(fabric: Fabric) -> str:
@@ -247,7 +257,7 @@ def solve_fluid(
     and of the cost. The listener is called after every round.
     """
     costs = question.costs
-    problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored)
+    problem = problem_of(question.fabric, question.collective, costs=costs, mirrored=mirrored, sizes=question.shards)
     mixture = problem.solved(cheapest=bool(costs), gap=gap, listener=listener)
     rate = problem.shards * problem.fabric.unit / problem.network.scale
     return FluidSolution(question, rate / mixture.time, problem, mixture, gap, mirrored)

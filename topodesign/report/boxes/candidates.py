@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.base.cost import moore_distances
-from topodesign.base.errors import TopodesignError
+from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.catalog.lookup import as_catalog
 from topodesign.fabrics.boxes import Box, exchange
@@ -76,6 +76,9 @@ def graphs_of(boxes: int, ports: int, *, duplex: bool, own: Iterable[TopologyLik
         add_known(sources.search_for_all_to_all(asked))
     for number, given in enumerate((*own, *_strides(boxes, ports, duplex=duplex)), 1):
         topology = as_topology(given)
+        if topology.nodes != boxes or topology.degree > ports:
+            size = f"{topology.nodes} nodes of degree {topology.degree}"
+            raise ParameterError(f"{topology.spec or given} has {size}, and not {boxes} of {ports} or fewer")
         add(Candidate(str(topology.spec or f"candidate {number}"), "own", topology))
     return sorted(found.values(), key=lambda one: (one.factor, len(one.spec)))
 

@@ -25,6 +25,7 @@ from topodesign.fabrics.boxes import Box, Boxed, box_of, join, named_box
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.networks import names_file
+from topodesign.fabrics.places import as_topology
 from topodesign.finder.options import BoxOptions
 from topodesign.finder.survey import Missing
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates, carries_anything, exchange_bound
@@ -305,7 +306,12 @@ class BoxSurvey(Several[BoxFrontier]):
 
 
 def survey_boxes(
-    box: str | Path | Fabric | Box, boxes: int | Iterable[int], ports: int | Iterable[int] | None = None, **options: Any
+    box: str | Path | Fabric | Box,
+    boxes: int | Iterable[int],
+    ports: int | Iterable[int] | None = None,
+    *,
+    candidates: Iterable[TopologyLike] = (),
+    **options: Any,
 ) -> BoxSurvey:
     """Find the best wirings over a grid of box and cable counts.
 
@@ -315,6 +321,8 @@ def survey_boxes(
         As for :func:`topodesign.pareto_boxes`.
     boxes, ports
         One of each, or several that ascend.
+    candidates
+        Graphs of boxes, each of one of the numbers of boxes.
     **options
         As for :func:`topodesign.pareto_boxes`.
 
@@ -330,11 +338,13 @@ def survey_boxes(
     [75.0, 62.5]
     """
     cables = [None] if ports is None else as_ascending("degree", ports)
+    own = [as_topology(one) for one in candidates]
     found, missing = list[BoxFrontier](), list[Missing]()
     for count in as_ascending("number of boxes", boxes):
         for degree in cables:
             try:
-                found.append(pareto_boxes(box, count, degree, **options))
+                mine = [one for one in own if one.nodes == count]
+                found.append(pareto_boxes(box, count, degree, candidates=mine, **options))
             except (ParameterError, InfeasibleError) as error:
                 missing.append(Missing(count, degree, str(error)))
     if not found:
