@@ -284,8 +284,8 @@ def function_of(command: str) -> str:
 
     Examples
     --------
-    >>> function_of("wire plan"), function_of("catalog show"), function_of("pareto")
-    ('plan_wiring', 'show_catalog', 'pareto')
+    >>> function_of("wire plan"), function_of("catalog diff"), function_of("pareto")
+    ('plan_wiring', 'diff_catalog', 'pareto')
     """
     group, _, name = command.partition(" ")
     return f"{name}_{'wiring' if group == 'wire' else group}" if name else _FUNCTIONS.get(command, command)
