@@ -29,7 +29,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import parse
 from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.frontends import packing, progress_kernels, rounds_kernels, thread_kernels
+from topodesign.compiler.frontends import packing, rounds_kernels, thread_kernels
 from topodesign.compiler.frontends.progress import ends
 from topodesign.fabrics.boxes import join, named_box
 from topodesign.optima.fluid import arborescence_kernels
@@ -262,7 +262,7 @@ EXERCISES: list[Case] = [
     ((tree_kernels,), torn, fabrics(6)),
     ((arborescence_kernels,), branched, fabrics(6)),
     ((proof_kernels,), proved, regular_digraphs(4, 2)),
-    ((packing, progress_kernels, rounds_kernels, thread_kernels), programmed, regular_digraphs(4, 2)),
+    ((packing, rounds_kernels, thread_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
 

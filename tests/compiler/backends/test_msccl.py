@@ -203,9 +203,11 @@ def test_every_step_of_trees_has_both_operands(
     """Joined threadblocks pass on what they receive in one step, of all kinds."""
     rng = random.Random(seed)  # noqa: S311
     trees = tree_schedule(fabric(nodes, 2, rng), collective, rng, per_root=rng.randint(1, 4))
-    limits = Limits(blocks_per_rank=1, blocks_per_channel=4) if joined else NO_LIMITS
+    how: dict[str, Any] = (
+        {"limits": Limits(blocks_per_channel=4), "threadblocks": "merged"} if joined else {"limits": NO_LIMITS}
+    )
     profile = get_profile("msccl")
-    text = to_xml(program_of_trees(trees, inplace=inplace, limits=limits), profile=profile, name="x")
+    text = to_xml(program_of_trees(trees, inplace=inplace, **how), profile=profile, name="x")
     check_operands(text)
     report = check_program(parse_xml(text, profile), profile)
     assert report.ok, str(report)

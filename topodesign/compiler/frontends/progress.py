@@ -1,8 +1,7 @@
-"""Termination check: one exact run of waits, without data.
+"""Termination check: one exact run of waits on the machine of programs, without data.
 
-What a threadblock waits for stays so until it moves itself, so that all orders of execution make the same moves, and
-one run decides. It is made with the fewest slots and the shortest pieces that a target promises; with more or longer
-ones every wait ends no later.
+It is made with the fewest slots and the shortest pieces that a target promises; with more or longer ones every wait
+ends no later.
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topodesign.compiler.columns import RECEIVES as RECEIVING
-from topodesign.compiler.columns import SENDS as SENDING
-from topodesign.compiler.columns import Columns, columns_of
-from topodesign.compiler.frontends.progress_kernels import RECEIVES, SENDS, run
+from topodesign.collectives import ALLREDUCE
+from topodesign.compiler.columns import RECEIVES, SENDS, Columns, columns_of
 from topodesign.compiler.ir import RankProgram
+from topodesign.runtime.machine.layout import Layout
+from topodesign.runtime.msccl.build import build_machine
+from topodesign.runtime.msccl.operations import NUMBER, Table
 
 
 def ends(ranks: Columns | Sequence[RankProgram], slots: int, piece: int) -> bool:
@@ -25,8 +25,32 @@ def ends(ranks: Columns | Sequence[RankProgram], slots: int, piece: int) -> bool
     a piece.
     """
     made = ranks if isinstance(ranks, Columns) else columns_of(ranks)
-    send, receive, connections = made.connections()
-    kinds = SENDS * SENDING[made.kind] + RECEIVES * RECEIVING[made.kind]
-    targets = made.starts[np.repeat(made.rank[made.block], np.diff(made.waits))] + made.other
-    columns = made.first, kinds, -(-made.size // piece), made.waits, targets, made.position
-    return bool(run(*columns, send, receive, slots, connections))
+    number, none = len(made.kind), np.zeros(0, dtype=np.int64)
+    sends, receives = SENDS[made.kind], RECEIVES[made.kind]
+    kinds = [NUMBER[one] for one in ("rcs", "s", "r")]
+    position = np.arange(number) - made.first[made.block]
+    waits = np.repeat(np.arange(number), np.diff(made.waits))
+    table = Table(
+        rank=made.rank,
+        id=np.arange(len(made.rank)) - made.starts[made.rank],
+        send=made.send,
+        receive=made.receive,
+        channel=made.channel,
+        first=made.first,
+        thread=made.block,
+        step=position,
+        type=np.select([sends & receives, sends, receives], kinds, NUMBER["nop"]),
+        chunks=made.size,
+        position=position,
+        announces=np.ones(number, dtype=np.int64),
+        target=np.full(number, -1),
+        target_at=np.zeros(number, dtype=np.int64),
+        reads=none,
+        source=none,
+        source_at=none,
+        waits=waits,
+        other=made.starts[made.rank[made.block[waits]]] + made.other,
+        awaited=made.position,
+    )
+    layout = Layout(ALLREDUCE, 0, [0] * len(made.scratch), inplace=True)
+    return build_machine(table, layout, slots, piece=piece, data=False).ends()

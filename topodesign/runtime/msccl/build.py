@@ -35,7 +35,14 @@ _SENDS, _RECEIVES = is_one_of(SENDS), is_one_of(RECEIVES)
 
 
 def build_machine(
-    table: Table, layout: Layout, slots: int, *, piece: int = 1, unsettled: bool = False, judged: bool = True
+    table: Table,
+    layout: Layout,
+    slots: int,
+    *,
+    piece: int = 1,
+    unsettled: bool = False,
+    judged: bool = True,
+    data: bool = True,
 ) -> Machine:
     """Return a program for the machine; sends and receives match, and every access is within bounds.
 
@@ -44,7 +51,7 @@ def build_machine(
     table, layout
         The operations of all threadblocks, and the buffers of all ranks.
     slots
-        The minimum of pieces that a connection holds.
+        The minimum of pieces that a connection holds; with none a send and its receive take place together.
     piece
         Chunks of a full piece.
     unsettled
@@ -52,8 +59,10 @@ def build_machine(
         continue until they next meet.
     judged
         Whether results count.
+    data
+        Whether anything is moved; without it the machine only tells whether the program ends.
     """
-    program = _Program(table, layout, slots, piece, unsettled=unsettled)
+    program = _Program(table, layout, slots, piece, unsettled=unsettled, data=data)
     runs = make_runs(layout, program.base, callers=False, judged=judged)
     return Machine(program.columns, runs, program, layout, program.size, marked=program.cells, piece=piece)
 
@@ -61,7 +70,7 @@ def build_machine(
 class _Program:
     """The columns of a program, and its words: see :class:`~topodesign.runtime.machine.machine.Names`."""
 
-    def __init__(self, table: Table, layout: Layout, slots: int, piece: int, *, unsettled: bool) -> None:
+    def __init__(self, table: Table, layout: Layout, slots: int, piece: int, *, unsettled: bool, data: bool) -> None:
         self.table, self.layout, self.slots, self.piece = table, layout, slots, piece
         self.base, self.cells = _find_cells(layout, table)
         number = len(table.type)
@@ -71,15 +80,17 @@ class _Program:
         out, into, count = _number_connections(table)
         out, into = out[table.thread], into[table.thread]
         comes, goes = receives & moving, sends & moving
-        # the controls of an operation: for each step that it waits for, what it does, and for those that wait for it;
+        # the controls of an operation: for each step that it waits for, what it offers where connections hold nothing,
+        # what it does, and for those that wait for it;
         # what it does waits for one step itself unless it receives, and tells that it is over unless it sends
         awaited = _find_awaited(table)
         told, post, many = np.unique(awaited, return_inverse=True, return_counts=True)
         waits = np.bincount(table.waits, minlength=number)
         flags, tells = np.maximum(0, waits - ~comes), np.zeros(number, dtype=np.int64)
         tells[told[told >= 0]] = goes[told[told >= 0]]
-        begin = starts_of(flags + 1 + tells)
-        main = begin[:-1] + flags
+        offers = comes & (slots == 0)
+        begin = starts_of(flags + offers + 1 + tells)
+        main = begin[:-1] + flags + offers
         wait, job, tell, room, back, proxy, self._waiting = np.full((7, int(begin[-1])), -1)
         mode = np.zeros(len(wait), dtype=np.int64)
         at = begin[table.waits] + _within(table.waits)
@@ -91,15 +102,17 @@ class _Program:
         mode[at] |= RELEASES
         wait[main[comes]], back[main[comes]] = into[comes], count + into[comes]
         room[main[goes]], tell[main[goes]] = count + out[goes], out[goes]
-        works = np.flatnonzero(moving)
+        works, offering = np.flatnonzero(moving & (data | (table.chunks > piece))), np.flatnonzero(offers)
         job[main[works]] = np.arange(len(works))
+        job[main[offering] - 1] = len(works) + np.arange(len(offering))  # as many pieces, of nothing
+        back[main[offering] - 1], back[main[offering]] = count + into[offering], -1
         late = unsettled & (table.type == NUMBER["s"])
         mode[main] += MESSAGE * goes + MEETS * (sends | (waits > 0)) + ROUNDS * comes + ENDS * ~late
         self._op = np.repeat(every, np.diff(begin))  # of every control, and of all work
-        self._of = works
+        self._of = np.concatenate((works, offering))
         busy = np.flatnonzero(np.diff(table.first))
         phases = np.concatenate(([0], np.cumsum(np.diff(table.first) > 0)))
-        source, target, cell = self._find_places(sends, receives, into, out)
+        source, target, cell = self._find_places(works if data else works[:0], sends, receives, into, out)
         none = np.zeros(0, dtype=np.int64)
         self.posts = count
         free = np.concatenate((np.zeros(count), np.full(count, slots), np.zeros(len(told)))).astype(np.int64)
@@ -121,9 +134,9 @@ class _Program:
             time=2 * (self._op - table.first[table.thread[self._op]]) if number else none,
             source=source,
             target=target,
-            size=table.chunks[works],
-            element=np.zeros(len(works), dtype=np.int64),
-            reader=np.full(len(works), -1),
+            size=table.chunks[self._of],
+            element=np.zeros(len(self._of), dtype=np.int64),
+            reader=np.full(len(self._of), -1),
             cell=cell,
             added=np.zeros(len(cell), dtype=np.int64),
             wide=np.ones(len(cell), dtype=np.int64),
@@ -135,7 +148,7 @@ class _Program:
             owner=np.arange(layout.ranks + len(table.rank)),
         )
 
-    def _find_places(self, sends: Ints, receives: Ints, into: Ints, out: Ints) -> tuple[Ints, Ints, Ints]:
+    def _find_places(self, works: Ints, sends: Ints, receives: Ints, into: Ints, out: Ints) -> tuple[Ints, Ints, Ints]:
         """Return of all work where its sources begin, and its targets, and the first cell of every place.
 
         Sources are what is received, what is read, and of what adds to its target that; targets the target, and what
@@ -149,7 +162,7 @@ class _Program:
         copies = np.flatnonzero(table.type[table.reads] == NUMBER["cpy"])
         onto = table.reads[copies[read[copies] == target[table.reads[copies]]]]
         adding = np.flatnonzero(writing & (table.type == NUMBER["re"]))
-        lengths, stream = table.chunks * sends, np.zeros(number, dtype=np.int64)
+        lengths, stream = table.chunks * sends * (len(works) > 0), np.zeros(number, dtype=np.int64)
         stream[:] = self.cells + np.cumsum(lengths) - lengths
         self.size = self.cells + int(lengths.sum())
         match = np.zeros(number, dtype=np.int64)
@@ -166,10 +179,11 @@ class _Program:
         order = np.lexsort((which[kept], of[kept]))
         of, at, reads = of[kept][order], at[kept][order], which[kept][order] < 3
         first, sources = starts(of, number), np.bincount(of[reads], minlength=number)
-        many = np.diff(first)[self._of]
-        begin = starts_of(many)
-        place = np.repeat(first[self._of], many) + _within(np.repeat(np.arange(len(many)), many))
-        return begin, begin[:-1] + sources[self._of], at[place]
+        many = np.diff(first)[works]
+        place = np.repeat(first[works], many) + _within(np.repeat(np.arange(len(many)), many))
+        none = np.zeros(len(self._of) - len(works), dtype=np.int64)  # places of what is offered
+        begin = starts_of(np.concatenate((many, none)))
+        return begin, begin[:-1] + np.concatenate((sources[works], none)), at[place]
 
     # -- words --------------------------------------------------------------------------------------------------------
 

@@ -217,11 +217,11 @@ def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | N
     if any(any(out_of_bounds(table, layout)) for layout in layouts):
         return 0
     low, piece = 1, max(1, min(int(table.chunks.max(initial=1)), profile.chunks_per_step))
-    if not build_machine(table, layouts[0], slots, piece=piece).ends():
+    if not build_machine(table, layouts[0], slots, piece=piece, data=False).ends():
         return 0
     while low < piece:
         middle = (low + piece) // 2
-        ends = build_machine(table, layouts[0], slots, piece=middle).ends()
+        ends = build_machine(table, layouts[0], slots, piece=middle, data=False).ends()
         low, piece = (low, middle) if ends else (middle + 1, piece)
     if any(prove(build_machine(table, one, slots, piece=piece, unsettled=late))[0] for one in layouts):
         return 0
