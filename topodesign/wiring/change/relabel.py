@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MOST_EXHAUSTED = 16  # nodes up to which all relabellings are gone through, as far as the effort allows
 
 _MOST_NODES = 4096  # matrices of this many nodes squared are kept
-_PROPOSALS = 2**22  # of a walk; for more nodes than 1024 the fewer the more, since each takes longer
-_A_NODE = 2**12  # proposals for each node at most
+_A_NODE = 2**12  # proposals of a walk for each node at most
+_PROPOSALS = 2**31  # of a walk, times nodes, at most: in large topologies each takes longer
 _STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 _BRANCHES = 2**22
 _GROUP = 2**14
@@ -102,7 +102,7 @@ def _anneal(
     near = np.concatenate(rows).astype(np.int64)
     start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
     rng = np.random.default_rng(seed)
-    proposals = min(_PROPOSALS, _A_NODE * nodes, 2**10 * _PROPOSALS // nodes)
+    proposals = min(_A_NODE * nodes, _PROPOSALS // nodes)
     for attempt in range(-1, max(1, _STARTS // (1 + nodes // 1024))):
         place = rng.permutation(nodes) if attempt % 2 else np.array(best.place, dtype=np.int64)
         place = np.array(spread_out, dtype=np.int64) if attempt < 0 else place
