@@ -125,7 +125,7 @@ def test_what_is_printed_is_not_lost(tmp_path: Path) -> None:
 def test_directories_appear_whole(tmp_path: Path) -> None:
     write_directory(tmp_path / "d", {"a/b": "1", "c": "2"})
     assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["a_b", "c"]
-    with pytest.raises(FileFormatError, match="there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         write_directory(tmp_path / "d", {"a": ""})
 
 

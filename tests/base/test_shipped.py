@@ -108,7 +108,7 @@ def test_copies_are_equal_and_never_overwrite(tmp_path: Path) -> None:
     assert [path.name for path in copied] == some
     assert [path.read_bytes() for path in copied] == [(shipped_folder("configs") / name).read_bytes() for name in some]
     copied[0].write_text("mine")
-    with pytest.raises(FileFormatError, match="is there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         copy_examples([other, some[0]], copied[0].parent)
     assert copied[0].read_text() == "mine"
     assert not (copied[0].parent / other).exists()

@@ -48,8 +48,8 @@ DIFFERENT = [
 REFUSED = [
     ("", "empty spec", 0),
     (" \n\t ", "empty spec", 0),
-    ("genkautz", "needs brackets", 0),
-    ("f(genkautz)", "'genkautz' needs brackets", 2),
+    ("genkautz", "requires brackets", 0),
+    ("f(genkautz)", "'genkautz' requires brackets", 2),
     ("f(1,2", "1 closing bracket(s) missing", 5),
     ("f(g(h(1", "3 closing bracket(s) missing", 7),
     ("f(1))", "closing bracket without an opening one", 4),

@@ -133,7 +133,7 @@ def test_what_cannot_be_merged_is_said(shipped: Path, tmp_path: Path) -> None:
         merge_catalog(str(shipped), tmp_path / "merged")
     with pytest.raises(CatalogError, match="no catalog files"):
         merge_catalog([shipped, tmp_path], tmp_path / "merged")
-    with pytest.raises(FileFormatError, match="is there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         merge_catalog([shipped], shipped)
 
 

@@ -236,7 +236,7 @@ def test_only_a_whole_catalog_is_packed(plain: Path, tmp_path: Path) -> None:
             pack_catalog(source, target)
     assert not target.exists()
     catalog_file(source, 4).write_bytes(text)
-    with pytest.raises(FileFormatError, match="is there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         pack_catalog(source, plain)
 
 
@@ -267,7 +267,7 @@ def test_every_member_has_to_be_there(damaged: Path) -> None:
         write(damaged, content[:place] + content[place + 1 :])
         message = fails(damaged, LAST + 100, LAST + 100)
         if name in {HEAD, END}:
-            assert message == f" its first member should be {HEAD} and its last {END}"
+            assert message == f" its first member must be {HEAD} and its last {END}"
         else:
             assert ": the last line counts " in message
     for few in ([], content[:1], content[-1:]):

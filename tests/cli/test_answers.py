@@ -141,9 +141,9 @@ def test_a_directory_may_have_dots(name: str, there: bool, tmp_path: Path, capsy
     assert run(line) == 0
     assert (target / "plan1.json").exists()
     assert run(line) == 2
-    assert "is there already; name a new directory" in capsys.readouterr().err
+    assert "already exists; " in capsys.readouterr().err
     assert run(["pareto", "-n", "12", "-d", "4", "-o", str(target)]) == 2
-    assert "is a directory; name a file" in capsys.readouterr().err
+    assert "is a directory; use the name" in capsys.readouterr().err
     assert run(["wire", "plan", "ring(3)", "--inventory", str(tmp_path / "room.yaml"), "-o", str(plan)]) == 0
     work = tmp_path / "work" / name
     work.mkdir(parents=True)

@@ -299,7 +299,7 @@ BAD_CALLS: list[tuple[tuple[str, ...], str]] = [
     (("pareto", "-n", "9", "-d", "1", "--duplex"), "nearest sizes (N,d): (2,1), (9,2)"),
     (("pareto", "-n", "8", "-d", "1", "--duplex"), "nearest sizes (N,d): (2,1), (8,2)"),
     ((*SMALL, "--time-limit", "-1"), "is negative"),
-    ((*SMALL, "--time-limit", "1e9s"), "is over a day"),
+    ((*SMALL, "--time-limit", "1e9s"), "is over a day; the maximum is 24h"),
     ((*SMALL, "--time-limit", "soon"), "not a number"),
     ((*SMALL, "--seed", "-1"), "not in the range"),
     ((*SMALL, "--alpha", "10"), "no unit"),
@@ -600,8 +600,8 @@ def test_a_name_alone_is_put_right(cli: Cli, command: str, bare: str) -> None:
     said = cli(command, bare)
     assert (said.status, said.out) == (2, "")
     assert "did you mean 'torus'" in said.err or "did you mean 'dgx_a100'" in said.err
-    assert "needs brackets" in cli("evaluate", "torus").err
-    assert "needs brackets: dgx_a100(boxes)" in cli("evaluate", "dgx_a100", "--collective", "allgather").err
+    assert "requires brackets" in cli("evaluate", "torus").err
+    assert "requires brackets: dgx_a100(boxes)" in cli("evaluate", "dgx_a100", "--collective", "allgather").err
 
 
 def test_a_folder_is_no_spec_and_no_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -623,7 +623,7 @@ def test_an_inventory_is_told_by_name(cli: Cli, line: str, tmp_path: Path) -> No
 
 
 def test_a_schedule_is_not_written_as_something_else(cli: Cli, tmp_path: Path) -> None:
-    assert "written as .npz, not .txt" in cli("schedule", "torus(3,3)", "-o", tmp_path / "x.txt").message()
+    assert "use the ending .npz" in cli("schedule", "torus(3,3)", "-o", tmp_path / "x.txt").message()
     assert not list(tmp_path.iterdir())
     assert cli("schedule", "torus(3,3)", "-o", tmp_path / "x").status == 0
 

@@ -357,7 +357,7 @@ def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
         (("dgx_a100(1)", "--bandwidth", "1GB/s"), "has bandwidths of its own"),
         (("torus(3,3)", "--bandwidth", "fast"), "bandwidth 'fast'"),
         (("torus(3,3)", "--root", "0"), "allgather has no root"),
-        (("torus(3,3)", "--collective", "reduce"), "reduce needs a root"),
+        (("torus(3,3)", "--collective", "reduce"), "reduce requires a root"),
         (("torus(3,3)", "--collective", "reduce", "--root", "9"), "named '9'"),
         (("dgx_a100(1)", "--collective", "reduce", "--root", "box0/nvswitch"), "is a switch"),
         (("torus(3,3)", "--set", "trees=0"), "range"),
@@ -437,4 +437,4 @@ def test_a_size_alone_shows_the_numbers_of_trees_that_pay_with_their_times(
     plan = schedule("dgx_a100(1)", "allgather", fixed_k=row["k"])
     assert row["times_s"][0] == pytest.approx(float(simulate(plan, size="1MiB", alpha="10us").time))
     assert run(["evaluate", "dgx_a100(1)", "--collective", "all-to-all", "--size", "1MiB"]) == 2
-    assert "--algorithm all' has all times" in capsys.readouterr().err
+    assert "--algorithm all' prints all times" in capsys.readouterr().err

@@ -389,7 +389,7 @@ def test_chunks_beyond_all_bounds_are_refused(tmp_path: Path, capsys: pytest.Cap
         ("", "line 1"), ("a,b\n", "line 1"), ("src,dst,alpha,bandwidth\n0,1,10us\n", "line 2"),
         ("src,dst,alpha,bandwidth\n0,1,10,25Gbps\n", "line 2"),
         ("src,dst,alpha,bandwidth\n0,-1,10us,25Gbps\n", "line 2"),
-        ("src,dst,alpha,bandwidth\n0,1,1us,1Gbps\n0,1,1us,1Gbps\n", "there already"),
+        ("src,dst,alpha,bandwidth\n0,1,1us,1Gbps\n0,1,1us,1Gbps\n", "already exists"),
     ],
 )  # fmt: skip
 def test_bad_link_tables_name_the_line(

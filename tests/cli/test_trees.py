@@ -149,7 +149,7 @@ def test_options_that_do_not_belong_are_refused(
     cases = [
         (["schedule", "torus(3,3)", "--root", "0", *output], "remove --root"),
         (["schedule", "torus(3,3)", "--set", "trees=2", *output], "--set trees= is not for --algorithm spff, but for"),
-        (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
+        (["schedule", "torus(3,3)", "--collective", "reduce", *output], "use --root NODE"),
         (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "remove --root"),
         (["schedule", "dgx_a100(1)", "--set", "chunks=2", *output], "--set chunks= is not for trees"),
         (

@@ -109,7 +109,7 @@ def test_groups_that_are_none_are_refused(
     for some, chosen_roots in wrong:
         with pytest.raises(ParameterError):
             collective.within(some, chosen_roots)
-    with pytest.raises(ParameterError, match="needs a root in each" if roots else "has no root; omit roots"):
+    with pytest.raises(ParameterError, match="requires a root in each" if roots else "has no root; omit roots"):
         collective.within(groups, None if roots else [group[0] for group in groups])
     with pytest.raises(ParameterError, match=r"has a root in each|has no root"):
         collective.within(groups, roots).at(at)
@@ -198,7 +198,7 @@ def test_records_give_the_collective_back(case: tuple[Collective, int]) -> None:
         (lambda: ALLREDUCE.at(0), "allreduce has no root"),
         (lambda: ALLREDUCE.among([]), "at least one"),
         (lambda: ALLREDUCE.among([1, 1]), "once"),
-        (lambda: as_collective("reduce").members(4), "reduce needs a root"),
+        (lambda: as_collective("reduce").members(4), "reduce requires a root"),
         (lambda: as_collective("reduce").at(3).among([0, 1]).members(4), "root 3 of the reduce is none of its members"),
         (lambda: ALLREDUCE.among([0, 4]).members(4), "node 4, which is no node"),
         (lambda: ALLREDUCE.among([0, 3]).members(4, {3}), "node 3, which is a switch"),

@@ -92,7 +92,7 @@ def test_a_file_of_a_box_has_its_nics_at_the_network(tmp_path: Path) -> None:
         ("boxes(dgx_h100,complete(4),0)", "split"),
         ("boxes(dgx_h100,complete(4),1,0,999999999)", "exchange"),
         ("boxes(tpu_torus(2),complete(4))", "not made of boxes"),
-        ("torus(dgx_h100,4)", "needs brackets"),
+        ("torus(dgx_h100,4)", "requires brackets"),
     ],
 )
 def test_wrong_specs_are_refused(text: str, match: str) -> None:

@@ -361,7 +361,7 @@ def test_in_network_computation_is_where_it_is() -> None:
         ("zzz(2)", "known are dgx_a100"),
         ("dgx_a100(0)", "boxes must be at least 1"),
         ("dgx_a100()", "write dgx_a100.boxes."),
-        ("dgx_a100(complete(2))", "takes integers"),
+        ("dgx_a100(complete(2))", "requires integers"),
         ("dgx_a100(1000000000)", "too many"),
         ("rail_optimised(1,1)", "only one node"),
         ("rail_optimised(2,1000000000)", "too many"),

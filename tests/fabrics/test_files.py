@@ -276,10 +276,10 @@ def with_link(**fields: Any) -> dict[str, Any]:
         (changed(shared=[{"name": "x", "bandwidth": "1GB/s"}]), r"shared\[0\]: the field 'links' is missing"),
         (with_limit(name=3), r"shared\[0\].name: expected text, not 3"),
         (with_limit(bandwidth="0GB/s"), r"shared\[0\].bandwidth: .* must be above zero"),
-        (with_limit(links=[]), "the shared limit 'bus' needs links, each once"),
+        (with_limit(links=[]), "the shared limit 'bus' requires links, each once"),
         (
             with_limit(links=[{"from": "g0", "to": "s0"}, {"from": "g0", "to": "s0"}]),
-            "the shared limit 'bus' needs links, each once",
+            "the shared limit 'bus' requires links, each once",
         ),
         (with_limit(links=[{"from": "g0", "to": "s1"}]), "for a link from 'g0' to 's1': there is none"),
         (with_limit(links=[{"from": "g0", "too": "s0"}]), r"shared\[0\].links\[0\]: unknown field 'too'; did you"),

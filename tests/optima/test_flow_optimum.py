@@ -202,7 +202,7 @@ def test_large_products_have_the_price_that_evaluate_tells(spec: str) -> None:
     ("collective", "options", "message"),
     [
         ("all-to-all", {"root": "box0/gpu0"}, "has no root"),
-        ("scatter", {}, "needs a root"),
+        ("scatter", {}, "requires a root"),
         ("gather", {"root": "box0/nvswitch"}, "is a switch"),
         ("all-to-all", {"shards": "box0/*=2"}, "--shards is for"),
         ("all-to-all", {"fixed_k": 2}, "--set trees= is for"),

@@ -83,7 +83,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="at least one plan"):
             save_plan_set(tmp_path / "set", plans, alpha=0, bandwidth=1)
     made(tmp_path / "set")
-    with pytest.raises(FileFormatError, match="is there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         made(tmp_path / "set")
 
 

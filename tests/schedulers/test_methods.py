@@ -128,7 +128,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"only": "0,1", "group": "2x2:0"}, "not both"),
         ({"only": "0,1", "method": "lift"}, "has no schedule for these nodes"),
         ({"collective": "broadcast", "method": "spff", "root": 0}, "broadcast goes over trees; use --algorithm forest"),
-        ({"collective": "broadcast"}, "give one with --root"),
+        ({"collective": "broadcast"}, "use --root NODE"),
         ({"collective": "broadcast", "root": 16}, "root must be from 0 to 3"),
         ({"method": "forest", "chunks": 2}, "--set chunks= is not for trees"),
         ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),

@@ -294,7 +294,7 @@ def test_wrong_arguments() -> None:
     topology = build("complete(4)")
     with pytest.raises(ParameterError, match="ways through time are for all-to-all, scatter, gather"):
         exchange(topology, ALLGATHER)
-    with pytest.raises(ParameterError, match="scatter needs a root"):
+    with pytest.raises(ParameterError, match="scatter requires a root"):
         exchange(topology, SCATTER)
     with pytest.raises(ParameterError, match="root"):
         exchange(topology, SCATTER.at(9))

@@ -131,7 +131,7 @@ def test_nodes_in_no_tree_pass_data_on() -> None:
     ("options", "words"),
     [
         ({"collective": "all-to-all"}, "--list of --algorithm pipeline is of .*; an all-to-all"),
-        ({}, "needs a root"),
+        ({}, "requires a root"),
         ({"collective": "allgather", "root": 0}, "has no root"),
         ({"root": 9}, "root must be from 0 to 8"),
         ({"root": 3, "only": "0,1,2", "others": "forward"}, "root 3 of the broadcast is none of its members"),

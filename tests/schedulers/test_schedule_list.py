@@ -152,7 +152,7 @@ def test_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("options", "words", "kind"), [
     ({"collective": "allreduce"}, "is a reduce-scatter and then", ParameterError),
-    ({"collective": "broadcast"}, "needs a root", ParameterError),
+    ({"collective": "broadcast"}, "requires a root", ParameterError),
     ({"root": 1}, "has no root", ParameterError),
     ({"steps": 1}, "at least 2 steps", InfeasibleError),
     ({"chunks": 0}, "chunks must be", ParameterError),

@@ -326,7 +326,7 @@ def test_the_directory(tmp_path: Path) -> None:
     table = {name: address for address, name in listed}
     assert table[f"h2-{NODE}"] == bringup(FIVE).hosts[2].address.partition("/")[0]
     assert len((target / "ranks").read_text().splitlines()) == 5
-    with pytest.raises(FileFormatError, match="is there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         export_wiring(FIVE, "bringup", target)
     with pytest.raises(ParameterError, match="patches takes no --mtu; remove it, or export bringup"):
         export_wiring(FIVE, "patches", tmp_path / "p.csv", mtu=1500)

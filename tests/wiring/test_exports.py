@@ -508,7 +508,7 @@ def test_directories_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     write(tmp_path / "mine" / "thesis.txt", "years of work")
     plan = plan_of(TESTBED, kind="ocs")
     for path in (tmp_path / "mine", tmp_path / "mine" / "thesis.txt"):
-        with pytest.raises(FileFormatError, match="there already"):
+        with pytest.raises(FileFormatError, match="already exists"):
             export_wiring(plan, "sonic", path)
     with pytest.raises(FileFormatError):
         export_wiring(plan, "sonic", tmp_path / "missing" / "sonic")

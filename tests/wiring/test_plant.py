@@ -252,7 +252,7 @@ def test_plans_are_written(tmp_path: Path) -> None:
         assert load_wiring(one.file).topology == one.topology
         file = Path(one.file)
         assert as_topology(str(file.with_name(file.name.replace("plan", "links")).with_suffix(".csv"))) == one.topology
-    with pytest.raises(FileFormatError, match="there already"):
+    with pytest.raises(FileFormatError, match="already exists"):
         found.write(tmp_path / "plans")
 
 

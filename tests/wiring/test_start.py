@@ -83,7 +83,7 @@ def test_what_a_file_cannot_say_is_refused() -> None:
     [
         ("--hosts 12", "circulant(12,2,3)"),
         ("--hosts 8 --ports 3 --connector LC --speed 400Gbps --kind ocs --panels 3", "hypercube(3)"),
-        ("--hosts 40 --duplex --panels 2", "torus(5,8)"),
+        ("--hosts 40 --mode duplex --panels 2", "torus(5,8)"),
         ("--hosts 6 --panels 5 --panel-ports 9", "circulant(6,1,2)"),
     ],
 )
@@ -106,17 +106,17 @@ def test_answers_make_a_file_that_plans_at_once(options: str, spec: str, tmp_pat
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("", "Say --hosts"),
+        ("", "requires --hosts"),
         ("--hosts 0", "0 is not in the range"),
         ("--hosts 4 --panel-ports 3", "have no room for 16 lanes"),
         ("--hosts 1000000", "hosts"),
         ("--hosts 100000 --ports 100", "lanes of all hosts"),
         ("--hosts 4 --speed fast", "fast"),
-        ("--hosts 4 --site x", "go with --netbox"),
-        ("--lldp a --netbox b", "not both"),
-        ("--lldp a --hosts 3", "--hosts does not go with --lldp"),
-        ("--netbox a --panel-ports 3", "--panel-ports does not go with --netbox"),
-        ("--hosts 4 -o room.csv", "written as .yaml"),
+        ("--hosts 4 --site x", "require --netbox"),
+        ("--lldp a --netbox b", "--lldp cannot be combined"),
+        ("--lldp a --hosts 3", "--hosts cannot be combined with --lldp"),
+        ("--netbox a --panel-ports 3", "--panel-ports cannot be combined with --netbox"),
+        ("--hosts 4 -o room.csv", "use the ending .yaml"),
         ("--netbox nowhere", "not a directory"),
     ],
 )

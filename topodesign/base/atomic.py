@@ -167,7 +167,7 @@ def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path
         raise ParameterError(f"two files in {path} would have the same name; rename what they are named after")
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-            raise FileFormatError(f"{path} is there already; name a new directory")
+            raise FileFormatError(f"{path} already exists; use a new directory")
         temporary = path.with_name(f".{path.name[:200]}.{os.urandom(6).hex()}")
         with _unless_finished(temporary):
             temporary.mkdir()

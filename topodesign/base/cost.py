@@ -364,6 +364,6 @@ def check_size(nodes: int, degree: int) -> None:
     as_integer("the number of nodes", nodes, -(2**63))
     as_integer("the degree", degree, -(2**63))
     if nodes < 2:
-        raise ParameterError(f"a collective needs at least 2 nodes, not {nodes}")
+        raise ParameterError(f"a collective requires at least 2 nodes, not {nodes}")
     if degree < 1:
-        raise ParameterError(f"every node needs at least one link, not degree {degree}")
+        raise ParameterError(f"every node requires at least one link, not degree {degree}")

@@ -170,7 +170,7 @@ class Result(Declared):
         try:
             import pandas as pd  # noqa: PLC0415  heavy, and an optional extra
         except ImportError:
-            raise MissingLibraryError("to_dataframe needs pandas: pip install 'topodesign[notebook]'") from None
+            raise MissingLibraryError("to_dataframe requires pandas: pip install 'topodesign[notebook]'") from None
         return pd.DataFrame(self.to_records())
 
     def plot(self, kind: str | None = None, **options: Any) -> Any:

@@ -99,7 +99,7 @@ def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Pat
         if name not in known:
             raise ParameterError(f"there is no example {name[:100]!r}; {suggest(name, known)}")
         if (directory / name).exists() or (directory / name).is_symlink():
-            raise FileFormatError(f"{directory / name} is there already; name another directory")
+            raise FileFormatError(f"{directory / name} already exists; use another directory")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in chosen:

@@ -132,7 +132,7 @@ def _walk(node: ast.expr, text: str, offset: int, depth: int) -> int | Spec:
     if isinstance(node, ast.Constant):
         return _integer(node, text, position)
     if isinstance(node, ast.Name):
-        raise SpecError(f"'{node.id}' needs brackets: {node.id}(...)", text, position)
+        raise SpecError(f"'{node.id}' requires brackets: {node.id}(...)", text, position)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise SpecError("expected an integer or name(argument,...)", text, position)
     if node.keywords:

@@ -112,7 +112,7 @@ def _lines_by_nodes(path: Path, columns: tuple[str, ...], _state: FileState | No
     except FileFormatError as error:
         raise CatalogError(f"{path}: {error}") from None
     if lines[0] != "\t".join(columns):
-        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(columns)}")
+        raise CatalogError(f"{path}:1: the first line must name the columns {', '.join(columns)}")
     match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
     if match is None or int(match[1]) != len(lines) - 3:
         words = "the last line does not count the rows before it: it is truncated"

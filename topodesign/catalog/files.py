@@ -205,7 +205,7 @@ def _rows(text: _Text, first: int, last: int) -> list[Row]:
 def _end_of_rows(text: _Text) -> int:
     """Return the offset where rows end, after checks of both end lines."""
     if text.data[: len(_HEADER)] != _HEADER.encode():
-        raise text.error(0, f"the first line should name the columns {', '.join(COLUMNS)}")
+        raise text.error(0, f"the first line must name the columns {', '.join(COLUMNS)}")
     end = text.data.rfind(b"\n", 0, len(text.data) - 1) + 1
     match = _TRAILER.fullmatch(text.data[end : end + _LONGEST_TRAILER])
     if match is None:

@@ -139,7 +139,7 @@ def _both(one: Bounds | None, other: Bounds | None, what: Row | PriceKey) -> Bou
     if both.lower > both.upper:
         nodes, check = what.price_key if isinstance(what, Row) else what
         raise CatalogError(
-            f"all-to-all prices of the row of {nodes} nodes with the check {check} exclude each other: "
+            f"all-to-all prices of the row of {nodes} nodes with the check {check} cannot be used together: "
             f"{one.lower} to {one.upper} and {other.lower} to {other.upper}"
         )
     return both

@@ -58,7 +58,7 @@ class Packed:
     def __post_init__(self) -> None:
         names = [member.filename for member in self.members]
         if len(names) < 2 or (names[0], names[-1]) != (HEAD, END):
-            raise CatalogError(f"{self.path}: its first member should be {HEAD} and its last {END}")
+            raise CatalogError(f"{self.path}: its first member must be {HEAD} and its last {END}")
         for before, name in pairwise(names[:-1]):
             match = _PIECE.fullmatch(name)
             if match is None or name != piece_name(int(match[1])) or int(match[1]) <= _first(before):

@@ -41,15 +41,15 @@ def doctor(log: Path | None, program: Path | None, calls: tuple[str, ...], runti
     """
     if calls:
         if log is not None or program is None:
-            raise click.UsageError("--call asks about a program before a run: give --program, and no LOG.")
+            raise click.UsageError("--call requires --program, and cannot be combined with LOG.")
         checked = [topodesign.check_call(program, call, runtime) for call in calls]
         records = [one.record() for one in checked]
         print_answer("\n".join(map(str, checked)), {"calls": records}, lambda: records)
         return 0 if all(one.ok for one in checked) else 1
     if log is None:
-        raise click.UsageError("Give the LOG of a run, or --program and --call to ask before one.")
+        raise click.UsageError("doctor requires the LOG of a run, or --program and --call.")
     if runtime is not None:
-        raise click.UsageError("--runtime is for --call; a log tells by itself whose it is.")
+        raise click.UsageError("--runtime requires --call; a log names its runtime.")
     with progress_bar("reading"):
         found = topodesign.doctor(log, program)
     tell(found)
@@ -69,7 +69,7 @@ def examples(names: tuple[str, ...], output: Path | None) -> None:
     Example: topodesign examples inventory_testbed.yaml observed_testbed.csv -o testbed
     """
     if not names and output is not None:
-        raise click.UsageError("Say which examples to copy; 'topodesign examples' lists them.")
+        raise click.UsageError("-o requires the names of examples; 'topodesign examples' lists them.")
     if not names:
         known = topodesign.examples()
         width = max(len(example.name) for example in known)

@@ -206,7 +206,7 @@ class Command(click.Command):
         target: Path | None = ctx.meta.get(FILE)
         if target is not None and names_directory(target) and self.takes_directory(ctx):
             if target.exists() and (not target.is_dir() or any(target.iterdir())):
-                raise click.UsageError(f"{target} is there already; name a new directory.")
+                raise click.UsageError(f"{target} already exists; use a new directory.")
             target, ctx.meta[_DIRECTORY] = None, ctx.meta.pop(FILE)
         _settle_form(ctx, target)
         if target is None:
@@ -323,15 +323,15 @@ def _settle_form(context: click.Context, target: Path | None) -> None:
     """Select the form by the ending of the file if none is given."""
     asked = context.meta.setdefault(_FORMS, [])
     if len(asked) > 1:
-        raise click.UsageError("--csv and --json exclude each other.")
+        raise click.UsageError("--csv and --json cannot be used together.")
     if target is None:
         return
     if target.is_dir():
-        raise click.UsageError(f"{target} is a directory; name a file for the answer.")
+        raise click.UsageError(f"{target} is a directory; use the name of a file.")
     ending = target.suffix.lower()
     wanted = _ENDINGS.get(ending)
     if wanted is None and ending not in _TEXT:
-        raise click.UsageError(f"An answer is text, .json or .csv; {target} would be something else.")
+        raise click.UsageError(f"cannot write an answer as {target}; use the ending .txt, .json or .csv.")
     if wanted is not None and asked and asked != [wanted]:
         raise click.UsageError(f"--{asked[0]} cannot be combined with {target}; remove it, or use another ending.")
     if wanted is not None:

@@ -127,7 +127,7 @@ def command(
         _write_library(context, source, work, targets, measured, output, options)
         return
     if measured is not None or len(targets) > 1 or "none" in targets:
-        raise click.UsageError("--measured, several targets and none of them are for a library; add --for")
+        raise click.UsageError("--measured, --target none and several --target require --for")
     target = targets[0] if targets else "msccl"
     check_ending(output, "program")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # to check a module it is lowered, which takes no accelerator

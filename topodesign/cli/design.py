@@ -85,7 +85,7 @@ def command(request: Path, time_limit: str | None) -> None:
     target = directory()
     page: Path | None = click.get_current_context().meta.get(_PAGE)
     if page is not None and not page.parent.is_dir():
-        raise click.UsageError(f"{page.parent} is no directory; make it first.")
+        raise click.UsageError(f"{page.parent} is not a directory; create it first.")
     with progress_bar("designing") as progress:
         found = topodesign.design(request, time_limit=time_limit, progress=progress)
     if target is not None:
@@ -115,7 +115,7 @@ def init(output: Path | None, **answers: Any) -> None:
         if name in said:
             said[name] = _amounts(click.get_current_context(), _named(name), said[name])
     if output is not None and output.suffix.lower() not in {".yaml", ".yml"}:
-        raise click.UsageError(f"A request is written as .yaml, not as {output}.")
+        raise click.UsageError(f"cannot write a request as {output}; use the ending .yaml.")
     if output is not None and output.exists():
         raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
     text = topodesign.request_text(**_asked(said))

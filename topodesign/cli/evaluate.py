@@ -100,9 +100,7 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
     if kind is not None:
         _draw(network, kind, given, options)
     elif options["against"]:
-        raise click.UsageError(
-            "--against is for a report, -o FILE.html; 'topodesign compare NETWORK ...' prints a table."
-        )
+        raise click.UsageError("--against requires -o FILE.html; 'topodesign compare NETWORK ...' prints a table.")
     elif options["traffic"] is not None:
         _refuse(given - _OF_TRAFFIC, "--traffic")
         _of_traffic(network, options)
@@ -197,7 +195,9 @@ def _of_fabric(network: str, options: dict[str, Any]) -> None:
         from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
 
         if not collective.like(*TREE_COLLECTIVES) or options["method"] == "fluid":
-            raise click.UsageError("--size is for trees; 'topodesign compare NETWORK --algorithm all' has all times.")
+            raise click.UsageError(
+                "--size requires trees; 'topodesign compare NETWORK --algorithm all' prints all times."
+            )
         frontier = True  # the numbers of trees that pay, with their times
     names = ("root", "fixed_k", "shards", "only", "others", "without", "costs", "proof", "method", "mirrored", *_WORK)
     with progress_bar("looking for the optimum") as progress:

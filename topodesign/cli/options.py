@@ -224,10 +224,10 @@ def number_range(_context: click.Context, _option: click.Parameter, value: str |
         return None
     match = re.fullmatch(r"([0-9]{1,9})(?:(?:\.\.|-)([0-9]{1,9})(?:\.\.([0-9]{1,9}))?)?", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is neither a number nor a range such as 1000..1040 or 16..64..16.")
+        raise click.BadParameter(f"{value!r} is not a number or range; expected 1000, 1000..1040 or 16..64..16.")
     first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     if not 1 <= first <= last or not step:
-        raise click.BadParameter(f"{value!r} should go upwards from at least 1.")
+        raise click.BadParameter(f"{value!r} must increase from at least 1.")
     return range(first, last + 1, step)
 
 
@@ -235,7 +235,7 @@ def whole_range(context: click.Context, option: click.Parameter, value: str | No
     """Read a number or a range, of which all count."""
     span = number_range(context, option, value)
     if span is not None and span.step != 1:
-        raise click.BadParameter(f"{value!r} has a step, and here all from the first to the last count.")
+        raise click.BadParameter(f"{value!r} has a step; use a range without one.")
     return span
 
 
@@ -247,7 +247,7 @@ def number_or_range(context: click.Context, option: click.Parameter, value: str 
         return int(value)
     span = number_range(context, option, value) if ".." in value or "-" in value else None
     if span is None:
-        raise click.BadParameter(f"{value!r:.50} is not a valid integer, nor a range such as 4..8.")
+        raise click.BadParameter(f"{value!r:.50} is not a valid integer or range; expected 4 or 4..8.")
     return span
 
 
@@ -338,7 +338,7 @@ def named_values(example: str) -> Callable[[click.Context, click.Parameter, tupl
         for text in (part for value in values for part in value.split(",")):
             name, equals, said = text.partition("=")
             if not equals:
-                raise click.BadParameter(f"{text!r} is not such as {example}.")
+                raise click.BadParameter(f"{text!r} is invalid; expected {example}.")
             found[name.strip()] = said.strip()
         return found or None
 

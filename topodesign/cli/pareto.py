@@ -43,7 +43,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
         return None
     seconds = float(as_time(value))
     if seconds > 86400:
-        raise click.BadParameter(f"{value!r:.40} is over a day.")
+        raise click.BadParameter(f"{value!r:.40} is over a day; the maximum is 24h.")
     return seconds
 
 
@@ -193,7 +193,7 @@ def _require_size(nodes: Any, degrees: Any, options: dict[str, Any]) -> None:
 def _write(found: Any, target: Path, *, several: bool) -> Any:
     """Write plans or links, and return the answer with their names."""
     if several:
-        raise click.UsageError("-o writes the plans or links of one size; give one N and one d.")
+        raise click.UsageError("-o requires one N and one d; remove the range.")
     if hasattr(found, "write"):
         return found.write(target)
     found.save(target)
@@ -236,4 +236,4 @@ def _check_boxes(nodes: Any, given: set[str]) -> None:
             "remove these or --boxes."
         )
     if nodes is None:
-        raise click.UsageError("--boxes takes the number of boxes; give -n.")
+        raise click.UsageError("--boxes requires -n, the number of boxes.")

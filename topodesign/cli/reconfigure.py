@@ -79,10 +79,10 @@ def command(
         check_ending(output, "schedule")
     commands, file_format, spelling = (options.pop(name) for name in ("commands", "file_format", "spelling"))
     if (commands is None) != (file_format is None) or (commands is not None and plant is None):
-        raise click.UsageError("Give --commands and --format together, and --inventory with them.")
+        raise click.UsageError("--commands and --format require each other and --inventory.")
     for directory in (circuits, commands):
         if directory is not None and directory.exists():
-            raise click.UsageError(f"{directory} is there already; name a new directory.")
+            raise click.UsageError(f"{directory} already exists; use a new directory.")
     with progress_bar("looking for circuits") as progress:
         found = topodesign.reconfigure(
             nodes, degree, collective, cabling="duplex" if duplex else "simplex", progress=progress, **options

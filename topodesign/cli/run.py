@@ -32,10 +32,10 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
 
     first, dots, last = value.partition("..")
     if not dots:
-        raise click.BadParameter(f"{value!r:.60} is no range of sizes such as 1KiB..64MiB.")
+        raise click.BadParameter(f"{value!r:.60} is not a range of sizes; expected 1KiB..64MiB.")
     ends = parse_size(first), parse_size(last)
     if ends[0] > ends[1]:
-        raise click.BadParameter(f"{value!r:.60} should go upwards.")
+        raise click.BadParameter(f"{value!r:.60} must increase.")
     return ends
 
 

@@ -77,7 +77,7 @@ def command(
     if output is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
     if len(size) > 1:
-        raise click.UsageError("Several --size are for --list; give one.")
+        raise click.UsageError("several --size require --list; use one.")
     check_ending(output, "schedule")
     for name in ("collective", "size"):
         if traffic and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

@@ -155,7 +155,7 @@ def _check_training(training: Path | None, bucket: str | None, options: dict[str
     """Raise ParameterError for options that would be without effect."""
     if training is None:
         if bucket is not None:
-            raise ParameterError("--bucket fuses the layers of a training step; give these with --training")
+            raise ParameterError("--bucket requires --training, whose layers it fuses")
         return
     asked = {"--link-table": options["links"], "--fail": options["without"]}
     asked[f"--mode {options['mode']}"] = options["mode"] != "lock-step"

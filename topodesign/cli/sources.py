@@ -44,7 +44,7 @@ def wired_place(text: str) -> str | Topology:
 def check_new(folder: Path) -> None:
     """Raise FileFormatError if an output directory exists and is not empty."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise FileFormatError(f"{folder} is there already; name a new directory")
+        raise FileFormatError(f"{folder} already exists; use a new directory")
 
 
 def names_schedule(text: str) -> bool:
@@ -62,11 +62,9 @@ def check_ending(output: Path, kind: Kind) -> None:
     A program may have any ending that is none of ours, for runtimes take it under any name.
     """
     ending = output.suffix.lower()
-    other = next((other for other, known in _ENDING.items() if known == ending and other != kind), None)
-    if other is not None:
-        raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
-    if kind == "schedule" and ending not in {"", _ENDING[kind]} and not output.exists():
-        raise ParameterError(f"a {kind} is written as {_ENDING[kind]}, not {ending}; give {output} that ending")
+    others = {known for other, known in _ENDING.items() if other != kind}
+    if ending in others or (kind == "schedule" and ending not in {"", _ENDING[kind]} and not output.exists()):
+        raise ParameterError(f"cannot write a {kind} as {output}; use the ending {_ENDING[kind]}")
 
 
 def given_options(context: click.Context) -> set[str]:

@@ -154,7 +154,7 @@ class Collective:
     def check_root(self, root: object) -> None:
         """Raise ParameterError unless a root is given exactly if it has one."""
         if (root is None and self.roots is None) == self.rooted:
-            what = "needs a root; give one with --root" if self.rooted else "has no root; remove --root"
+            what = "requires a root; use --root NODE" if self.rooted else "has no root; remove --root"
             raise ParameterError(f"{self.name} {what}")
 
     def among(self, group: Collection[int] | None) -> Collective:
@@ -200,7 +200,7 @@ class Collective:
                 )
             owner.update(dict.fromkeys(part, number))
         if self.rooted != (chosen is not None):
-            what = "needs a root in each of its groups" if self.rooted else "has no root; omit roots"
+            what = "requires a root in each of its groups" if self.rooted else "has no root; omit roots"
             raise ParameterError(f"{self.name} {what}")
         if chosen is not None:
             if len(chosen) != len(parts):
@@ -270,7 +270,7 @@ class Collective:
         if wrong is not None:
             raise ParameterError(f"the group names node {wrong}, which is {'a switch' if wrong < nodes else 'no node'}")
         if self.rooted and self.root is None and self.roots is None:
-            raise ParameterError(f"{self.name} needs a root (--root NODE)")
+            raise ParameterError(f"{self.name} requires a root (--root NODE)")
         if self.root is not None and self.root not in chosen:
             raise ParameterError(f"the root {self.root} of the {self.name} is none of its members")
         return np.array(chosen, dtype=np.int64)

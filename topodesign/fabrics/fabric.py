@@ -142,9 +142,9 @@ class Fabric:
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
-            raise TopologyError("a fabric needs one name for each vertex, all different")
+            raise TopologyError("a fabric requires one name for each vertex, all different")
         if len(self.classes) != len(self.topology.src):
-            raise TopologyError("a fabric needs one class for each link")
+            raise TopologyError("a fabric requires one class for each link")
         if not self.multicast | self.aggregation <= self.topology.switches:
             raise TopologyError("only switches can multicast or aggregate")
         if not self.memory <= self.multicast:
@@ -323,7 +323,7 @@ class Fabric:
             if limit.bandwidth <= 0:
                 raise TopologyError(f"{called} has no bandwidth")
             if not limit.links or len(set(limit.links)) != len(limit.links):
-                raise TopologyError(f"{called} needs links, each once")
+                raise TopologyError(f"{called} requires links, each once")
             for a, b in limit.links:
                 if (a, b) not in present:
                     raise TopologyError(f"{called} is for a link from '{a}' to '{b}': there is none")
@@ -435,7 +435,7 @@ class Fabric:
         """Raise TopologyError if there are fewer than two nodes."""
         if len(self.compute) < 2:
             count = "only one node" if self.compute else "no node"
-            raise TopologyError(f"there is {count} to take part; a collective needs two or more")
+            raise TopologyError(f"there is {count} to take part; a collective requires two or more")
 
     def check_balance(self) -> None:
         """Raise TopologyError if a vertex has unequal bandwidth in and out."""

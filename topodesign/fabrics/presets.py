@@ -59,14 +59,14 @@ def build_fabric(text: str) -> Fabric:
         known = nearest(spec.name, [*doors.FABRICS, *SPOKEN_FABRICS]) or doors.FABRICS
         raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, known)}", text, spec.position)
     if name:
-        raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
+        raise SpecError(f"'{name}' requires brackets: {call_signature(generator)}", text, 0)
     if generator is boxes:
         try:
             return _boxed(spec, text).fabric
         except (ParameterError, TopologyError) as error:
             raise SpecError(f"boxes: {error}", text, spec.position) from None
     if not all(isinstance(argument, int) for argument in spec.args):
-        raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
+        raise SpecError(f"{call_signature(generator)} requires integers", text, spec.position)
     try:
         inspect_call(generator, spec.args)
         fabric = generator(*spec.args)

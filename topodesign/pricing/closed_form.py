@@ -225,7 +225,7 @@ def _check(topology: Topology) -> None:
     if topology.switches:
         raise TopologyError("shortest-path schedules need a direct-connect topology, without switches")
     if topology.nodes < 2:
-        raise TopologyError("a collective needs at least 2 nodes")
+        raise TopologyError("a collective requires at least 2 nodes")
     if topology.degree > _MOST_PORTS:
         raise TopologyError(f"at most {_MOST_PORTS} ports per node can be added up, not {topology.degree}")
 

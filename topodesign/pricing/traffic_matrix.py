@@ -114,7 +114,7 @@ def _drawn(found: re.Match[str], nodes: int, tokens: int, seed: int) -> IntArray
     rng = np.random.default_rng(seed)
     if found["kind"] == "dirichlet":
         if not float(found["skew"]):
-            raise ParameterError("dirichlet:A needs a number above zero")
+            raise ParameterError("dirichlet:A requires a number above zero")
         return rng.multinomial(tokens, rng.dirichlet(np.full(nodes, float(found["skew"])), nodes)).astype(np.int64)
     popular = np.arange(1, nodes + 1) ** -float(found["skew"] or found["of"])
     shares = rng.permutation(popular / popular.sum())

@@ -234,13 +234,15 @@ def _scales(axes: Axes, chart: Chart) -> None:
         axes.set_xscale("log", base=2 if chart.x_scale == "log2" else 10)
     if chart.y_scale != "linear":
         axes.set_yscale("log", base=2 if chart.y_scale == "log2" else 10)
-    for axis, label in ((axes.xaxis, chart.x_label), (axes.yaxis, chart.y_label)):
+    for axis, label, scale in ((axes.xaxis, chart.x_label, chart.x_scale), (axes.yaxis, chart.y_label, chart.y_scale)):
         if "bytes" in label:
             axis.set_major_formatter(lambda value, _: format_size(_exact(value)))
         elif label == "seconds":
             axis.set_major_formatter(lambda value, _: format_time(_exact(value)) if value >= 0 else "")
         elif label in {"step", "distance in links"} or "steps" in label:
             axis.set_major_locator(MaxNLocator(integer=True))
+        elif scale != "linear":
+            axis.set_major_formatter(lambda value, _: f"1/{1 / value:.3g}" if 0 < value < 1 else f"{value:.3g}")
 
 
 def _exact(value: float) -> Any:

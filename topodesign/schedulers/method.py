@@ -88,7 +88,7 @@ class Request:
             groups = as_groups(self.called, self.group, self.placement)
             roots = None if self.root is None else roots_of(self.called, self.root, groups)
             if collective.rooted and roots is None:
-                raise ParameterError(f"{collective} needs a root in each group; give them with --root A,B,... or first")
+                raise ParameterError(f"{collective} requires a root in each group; use --root A,B,... or put it first")
             return collective.within(groups, roots)
         if collective.groups is not None:
             return collective

@@ -110,7 +110,7 @@ def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collectiv
     roots = None if stream.root is None else roots_of(fabric, stream.root, groups)
     collective = stream.collective
     if collective.rooted and roots is None:
-        raise ParameterError(f"{collective} needs a root; write it as GROUP={collective}:ROOT")
+        raise ParameterError(f"{collective} requires a root; write it as GROUP={collective}:ROOT")
     collective.within(groups, roots)  # says what is wrong with them
     if len(groups) == 1 and len(groups[0]) == len(fabric.compute):
         return [(stream, collective if roots is None else collective.at(roots[0]))]

@@ -91,5 +91,5 @@ def spelled_out(spec: Spec) -> Spec | None:
     meaning = SPOKEN[spec.name]
     inspect_call(meaning, spec.args)
     if not all(isinstance(argument, int) for argument in spec.args):
-        raise ParameterError("it takes integers")
+        raise ParameterError("it requires integers")
     return meaning(*spec.args)

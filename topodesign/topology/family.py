@@ -88,7 +88,7 @@ class Family:
 
     def _integer(self, argument: object) -> int:
         if isinstance(argument, bool) or not hasattr(argument, "__index__"):
-            raise ParameterError(f"{self.signature} takes integers, not {argument}")
+            raise ParameterError(f"{self.signature} requires integers, not {argument}")
         return int(argument.__index__())
 
 

@@ -108,7 +108,7 @@ def abelian(*sizes: int) -> Group:
     (a1, a2, ...) is the integer a1 + n1*(a2 + n2*(...)).
     """
     if not sizes:
-        raise ParameterError("abelian needs at least one size, as in abelian(4,4)")
+        raise ParameterError("abelian requires at least one size, as in abelian(4,4)")
     for size in sizes:
         require_at_least("every size", size, 1)
     order = math.prod(sizes)
@@ -265,7 +265,7 @@ def direct(*factors: Spec) -> Group:
     (g, h, ...) is the integer g + ``|G|``*(h + ``|H|``*(...)).
     """
     if not factors or not all(isinstance(factor, Spec) for factor in factors):
-        raise ParameterError("direct takes groups, as in direct(psl2(7),cyclic(3))")
+        raise ParameterError("direct requires groups, as in direct(psl2(7),cyclic(3))")
     parts = [group(factor) for factor in factors]
     order = math.prod(part.order for part in parts)
     check_buildable(order, 0)
@@ -434,7 +434,7 @@ def group(spec: Spec) -> Group:
     function = GROUPS[spec.name]
     inspect_call(function, spec.args)
     if function not in {semidirect, direct} and any(isinstance(argument, Spec) for argument in spec.args):
-        raise ParameterError(f"{spec.name} takes integers")
+        raise ParameterError(f"{spec.name} requires integers")
     result = function(*spec.args)
     check_buildable(result.order, 0)
     return result

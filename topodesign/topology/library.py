@@ -181,7 +181,7 @@ def _bare(text: str) -> SpecError | FileFormatError:
     """Return what is wrong with a name alone."""
     name = text.strip()
     if names_topology(name):
-        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign info families {name}'", text, 0)
+        return SpecError(f"'{name}' requires brackets: {name}(...), see 'topodesign info families {name}'", text, 0)
     kind = kind_of(Path(name))
     if kind is None:
         return SpecError(_unknown(name), text, 0)

@@ -74,7 +74,7 @@ def read_link_table(path: str | Path) -> LinkTable:
     with naming(path):
         for line, pair, latency, rate in _rows(read_text(path)):
             if pair in alpha:
-                raise FileFormatError(f"line {line}: the link {pair[0]},{pair[1]} is there already")
+                raise FileFormatError(f"line {line}: the link {pair[0]},{pair[1]} already exists")
             alpha[pair], bandwidth[pair] = latency, rate
     return LinkTable(alpha, bandwidth)
 

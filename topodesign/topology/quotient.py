@@ -112,9 +112,9 @@ def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
     * ``symmetric``: whether to use symmetry, which is proved on the links first.
     """
     if topology.switches:
-        raise TopologyError("all-to-all over shortest flows needs a direct-connect topology, without switches")
+        raise TopologyError("all-to-all over shortest flows requires a direct-connect topology, without switches")
     if topology.nodes < 2:
-        raise TopologyError("a collective needs at least 2 nodes")
+        raise TopologyError("a collective requires at least 2 nodes")
     if topology.describe_unreached():
         raise disconnected(topology)
     arcs = np.flatnonzero(topology.src != topology.dst)

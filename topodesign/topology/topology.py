@@ -87,7 +87,7 @@ class Topology:
             If the arrays are not sorted, in range, of one length, or a capacity is below one.
         """
         if self.nodes < 1:
-            raise TopologyError("a topology needs at least one node")
+            raise TopologyError("a topology requires at least one node")
         for name in ("src", "dst", "capacity"):
             column = getattr(self, name)
             if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:

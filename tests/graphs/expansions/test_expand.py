@@ -267,11 +267,13 @@ def test_nested_specs_rebuild_themselves(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("line(complete(4),0)", "at least 1"), ("line(complete(4),-1)", "at least 1"), ("line(3)", "needs a topology"),
-        ("line(complete(4),complete(3))", "needs an integer"), ("line(complete(4),65)", "at most 64"),
+        ("line(complete(4),0)", "at least 1"), ("line(complete(4),-1)", "at least 1"),
+        ("line(3)", "requires a topology"),
+        ("line(complete(4),complete(3))", "requires an integer"), ("line(complete(4),65)", "at most 64"),
         ("line(complete(20),30)", "too many"), ("degree(debruijn(2,3),2)", "self-loops"),
         ("degree(complete(3))", "write"),
-        ("degree(complete(3),0)", "at least 1"), ("product(complete(3))", "at least two"), ("product(3,4)", "needs a"),
+        ("degree(complete(3),0)", "at least 1"), ("product(complete(3))", "at least two"),
+        ("product(3,4)", "requires a"),
         ("power(complete(30),9)", "too many"), ("power(complete(3),1000000)", "too many"), ("bidirect()", "write"),
         ("parallel(complete(3),0)", "at least 1"), ("parallel(complete(3),10000000000)", "capacities"),
         ("spare(complete(3),0)", "at least 1"),
@@ -344,8 +346,8 @@ def test_duplex_bases_stay_duplex() -> None:
     ("text", "message"),
     [
         ("cover(complete(4),1)", "at least 2"),
-        ("cover(4,2)", "needs a topology"),
-        ("cover(complete(4),complete(3))", "needs an integer"),
+        ("cover(4,2)", "requires a topology"),
+        ("cover(complete(4),complete(3))", "requires an integer"),
         ("cover(complete(4),10000000)", "too many"),
         ("cover()", "arguments"),
     ],
@@ -443,8 +445,8 @@ def test_it_claims_nothing_and_rebuilds_itself() -> None:
         ("turn(complete(4),-1)", "at least 0"),
         ("turn(complete(4),2)", "below N/2"),
         ("turn(complete(4),1,0)", "at least 1"),
-        ("turn(4,1)", "needs a topology"),
-        ("turn(complete(4),complete(3))", "needs an integer"),
+        ("turn(4,1)", "requires a topology"),
+        ("turn(complete(4),complete(3))", "requires an integer"),
         ("turn(complete(4),1,1,1)", "arguments"),
     ],
 )

@@ -575,7 +575,7 @@ RIGHT = even_split(DUPLEX)
         (lambda: lift_of(power)(RING, GOOD, 100), TooLargeError, "nodes"),
         (lambda: lift_of(power)(RING, GOOD, 9), TooLargeError, "rows"),
         (lambda: lift_of(parallel)(RING, GOOD, -1), ParameterError, "at least 1"),
-        (lambda: lift_of(line)(RING, RING), ScheduleError, "needs a schedule"),
+        (lambda: lift_of(line)(RING, RING), ScheduleError, "requires a schedule"),
         (lambda: lift_of(line)(Topology.from_links(3, RING.links(), switches=[2]), GOOD), ParameterError, "switches"),
         (
             lambda: lift_of(product)(RING, GOOD, RING, lift_of(transpose)(TURNED, GOOD)),

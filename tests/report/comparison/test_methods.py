@@ -145,7 +145,7 @@ def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"collective": "broadcast"}, "needs a root"),
+        ({"collective": "broadcast"}, "requires a root"),
         ({"root": 1}, "has no root"),
         ({"collective": "broadcast", "root": 9}, "root must be from 0 to 8"),
         ({"sizes": []}, "at least one size"),

@@ -226,4 +226,4 @@ def test_init_writes_requests_of_boxes(tmp_path: Path, capsys: pytest.CaptureFix
     assert (found.nodes, found.degree, found.rivals) == (4, 8, ("rails",))
     assert found.prices == {"cable": 40, "port": 3}
     assert run([*words, "cable"]) == 2
-    assert "'cable' is not such as cable=40" in capsys.readouterr().err
+    assert "'cable' is invalid; expected cable=40" in capsys.readouterr().err

@@ -142,7 +142,7 @@ def test_the_command_writes_the_page_that_python_does(capsys: pytest.CaptureFixt
     document.pop("schema")
     assert document == json.loads(json.dumps(again.record()["result"]))
     assert run(["design", str(asked), "-o", str(tmp_path / "none" / "a.html")]) == 2
-    assert "make it first" in capsys.readouterr().err
+    assert "create it first" in capsys.readouterr().err
     assert run(["design", str(asked), "-o", str(tmp_path / "all")]) == 0
     tree: Any = lxml_html.document_fromstring((tmp_path / "all" / "decision.html").read_text())
     written = json.loads((tmp_path / "all" / "decision.json").read_text())

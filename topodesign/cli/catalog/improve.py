@@ -78,7 +78,7 @@ def command(
     if nodes is None or degrees is None or output is None:
         raise click.UsageError("'catalog improve' requires -n, -d and -o, except with --prices-only.")
     if nodes.start < 3 or degrees.start < 2:
-        raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
+        raise click.UsageError("-n must be at least 3 and -d at least 2 in a catalog.")
     with progress_bar("searching") as progress:
         found = topodesign.improve_catalog(
             output,

@@ -64,7 +64,7 @@ def verify(
     """
     if closure:
         if all_sources or audit or plans or options["sample"] is not None or options["resume"] is not None:
-            raise click.UsageError("--closure goes with -n, -d and --catalog alone: it rebuilds no rows.")
+            raise click.UsageError("--closure can only be combined with -n, -d and --catalog; remove the others.")
         with progress_bar("closing") as progress:
             left = topodesign.verify_closure(
                 catalog, degrees=options["degrees"], nodes=options["nodes"], progress=progress
@@ -72,9 +72,9 @@ def verify(
         print_answer("\n".join([left.heading(), *map(str, left.violations)]), left.record())
         return 0 if left.ok else 1
     if every == any(options[name] is not None for name in ("sample", "nodes", "degrees")):
-        raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
+        raise click.UsageError("catalog verify requires --sample K, -d or -n, or --all alone.")
     if sum((audit, all_sources, plans)) > 1:
-        raise click.UsageError("--audit, --all-sources and --plans are three ways to verify; choose one.")
+        raise click.UsageError("--audit, --all-sources and --plans cannot be used together; remove all but one.")
     with progress_bar("verifying") as progress:
         options |= {"workers": jobs, "progress": progress}
         options["on_fault"] = lambda fault: click.echo(str(fault), err=True)
@@ -89,7 +89,7 @@ def _shard(_context: click.Context, _option: click.Parameter, value: str | None)
         return None
     match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", value)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise click.BadParameter(f"{value!r} is not one of the shards 1/K to K/K.")
+        raise click.BadParameter(f"{value!r} is not a shard; expected 1/K to K/K.")
     return int(match[1]), int(match[2])
 
 
@@ -137,7 +137,7 @@ def build(
     Example: topodesign catalog build -n 3..256 -d 2..4 -o my-catalog
     """
     if nodes.start < 3 or degrees.start < 2:
-        raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
+        raise click.UsageError("-n must be at least 3 and -d at least 2 in a catalog.")
     with progress_bar("building") as progress:
         files = topodesign.build_catalog(
             output,

@@ -40,7 +40,7 @@ def command(
     Example: topodesign catalog status --compare-bound -d 4 -n 5..2000
     """
     if collective and not of_quality:
-        raise click.UsageError("--collective says what --compare-bound is of; add --compare-bound")
+        raise click.UsageError("--collective requires --compare-bound")
     source, span = as_catalog(catalog), () if nodes is None else (nodes[0], nodes[-1])
     if collective == "all-to-all":
         exchange = source.exchange_quality(degrees, *span)

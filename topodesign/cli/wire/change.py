@@ -57,7 +57,7 @@ def command(
     interfaces = options.pop("interfaces")
     told = sum(source is not None for source in sources.values())
     if told > 1:
-        raise click.UsageError(f"Give at most one of {', '.join(map(flag_of, SOURCES))}.")
+        raise click.UsageError(f"only one source can be used: {', '.join(map(flag_of, SOURCES))}.")
     if interfaces is not None and not told:
         raise click.UsageError("--interfaces requires what was observed, such as --lldp.")
     before = load_wiring(plan)

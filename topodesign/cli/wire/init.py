@@ -59,14 +59,14 @@ def command(
     """
     said = {name: value for name, value in answers.items() if value is not None}
     if lldp is not None and netbox is not None:
-        raise click.UsageError("Give --lldp or --netbox, not both.")
+        raise click.UsageError("--lldp cannot be combined with --netbox; remove one.")
     if netbox is None and (site or roles):
-        raise click.UsageError("--site and --role go with --netbox.")
+        raise click.UsageError("--site and --role require --netbox.")
     closed = _OF_HOSTS if lldp is not None else (*_OF_HOSTS, *_OF_PANELS) if netbox is not None else ()
     wrong = next((name for name in closed if name in said), None)
     if wrong is not None:
         source = "--netbox" if lldp is None else "--lldp"
-        raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with {source}, which tells it.")
+        raise click.UsageError(f"--{wrong.replace('_', '-')} cannot be combined with {source}, which sets it.")
     if output is not None:
         _check_new(output)
     if netbox is not None:
@@ -88,7 +88,7 @@ def command(
 
 def _check_new(output: Path) -> None:
     if output.suffix.lower() not in {".yaml", ".yml"}:
-        raise click.UsageError(f"An inventory is written as .yaml, not as {output}.")
+        raise click.UsageError(f"cannot write an inventory as {output}; use the ending .yaml.")
     if output.exists():
         raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
 
@@ -97,7 +97,7 @@ def _asked(said: dict[str, Any], closed: tuple[str, ...]) -> dict[str, Any]:
     """Return the answers; ask for missing ones on a terminal."""
     terminal = sys.stdin.isatty()
     if not terminal and "hosts" not in closed and "hosts" not in said:
-        raise click.UsageError("Say --hosts (or --lldp, --netbox), since there is no terminal to ask on.")
+        raise click.UsageError("wire init requires --hosts, --lldp or --netbox without a terminal.")
     answers = dict(said)
     for name, (question, kind, default) in _QUESTIONS.items():
         if name in closed or name in said:

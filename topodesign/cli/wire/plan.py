@@ -108,7 +108,7 @@ def _check(topology: str, *, place: bool, **options: Any) -> None:
         return
     given = [f"--{name}" for name in ("nodes", "degree", "collective") if options[name] is not None]
     if given:
-        raise click.UsageError(f"{', '.join(given)} ask for the 'best' topology; '{topology[:60]}' has its own.")
+        raise click.UsageError(f"{', '.join(given)} require 'best', not '{topology[:60]}'; remove them.")
 
 
 def _best(room: Inventory, mode: Mode | None, asked: dict[str, Any], options: dict[str, Any]) -> WiringPlan:
@@ -126,7 +126,7 @@ def _best(room: Inventory, mode: Mode | None, asked: dict[str, Any], options: di
         )
     plan = found.best.plan
     if plan is None or (mode is not None and plan.mode != mode):
-        raise InfeasibleError(f"these panels join both fibres of a lane together; a {mode} plan needs simplex ports")
+        raise InfeasibleError(f"these panels join both fibres of a lane together; a {mode} plan requires simplex ports")
     if form() == "text":
         say(textwrap.fill(found.verdict, 80))
     return plan

@@ -151,9 +151,9 @@ def understand(raw: RawNetwork, rules: Rules, name: str) -> Network:
 def _check_size(raw: RawNetwork) -> None:
     """Refuse networks without links, of one node, or with look-alike names."""
     if not raw.nodes:
-        raise FileFormatError("there is no node; a network needs at least one node and one link")
+        raise FileFormatError("there is no node; a network requires at least one node and one link")
     if len(raw.nodes) < 2:
-        raise FileFormatError(f"there is only one node, {next(iter(raw.nodes))[:50]!r}; a network needs two or more")
+        raise FileFormatError(f"there is only one node, {next(iter(raw.nodes))[:50]!r}; a network requires two or more")
     if not raw.edges:
         raise FileFormatError("there are no links between the nodes")
     check_buildable(len(raw.nodes), len(raw.edges))

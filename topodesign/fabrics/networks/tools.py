@@ -86,7 +86,7 @@ def read_containerlab(data: dict[str, Any]) -> RawNetwork:
     for place, link in enumerate(about["links"]):
         said = link.get("endpoints") if isinstance(link, dict) else None
         if not isinstance(said, list) or len(said) != 2:
-            raise FileFormatError(f"topology.links[{place}] needs two endpoints such as a:eth1")
+            raise FileFormatError(f"topology.links[{place}] requires two endpoints such as a:eth1")
         ends = [str(end.get("node") if isinstance(end, dict) else end).partition(":")[0] for end in said]
         strange = next((end for end in ends if end not in nodes), None)
         if strange is not None:

@@ -59,7 +59,7 @@ def _symmetry(base: Topology, copies: int) -> Symmetry:
 def _require_loopless(base: object) -> Topology:
     topology = require_base(base, _SIGNATURE)
     if topology.self_loops:
-        raise ParameterError("degree(G,n) needs a topology without self-loops")
+        raise ParameterError("degree(G,n) requires a topology without self-loops")
     return topology
 
 

@@ -42,7 +42,7 @@ def _without(src: IntArray, dst: IntArray, v: int, m: int) -> tuple[IntArray, In
     into = np.flatnonzero((dst == v) & (src != v))
     onward = np.sort(dst[(src == v) & (dst != v)])
     if len(into) != len(onward):
-        raise ParameterError(f"{_SIGNATURE} needs as many links into node {v} as out of it")
+        raise ParameterError(f"{_SIGNATURE} requires as many links into node {v} as out of it")
     dst[into[np.argsort(src[into], kind="stable")]] = onward[_permutation(len(onward), m)]
     kept = (src != v) & (dst != v)
     src, dst = src[kept], dst[kept]

@@ -136,7 +136,7 @@ class Expansion:
 def require_base(value: object, signature: str) -> Topology:
     """Return the value if it is a topology without switches."""
     if not isinstance(value, Topology):
-        raise ParameterError(f"{signature} needs a topology there, such as complete(5), not {value!r}")
+        raise ParameterError(f"{signature} requires a topology there, such as complete(5), not {value!r}")
     if value.switches:
         raise ParameterError(f"{signature} is for topologies without switches")
     return value
@@ -145,8 +145,8 @@ def require_base(value: object, signature: str) -> Topology:
 def require_count(value: object, signature: str, least: int = 1) -> int:
     """Return the value if it is an integer of at least ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ParameterError(f"{signature} needs an integer there, not {value}")
+        raise ParameterError(f"{signature} requires an integer there, not {value}")
     number = int(value.__index__())
     if number < least:
-        raise ParameterError(f"{signature} needs at least {least} there, not {number}")
+        raise ParameterError(f"{signature} requires at least {least} there, not {number}")
     return number

@@ -72,7 +72,7 @@ def require_schedule(base: object, schedule: object, signature: str) -> IntArray
     """Return the base link of each row, shape ``(rows,)``."""
     topology = require_base(base, signature)
     if not isinstance(schedule, Rounds):
-        raise ScheduleError(f"a lift to {signature} needs a schedule after every topology, not {schedule!r}")
+        raise ScheduleError(f"a lift to {signature} requires a schedule after every topology, not {schedule!r}")
     links = find_links(topology, schedule)
     if not is_lean(schedule):
         raise ScheduleError("only a schedule that sends everything once can be lifted; use columns.prune first")

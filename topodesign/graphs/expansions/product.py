@@ -32,7 +32,7 @@ def graph(*factors: Topology) -> Topology:
     Efficient Direct-Connect Topologies, Definition 5.
     """
     if len(factors) < 2:
-        raise ParameterError(f"{_SIGNATURE} needs at least two topologies")
+        raise ParameterError(f"{_SIGNATURE} requires at least two topologies")
     bases = [require_base(factor, _SIGNATURE) for factor in factors]
     nodes = math.prod(base.nodes for base in bases)
     check_buildable(nodes, sum(len(base.src) * (nodes // base.nodes) for base in bases))
@@ -109,7 +109,7 @@ def lift(*factors: Any) -> Rounds:
     """
     bases, schedules = factors[::2], factors[1::2]
     if len(bases) < 2:
-        raise ParameterError(f"{_SIGNATURE} needs at least two topologies")
+        raise ParameterError(f"{_SIGNATURE} requires at least two topologies")
     parts = [_Layers.of(base, schedule) for base, schedule in zip(bases, schedules, strict=True)]
     return functools.reduce(_multiply, parts).schedule
 
@@ -135,7 +135,9 @@ class _Layers:
             or np.any(np.diag(distance))
             or distance.max() == top
         ):
-            raise ScheduleError(f"{_SIGNATURE} needs schedules in which every node sends each shard in a single step")
+            raise ScheduleError(
+                f"{_SIGNATURE} requires schedules in which every node sends each shard in a single step"
+            )
         counts = np.zeros((nodes, top), dtype=np.int64)
         np.add.at(counts, (np.arange(nodes)[:, None], distance), 1)
         loads = np.zeros((len(base.src), top), dtype=np.int64)
@@ -144,7 +146,7 @@ class _Layers:
             raise TooLargeError(f"{schedule.units} units per shard are too many for {nodes} nodes")
         fair = counts[0] * schedule.units * base.capacity[:, None]
         if np.any(counts != counts[0]) or np.any((loads * base.degree)[:, 1:] != fair[:, 1:]):
-            raise ScheduleError(f"{_SIGNATURE} needs schedules that are bandwidth-optimal: all links equally full")
+            raise ScheduleError(f"{_SIGNATURE} requires schedules that are bandwidth-optimal: all links equally full")
         return cls(base.degree, schedule, counts[0], distance)
 
 

@@ -21,7 +21,7 @@ def find_link(src: IntArray, dst: IntArray, tail: int, head: int, signature: str
     """Return the place of the first link from tail to head."""
     places = np.flatnonzero((src == tail) & (dst == head))
     if not len(places):
-        raise ParameterError(f"{signature} needs the link {tail}->{head}, which is not there")
+        raise ParameterError(f"{signature} requires the link {tail}->{head}, which is not there")
     return int(places[0])
 
 

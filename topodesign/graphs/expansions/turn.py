@@ -30,7 +30,7 @@ def graph(base: Topology, s: int, places: int = 1) -> Topology:
     reach, further = require_count(s, _SIGNATURE, 0), require_count(places, _SIGNATURE)
     nodes = topology.nodes
     if 2 * reach >= nodes:
-        raise ParameterError(f"{_SIGNATURE} needs an s below N/2 there, not {reach}")
+        raise ParameterError(f"{_SIGNATURE} requires an s below N/2 there, not {reach}")
     src, dst = unit_links(topology)
     length = (src - dst + reach) % nodes
     near = np.flatnonzero(length <= 2 * reach)

@@ -30,7 +30,7 @@ def graph(base: Topology, GROUP: Spec, *voltages: int) -> Topology:
     """
     topology = require_base(base, _SIGNATURE)
     if not isinstance(GROUP, Spec):
-        raise ParameterError(f"{_SIGNATURE} needs a group after the base, as in lift(complete(2),cyclic(5),1,2)")
+        raise ParameterError(f"{_SIGNATURE} requires a group after the base, as in lift(complete(2),cyclic(5),1,2)")
     acting = group(GROUP)
     src, dst = (np.repeat(ends, topology.capacity) for ends in (topology.src, topology.dst))
     check_buildable(topology.nodes * acting.order, len(src) * acting.order)

@@ -85,7 +85,7 @@ def forest_schedule(
     if kind.rooted and shard is not None:
         raise ParameterError(f"{kind} has one shard, without a size")
     if kind.rooted and kind.root not in compute_nodes(topology):
-        raise ParameterError(f"{kind} needs a compute node as its root, not {kind.root}")
+        raise ParameterError(f"{kind} requires a compute node as its root, not {kind.root}")
     nodes = topology.nodes - len(topology.switches)
     if nodes > MOST_NODES and not kind.rooted:
         _check_size(topology, nodes if shard is None else sum(map(bool, shard)), len(kind.movements))

@@ -147,7 +147,7 @@ class Model(Declared):
             if number % parts:
                 raise ParameterError(f"{name} {number} is not divided by {other} {parts}; choose another of the two")
         if self.expert > 1 and not self.experts:
-            raise ParameterError("expert parallelism needs experts; say how many there are, or omit expert")
+            raise ParameterError("expert parallelism requires experts; say how many there are, or omit expert")
         if self.experts and self.top_k > self.experts:
             raise ParameterError(f"a token cannot go to {self.top_k} of {self.experts} experts")
         if self.experts and self.tensor > 1 and not self.sequence_parallel:

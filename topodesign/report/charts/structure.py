@@ -21,7 +21,7 @@ MOST_LINKS = 8192
 _SHAPES = {
     "grid": "a grid of the product's coordinates",
     "rings": "a ring for every orbit of nodes",
-    "springs": "placed by what is near to what",
+    "springs": "placed by distances",
 }
 
 

@@ -158,7 +158,8 @@ def _turns(found: Decision) -> tuple[Words | Plotted, ...]:
     words = Words(tuple(f"{one}." for one in found.turns) or ("No other is ahead at any size that was looked at.",))
     if found.request.optimise == "price":
         return (Words(("Price alone was asked for, which no size changes.",)),)
-    return (words, Plotted(ahead_chart(found)))
+    chart = ahead_chart(found)
+    return (words, Plotted(chart)) if len(chart.series) > 1 else (words,)
 
 
 def _failures(found: Decision) -> Listing | Words:

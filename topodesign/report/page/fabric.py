@@ -220,7 +220,10 @@ def _headline(checked: Report, runs: list[Simulation]) -> tuple[Figure, ...]:
     """Return the headline: time at the first size, and two figures of the plan."""
     size = format_size(runs[0].conditions.size)
     time = Figure(f"Time of {size}", format_time(runs[0].time), f"exactly {runs[0].time} s")
-    own = [Figure(name, f"{float(value):.6g}", "by a replay") for name, value in checked.figures.items()]
+    own = [
+        Figure({"bandwidth": "BW factor"}.get(name, name), f"{float(value):.6g}", "by replay")
+        for name, value in checked.figures.items()
+    ]
     return (time, *own[:2])
 
 

@@ -156,7 +156,7 @@ def headline_figures(work: Workload, priced: Priced) -> tuple[Figure, ...]:
             f"at least {format_time(least)}, {format_excess(time / least)}",
         ),
         Figure(
-            "Steps and y of half of it",
+            "Steps and BW factor per phase",
             f"{cost.steps} and {float(cost.bandwidth):.4f}",
             f"at least {bound.steps} and {float(bound.bandwidth):.4f}",
         ),
@@ -293,13 +293,13 @@ def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
 
 
 def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
-    name, least = "y of an all-to-all", "prices of links prove that no flow takes less"
+    name = "BW factor of all-to-all"
     if lower == upper:
-        return Fact(name, str(upper), f"{float(lower):.6f}", f"a flow takes this, and {least}")
+        return Fact(name, str(upper), f"{float(lower):.6g}", "optimal (proven): a flow equals the bound by link prices")
     if upper is None:
-        return Fact(name, f"at least {lower}", f"at least {float(lower):.6f}", "the distances of nodes")
-    about = f"{float(lower):.6f} to {float(upper):.6f}"
-    return Fact(name, f"{lower} to {upper}", about, f"a flow takes the second, and {least} than the first")
+        return Fact(name, f"at least {lower}", f"at least {float(lower):.6g}", "lower bound by distances of nodes")
+    about = f"{float(lower):.6g} to {float(upper):.6g}"
+    return Fact(name, f"{lower} to {upper}", about, "lower bound by link prices, to the flow that was found")
 
 
 def drawn_of(place: Topology | Fabric, name: str) -> Drawn | None:

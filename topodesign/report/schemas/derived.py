@@ -195,7 +195,7 @@ def _hint(one: Key, owner: Any) -> Any:
     if one.kind is not None:
         return _evaluated(one.kind, owner) if isinstance(one.kind, str) else one.kind
     if one.value is not None:
-        raise TypeError(f"{owner.__name__}: the key {one.name!r} needs a kind")
+        raise TypeError(f"{owner.__name__}: the key {one.name!r} requires a kind")
     kind, empty = owner, False
     for holder, name in _along(one, owner):
         kind = _annotation(holder, name)

@@ -66,7 +66,7 @@
       }
     }
     const radius = Math.max(2.5, Math.min(22, 150 / Math.sqrt(many), Number.isFinite(nearest) ? nearest * scale * 0.4 : 22));
-    const edge = radius + 26;
+    const edge = radius + 36; // links over nodes curve out by 0.07 of 720
     const place = drawing.nodes.map(([, x, y]) => [edge + (x - left) * scale, edge + (top - y) * scale]);
     return { place, radius, wide: (right - left) * scale + 2 * edge, high: (top - low) * scale + 2 * edge };
   }
