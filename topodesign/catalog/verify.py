@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.declared import Declared, key
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.processes import check_threads, end_with_parent
-from topodesign.base.progress import tell
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.units import as_count
 from topodesign.catalog.audit import Audited
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import stored_file
@@ -35,38 +33,27 @@ _BATCH_WORK = 2**27  # links times sources of the rows that a process is handed 
 _DEFERRED_WORK = 4  # how often a step of a deferred schedule is worked out, about
 By = Literal["links", "sources", "audit", "plans"]
 """How rows are verified; see :func:`topodesign.verify_catalog`."""
+Line = TypeVar("Line", Row, Exchange)
 _HEADER = "# rows that topodesign catalog verify found right"
 
 
 @dataclass(frozen=True)
-class StoredRow:
-    """A row and where it stands."""
+class Stored(Generic[Line]):
+    """A row, or something kept for all-to-all alone, and where it stands."""
 
-    row: Row
+    row: Line
     path: Path
     line: int
 
-    @property
-    def work(self) -> int:
-        """The work of pricing: links times sources, again for each deferred step."""
-        once = self.row.nodes**2 * self.row.degree
-        return once * (1 + _DEFERRED_WORK * self.row.cost.steps) if self.row.deferred else once
 
-
-@dataclass(frozen=True)
-class StoredExchange:
-    """Something that is kept for all-to-all alone, and where it stands."""
-
-    row: Exchange
-    path: Path
-    line: int
+StoredRow: TypeAlias = Stored[Row]
 
 
 @dataclass(frozen=True)
 class Fault(Declared):
     """A row that is not true, and what came out instead."""
 
-    place: StoredRow | StoredExchange
+    place: StoredRow | Stored[Exchange]
     message: str  # what came out
 
     KEYS = (key("file=place.path", "Where.", kind=str), key("line=place.line", "Where."), "message")
@@ -123,57 +110,22 @@ class Verification(Result):
         return self.by == "plans"
 
 
-class Wanted(NamedTuple):
-    """The rows to verify: degrees, a range of N, all or a seeded sample."""
-
-    degrees: Iterable[int] | None = None
-    nodes: range | None = None
-    sample: int | None = None
-    seed: int = 0
-
-    def rows_of(self, catalog: Catalog) -> tuple[list[StoredRow], list[StoredRow]]:
-        """Return the positioned rows of sizes, and those to verify."""
-        limits = (self.nodes[0], self.nodes[-1]) if self.nodes else ()
-        rows = stored_rows(catalog, catalog.wanted(self.degrees), *limits)
-        if self.sample is None:
-            return rows, rows
-        return rows, draw(rows, as_count(self.sample, "sample", 1), as_count(self.seed, "seed", 0))
-
-
-def collect(
-    states: Iterable[Verified],
-    on_fault: Callable[[Fault], None] | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Verification:
-    """Return a verification's result, reporting faults and progress."""
-    before: int | None = None
-    faults: list[Fault] = []
-    total = sampled = 0
-    for state in states:
-        before = state.done if before is None else before
-        total, sampled = state.total, sampled + state.sampled
-        tell(progress, state.share)
-        for fault in state.faults:
-            faults.append(fault)
-            if on_fault is not None:
-                on_fault(fault)
-    return Verification(total, before or 0, tuple(faults), sampled=sampled)
-
-
 def stored_rows(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[StoredRow]:
     """Return the rows of degrees and a range of N with their positions."""
     return [
-        StoredRow(row, stored_file(catalog.directory, degree), number)
+        Stored(row, stored_file(catalog.directory, degree), number)
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last
     ]
 
 
-def stored_exchanges(catalog: Catalog, degrees: Iterable[int], nodes: range | None) -> list[tuple[int, StoredExchange]]:
+def stored_exchanges(
+    catalog: Catalog, degrees: Iterable[int], nodes: range | None
+) -> list[tuple[int, Stored[Exchange]]]:
     """Return the entries kept for all-to-all alone, in a range of N."""
     return [
-        (degree, StoredExchange(one, EXCHANGE.path(catalog.directory, degree), number))
+        (degree, Stored(one, EXCHANGE.path(catalog.directory, degree), number))
         for degree in degrees
         for number, one in enumerate(EXCHANGE.known(catalog.directory, degree), start=2)
         if not nodes or nodes[0] <= one.nodes <= nodes[-1]
@@ -237,18 +189,24 @@ def verify(
     """
     kept = _Progress(resume, how) if resume is not None else None
     left = [place for place in rows if kept is None or _key(place.row) not in kept.rows]
-    batches = list(_batches(sorted(left, key=lambda place: -place.work)))
-    total = sum(place.work for place in left) or 1
+    batches = list(_batches(sorted(left, key=lambda place: -_work(place.row))))
+    total = sum(_work(place.row) for place in left) or 1
     done, work = len(rows) - len(left), 0
     yield Verified(done, len(rows), 0.0 if left else 1.0, ())
     for batch, found in _run(batches, check or rebuild_row, workers or _CORES):
         done += len(batch)
-        work += sum(place.work for place in batch)
+        work += sum(_work(place.row) for place in batch)
         answers = list(zip(batch, found, strict=True))
         if kept is not None:
             kept.add(place.row for place, one in answers if one.wrong is None)
         faults = tuple(Fault(place, one.wrong) for place, one in answers if one.wrong is not None)
         yield Verified(done, len(rows), work / total, faults, sum(one.sampled for one in found))
+
+
+def _work(row: Row) -> int:
+    """Return the work of pricing: links times sources, again for each deferred step."""
+    once = row.nodes**2 * row.degree
+    return once * (1 + _DEFERRED_WORK * row.cost.steps) if row.deferred else once
 
 
 def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
@@ -257,7 +215,7 @@ def _batches(rows: Iterable[StoredRow]) -> Iterator[list[StoredRow]]:
     work = 0
     for place in rows:
         batch.append(place)
-        work += place.work
+        work += _work(place.row)
         if work >= _BATCH_WORK:
             yield batch
             batch, work = [], 0

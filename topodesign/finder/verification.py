@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,8 @@ from pathlib import Path
 from topodesign.base.arguments import as_choice
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TopodesignError
+from topodesign.base.progress import tell
+from topodesign.base.units import as_count
 from topodesign.catalog.audit import Audited, audit_exchange, audit_row
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.row_check import wrong_exchange
@@ -20,11 +21,11 @@ from topodesign.catalog.verify import (
     By,
     Fault,
     Verification,
-    Wanted,
-    collect,
+    draw,
     misplaced,
     rebuild_row,
     stored_exchanges,
+    stored_rows,
     verify,
 )
 from topodesign.pricing.deferral import why_not
@@ -89,8 +90,9 @@ def verify_catalog(
     """
     as_choice("by", by, _HOW)
     source = as_catalog(catalog)
-    every, some = Wanted(degrees, nodes, sample, seed).rows_of(source)
-    early: list[Fault] = []
+    every = stored_rows(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+    some = every if sample is None else draw(every, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    faults: list[Fault] = []
     kept = 0
     check: Callable[[Row], Audited]
     if by == "plans":
@@ -104,13 +106,21 @@ def verify_catalog(
         check = audit_row if by == "audit" else partial(rebuild_row, all_sources=by == "sources")
         wrong = audit_exchange if by == "audit" else wrong_exchange
         more = stored_exchanges(source, source.wanted(degrees), nodes) if sample is None else []
-        early, kept = misplaced(every), len(more)
-        early += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
-    if on_fault is not None:
-        for fault in early:
-            on_fault(fault)
-    found = collect(verify(some, check, how=_HOW[by], resume=resume, workers=workers), on_fault, progress)
-    return replace(found, rows=found.rows + kept, faults=(*early, *found.faults), by=by)
+        faults, kept = misplaced(every), len(more)
+        faults += [Fault(one, why) for degree, one in more if (why := wrong(one.row, degree)) is not None]
+    told = (lambda _: None) if on_fault is None else on_fault
+    for fault in faults:
+        told(fault)
+    before: int | None = None
+    sampled = 0
+    for state in verify(some, check, how=_HOW[by], resume=resume, workers=workers):
+        before = state.done if before is None else before
+        sampled += state.sampled
+        tell(progress, state.share)
+        for fault in state.faults:
+            faults.append(fault)
+            told(fault)
+    return Verification(len(some) + kept, before or 0, tuple(faults), by, sampled)
 
 
 def compare_with_plans(row: Row, known: _Known) -> Audited:
