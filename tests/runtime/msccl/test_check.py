@@ -24,6 +24,7 @@ from tests.runtime.msccl.test_programs import (
     write,
 )
 from topodesign.base.errors import ParameterError
+from topodesign.cli.main import run
 from topodesign.collectives import GATHER, SCATTER, Collective
 from topodesign.runtime.check import check_file
 from topodesign.runtime.msccl.check import CheckReport, check_program
@@ -791,6 +792,8 @@ def test_files(tmp_path: Path) -> None:
     path.write_text(write(ring_allgather(3)))
     assert check_file(path).ok
     assert check_file(str(path), "rccl").ok
+    assert run(["verify", str(path)]) == 0
+    assert run(["verify", str(path), "--samples", "3"]) == 2  # every order is decided
     path.write_text('<?xml version="1.0"?>\n' + write(ring_allgather(3)))
     report = check_file(path)
     assert report.verdict == "illegal"
