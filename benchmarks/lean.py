@@ -20,6 +20,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 SPECS = (
     *("circulant(12,2,3)", "circulant(13,1,5)", "circulant(16,1,6)", "circulant(27,2,11)", "dicirculant(9,1,3)"),
     *("uniring(1,8)", "biring(2,9)", "torus(3,3)", "torus(4,4)", "torus(3,5)", "torus(3,3,3)", "torus(8,8)"),
@@ -38,6 +40,7 @@ def figures(spec: str, target: str, collectives: tuple[str, ...] = COLLECTIVES, 
     """Compile everything of a topology; a row each."""
     from topodesign import compile_plan, schedule  # noqa: PLC0415  of whichever checkout is measured
     from topodesign.base.errors import TopodesignError  # noqa: PLC0415
+    from topodesign.compiler.ir import Kind  # noqa: PLC0415
 
     rows = []
     for collective in collectives:
@@ -50,16 +53,16 @@ def figures(spec: str, target: str, collectives: tuple[str, ...] = COLLECTIVES, 
             except TopodesignError as error:
                 row["refused"] = str(error)
                 continue
-            program = made.program
-            local = [
-                sum(one.count for block in body.threadblocks for one in block.instructions if one.kind.value in LOCAL)
-                for body in program.ranks
-            ]
+            program: Any = made.program
+            own = getattr(program, "columns", None) or program.ranks.columns
+            local = np.isin(own.kind, [at for at, kind in enumerate(Kind) if kind.value in LOCAL])
+            copies = np.bincount(own.rank[own.block][local], weights=own.size[local], minlength=1).max()
+            records = program.to_records()
             row |= {
-                "copies": str(Fraction(max(local), program.chunks)),
-                "scratch": str(Fraction(max(body.scratch for body in program.ranks), program.chunks)),
-                "operations": max(sum(len(b.instructions) for b in body.threadblocks) for body in program.ranks),
-                "threadblocks": max(len(body.threadblocks) for body in program.ranks),
+                "copies": str(Fraction(int(copies), program.chunks)),
+                "scratch": str(Fraction(max(one["scratch_chunks"] for one in records), program.chunks)),
+                "operations": max(one["instructions"] for one in records),
+                "threadblocks": max(one["threadblocks"] for one in records),
             }
             if target == "mscclpp":
                 document = json.loads(made.text)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import topodesign
+from tests.samples.blocks import ranks_of
 from tests.samples.programs import program_of_rounds
 from tests.samples.schedules import COLLECTIVES, rows_of, valid
 from topodesign.base.errors import InfeasibleError, TooLargeError
@@ -72,7 +73,7 @@ def test_a_threadblock_is_as_long_as_its_link_is_used(collective: str) -> None:
         rows = {(u, v, step) for step, u, v, *_ in rows_of(lean)}
         uses = Counter((u, v) for u, v, _ in rows)
         program = program_of_rounds(topology, lean)
-        longest = max(len(block.instructions) for body in program.ranks for block in body.threadblocks)
+        longest = max(len(block.instructions) for body in ranks_of(program) for block in body.threadblocks)
         assert longest >= max(uses.values(), default=0)
         if (most := max(uses.values())) > 1 and lean.steps >= most:
             with pytest.raises(InfeasibleError, match=f"needs {most} or more"):

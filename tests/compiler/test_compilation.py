@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.samples.blocks import Instruction, ranks_of
 from tests.samples.programs import compile_movement
 from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES as COPIED_AND_ADDED
@@ -26,7 +27,7 @@ from topodesign.compiler.backends import BACKENDS, Backend
 from topodesign.compiler.backends.backend import Files, Options
 from topodesign.compiler.compilation import CompilationError, Compiled, compile_plan
 from topodesign.compiler.frontends import rounds
-from topodesign.compiler.ir import Instruction, Program
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
 from topodesign.plans.flow_ops import unfold
 from topodesign.plans.movement import Movement
@@ -56,12 +57,12 @@ class Listing(Backend):
                 for number, block in enumerate(body.threadblocks)
                 for one in block.instructions
             ).encode()
-            for rank, body in enumerate(program.ranks)
+            for rank, body in enumerate(ranks_of(program))
         }
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
-        if len(program.ranks) > 6:
-            yield f"{options.runtime} has room for 6 ranks, not {len(program.ranks)}"
+        if program.ranks > 6:
+            yield f"{options.runtime} has room for 6 ranks, not {program.ranks}"
 
     def parse(self, files: Files, options: Options) -> list[str]:
         return [f"{options.name}: {line}" for line in b"".join(files.values()).decode().splitlines()]
@@ -83,7 +84,7 @@ def sample(target: str = "msccl", **options: object) -> Compiled:
 
 
 def instructions(made: Compiled) -> list[Instruction]:
-    return [one for rank in made.program.ranks for block in rank.threadblocks for one in block.instructions]
+    return [one for rank in ranks_of(made.program) for block in rank.threadblocks for one in block.instructions]
 
 
 @pytest.mark.usefixtures("listing")

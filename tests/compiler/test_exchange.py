@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.blocks import ranks_of
 from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.exchange import Writer, journeys
 from topodesign.compiler.frontends.operations import SCRATCH
-from topodesign.compiler.ir import Buffer, Kind
+from topodesign.compiler.ir import KINDS, Buffer, Kind
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile
@@ -59,7 +59,7 @@ def check_laws(topology: Topology, rounds: Rounds, made: Compiled, channels: int
     messages = set(zip(rounds.step.tolist(), rounds.src.tolist(), rounds.dst.tolist(), strict=True))
     used = Counter((src, dst) for _, src, dst in messages)
     sends: Counter[tuple[int, int]] = Counter()
-    for rank, body in enumerate(made.program.ranks):
+    for rank, body in enumerate(ranks_of(made.program)):
         for block in body.threadblocks:
             for one in block.instructions:
                 if one.kind.sends and block.send is not None:
@@ -96,7 +96,11 @@ def test_one_rank_alone_and_what_stays(collective: Collective) -> None:
     for inplace in (False, True):
         made = compiled(topology, rounds, inplace=inplace)
         copies = [
-            one for body in made.program.ranks for tb in body.threadblocks for one in tb.instructions if one.step == 0
+            one
+            for body in ranks_of(made.program)
+            for tb in body.threadblocks
+            for one in tb.instructions
+            if one.step == 0
         ]
         own = 4 if collective == ALL_TO_ALL else 1
         assert len(copies) == (0 if inplace else own)
@@ -130,7 +134,7 @@ def test_what_goes_astray_is_left_out() -> None:
     rows = [(1, s, t, 3 * s + t, 0, 1) for s in range(3) for t in range(3) if s != t]
     wasteful = assemble(ALL_TO_ALL, 3, 1, 2, [tuple(np.array([*rows, (2, 1, 2, 1, 0, 1)]).T)])
     made = compiled(topology, wasteful)
-    assert all(one.step <= 1 for body in made.program.ranks for tb in body.threadblocks for one in tb.instructions)
+    assert all(one.step <= 1 for body in ranks_of(made.program) for tb in body.threadblocks for one in tb.instructions)
     assert np.all(np.diff(journeys(wasteful).first) == 1)
 
 

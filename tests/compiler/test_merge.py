@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from tests.compiler.test_rounds import TOPOLOGIES, check_xml, execute, random_regular, schedule_on
 from tests.floors import reached
+from tests.samples.blocks import Instruction, RankProgram, Threadblock, columns_of, ranks_of
 from tests.samples.programs import count_instructions, program_of_rounds
 from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.progress import ends
-from topodesign.compiler.ir import THREADBLOCKS, Instruction, Kind, Program, RankProgram, Threadblock, Threadblocks
+from topodesign.compiler.ir import THREADBLOCKS, Kind, Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.runtime.msccl.check import CheckReport
 from topodesign.runtime.msccl.profiles import get_profile
@@ -31,7 +32,7 @@ from topodesign.topology.library import build
 
 
 def blocks(program: Program) -> list[Threadblock]:
-    return [block for body in program.ranks for block in body.threadblocks]
+    return [block for body in ranks_of(program) for block in body.threadblocks]
 
 
 def shared(program: Program) -> int:
@@ -51,7 +52,7 @@ def test_shared_threadblocks_are_right_at_any_capacity(name: str, collective: st
         limits = Limits(slots=slots)
         program = program_of_rounds(topology, plan, inplace=inplace, threadblocks=threadblocks, limits=limits)
         execute(program, seed=slots, times=1, slots=slots)
-        assert ends(list(program.ranks), slots, 1)
+        assert ends(program.columns, slots, 1)
         apart = program_of_rounds(topology, plan, inplace=inplace, limits=limits)
         assert len(blocks(program)) <= len(blocks(apart))
         moved = [sum(one.count for block in blocks(made) for one in block.instructions) for made in (program, apart)]
@@ -62,7 +63,7 @@ def test_shared_threadblocks_are_right_at_any_capacity(name: str, collective: st
 def test_a_rank_that_shares_nothing_more_keeps_its_order(seed: int) -> None:
     topology = random_regular(6, 1, seed)
     plan = schedule_on(topology, "allgather", units=3, pieces=2, late=0.4, seed=seed)
-    made, apart = (program_of_rounds(topology, plan, threadblocks=mode).ranks for mode in ("auto", "separate"))
+    made, apart = (ranks_of(program_of_rounds(topology, plan, threadblocks=mode)) for mode in ("auto", "separate"))
     for one, other in zip(made, apart, strict=True):
         assert one == other or len(one.threadblocks) < len(other.threadblocks)
 
@@ -134,7 +135,7 @@ def test_as_small_as_a_program_by_hand(  # noqa: PLR0917
         assert made.sharing.apart == 2 * threadblocks
         assert {row["instructions"] for row in rows} == {operations}
         carried: Counter[tuple[int, int | None]] = Counter()
-        for rank, body in enumerate(made.program.ranks):
+        for rank, body in enumerate(ranks_of(made.program)):
             for block in body.threadblocks:
                 carried[rank, block.send] += sum(one.count for one in block.instructions if one.kind.sends)
         assert Fraction(max(carried.values()), made.program.chunks) == link
@@ -157,7 +158,7 @@ def test_runtimes_without_slots_take_turns() -> None:
     for mode, least in (("auto", 0), ("merged", 1)):
         limits = Limits(slots=0)
         program = program_of_rounds(TOPOLOGIES["complete"], plan, threadblocks=mode, limits=limits)
-        assert ends(list(program.ranks), 0, 1)
+        assert ends(program.columns, 0, 1)
         assert shared(program) >= least
         assert shared(program) * least == shared(program)
 
@@ -168,7 +169,7 @@ def test_as_many_as_are_too_many_are_joined_the_shortest_first_and_of_one_peer()
     apart = program_of_rounds(topology, plan, limits=Limits(slots=0))
     for most in (8, 7, 5, 4, 3):
         program = program_of_rounds(topology, plan, limits=Limits(slots=0, blocks_per_rank=most))
-        for body, before in zip(program.ranks, apart.ranks, strict=True):
+        for body, before in zip(ranks_of(program), ranks_of(apart), strict=True):
             long: Counter[int | None] = Counter()  # instructions to and from a peer
             for block in before.threadblocks:
                 long[block.receive if block.send is None else block.send] += len(block.instructions)
@@ -282,7 +283,7 @@ def test_the_proof_agrees_with_brute_force() -> None:
         ranks = shuffled(rng, rng.randint(2, 4))
         slots, piece = rng.choice([0, 1, 2, 3]), rng.choice([1, 1, 2])
         hangs = stuck(ranks, slots, piece, rng)
-        assert ends(ranks, slots, piece) is not hangs
+        assert ends(columns_of(ranks), slots, piece) is not hangs
         reached("hangs" if hangs else "ends")
 
 
@@ -295,8 +296,9 @@ def test_orders_that_wait_in_circles_are_not_taken() -> None:
         order = sorted(block.instructions, key=lambda one: (one.step, one.kind.receives))
         return replace(block, instructions=tuple(replace(one, depends=()) for one in order))
 
-    ranks = [replace(body, threadblocks=tuple(map(sends_first, body.threadblocks))) for body in program.ranks]
-    assert ends(list(program.ranks), 2, 1)
-    assert not ends(ranks, 2, 1)
-    assert ends(ranks, 4, 1)
-    assert ends(ranks, 2, 2)
+    turned = [replace(body, threadblocks=tuple(map(sends_first, body.threadblocks))) for body in ranks_of(program)]
+    made = columns_of(turned)
+    assert ends(program.columns, 2, 1)
+    assert not ends(made, 2, 1)
+    assert ends(made, 4, 1)
+    assert ends(made, 2, 2)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.samples.blocks import ranks_of
 from tests.samples.programs import compile_movement, count_instructions
 from tests.samples.trees import fabric, tree_schedule
 from topodesign import compile_plan, schedule
@@ -39,14 +40,14 @@ def test_random_trees_compile_and_run(seed: int, nodes: int, channels: int, inpl
 def test_out_of_place_no_copy_and_no_scratch() -> None:
     program = compile_plan(schedule("complete(8)", "allreduce", method="one-shot"), inplace=False).checked().program
     assert count_instructions(program, Kind.COPY) == 0
-    assert {rank.scratch for rank in program.ranks} == {0}
+    assert {rank.scratch for rank in ranks_of(program)} == {0}
     assert count_instructions(program, Kind.SEND) == 8 * 7
 
 
 def test_all_ranks_add_up_in_the_order_of_the_ranks() -> None:
     """Rank 0 adds what it receives to its own; rank r > 1 its own after what r - 1 gave."""
     program = compile_plan(schedule("complete(4)", "allreduce", method="one-shot"), "msccl").program
-    for rank, body in enumerate(program.ranks):
+    for rank, body in enumerate(ranks_of(program)):
         kinds = [one.kind for block in body.threadblocks for one in block.instructions if one.kind is not Kind.SEND]
         assert kinds.count(Kind.RECEIVE) == (rank > 0)
         assert kinds.count(Kind.REDUCE) == (rank > 0)

@@ -27,7 +27,7 @@ def test_every_group_has_a_program_of_its_own(collective: str) -> None:
     assert [part.nodes for part in parts] == [(0, 1, 2), (3, 6, 9), (4, 5, 7, 8)]
     for part in parts:
         made = part.compiled.checked()
-        assert len(made.program.ranks) == len(part.nodes)
+        assert made.program.ranks == len(part.nodes)
         assert "ranks 0 to" in made.notes[-1]
 
 
@@ -37,7 +37,7 @@ def test_trees_of_groups_are_programs_too(group: str, target: str) -> None:
     assert plan.kind == "trees"
     for part, members in zip(compile_groups(plan, target), plan.collective.groups or (), strict=True):
         assert part.names == tuple(plan.fabric.names[node] for node in members)
-        assert len(part.compiled.checked().program.ranks) == len(members)
+        assert part.compiled.checked().program.ranks == len(members)
 
 
 def test_what_is_not_run_by_members_alone_is_refused() -> None:

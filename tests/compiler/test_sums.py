@@ -65,7 +65,7 @@ def test_sums_are_counted_where_results_come_bit_by_bit() -> None:
 def test_scratch_is_half_of_the_data_or_what_sums_need(spec: str) -> None:
     made = compile_plan(schedule(spec, "reduce-scatter")).checked()
     scratch, chunks, least = (
-        max(rank.scratch for rank in made.program.ranks),
+        int(made.program.columns.scratch.max()),
         made.program.chunks,
         sums_of(spec).least(),
     )

@@ -16,16 +16,15 @@ from tests.conftest import few, is_thorough
 from tests.floors import reached
 from tests.runtime.mscclpp.explore import Explorer
 from tests.runtime.mscclpp.mutants import SWITCHED, lose, mutant
+from tests.samples.programs import options_of
 from topodesign import simulate
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.units import as_size
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.backends.mscclpp import Mscclpp
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.frontends import switched
-from topodesign.compiler.frontends.switched import program_through_switch
-from topodesign.compiler.ir import Switched
-from topodesign.compiler.onesided.switched import through_switch
+from topodesign.compiler.onesided import switched
+from topodesign.compiler.onesided.switched import program_through_switch
 from topodesign.fabrics.drawing import duplex
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan_ops import list_relays
@@ -220,9 +219,8 @@ def test_all_must_join_the_same() -> None:
 
 def test_the_layers_fit() -> None:
     plan = schedule("dgx_h100(1)", "allreduce", method="in-network")
-    program = program_through_switch(plan.trees, inplace=True, channels=2, protocol="Simple")
-    assert isinstance(program.switched, Switched)
-    body = through_switch(program, program.switched)
+    program = program_through_switch(plan.trees, options_of(inplace=True, channels=2))
+    body = program.made
     assert len(body.ranks) == 8
     assert len(body.links) == 28
     assert not list(Mscclpp().lint(program, Options("mscclpp", "some", place=plan.place)))
@@ -231,16 +229,13 @@ def test_the_layers_fit() -> None:
 
 def test_shards_that_are_said_to_be_equal_are() -> None:
     plain = schedule("dgx_h100(1)", "allgather", method="in-network").trees
-    made, said = (
-        program_through_switch(one, inplace=False, channels=1, protocol="Simple")
-        for one in (plain, replace(plain, shard=(2,) * 8))
-    )
-    assert made.switched == said.switched
+    made, said = (program_through_switch(one, options_of()) for one in (plain, replace(plain, shard=(2,) * 8)))
+    assert made.made == said.made
     times = 1 + (np.arange(8) == 0)
     columns = {"weight": plain.weight * times, "route_weight": plain.route_weight * times[plain.tree[plain.route_edge]]}
     uneven = replace(plain, shard=tuple(times.tolist()), rate=Fraction(1, 8), **columns)
     with pytest.raises(InfeasibleError, match="of unequal shards; use equal ones"):
-        program_through_switch(uneven, inplace=False, channels=1, protocol="Simple")
+        program_through_switch(uneven, options_of())
 
 
 def planes(ranks: int, count: int) -> Fabric:
@@ -311,7 +306,7 @@ def test_switches_of_boxes_and_links_between_them_are_one_program(place: str, ch
     report = checked(one.text)
     assert report.ok, report
     names = [op["name"] for op in operations(one)]
-    ranks, boxes = len(one.program.ranks), len(one.program.ranks) // 8
+    ranks, boxes = one.program.ranks, one.program.ranks // 8
     assert names.count("glres") == names.count("gstore") == ranks * boxes  # of every root's part, once in a box
     assert names.count("pwsf") == 2 * ranks * (boxes - 1)
     for rank, gpu in enumerate(json.loads(one.text)["gpus"]):

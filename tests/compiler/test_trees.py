@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.blocks import ranks_of
 from tests.samples.programs import compile_movement, program_of_trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
@@ -63,15 +64,15 @@ def test_nothing_moves_twice(collective: TreeCollective, inplace: bool) -> None:
     """Every chunk is received once per tree edge, and what is copied is only a rank's own input to its output."""
     schedule = sample(collective)
     program = program_of_trees(schedule, inplace=inplace)
-    ones = [one for rank in program.ranks for block in rank.threadblocks for one in block.instructions]
-    ranks = len(program.ranks)
+    ones = [one for rank in ranks_of(program) for block in rank.threadblocks for one in block.instructions]
+    ranks = program.ranks
     phases = 2 if collective == "allreduce" else 1
     assert sum(one.count for one in ones if one.kind.receives) == phases * (ranks - 1) * program.chunks
     copies_own = not inplace and collective in {"allgather", "broadcast"}
     assert sum(one.count for one in ones if one.kind is Kind.COPY) == (program.chunks if copies_own else 0)
     assert not any(one.kind is Kind.REDUCE for one in ones)
     if collective in {"allgather", "allreduce", "broadcast"}:
-        assert not any(rank.scratch for rank in program.ranks)
+        assert not any(rank.scratch for rank in ranks_of(program))
 
 
 def test_chunks_follow_the_weights() -> None:
@@ -91,10 +92,10 @@ def test_limits_are_kept_by_more_channels_and_joined_threadblocks() -> None:
     assert loose.usage.threadblocks_per_rank > 12
     profile = get_profile("msccl")
     joined = program_of_trees(schedule, limits=Limits(blocks_per_rank=12, blocks_per_channel=5))
-    assert max(len(rank.threadblocks) for rank in joined.ranks) < loose.usage.threadblocks_per_rank
+    assert max(len(rank.threadblocks) for rank in ranks_of(joined)) < loose.usage.threadblocks_per_rank
     assert all(
         [(block.send, block.channel) for block in rank.threadblocks if block.send is not None].count(pair) == 1
-        for rank in joined.ranks
+        for rank in ranks_of(joined)
         for pair in {(block.send, block.channel) for block in rank.threadblocks if block.send is not None}
     )
     many = sample("broadcast", nodes=3, per_root=1)
@@ -111,7 +112,7 @@ def test_joined_threadblocks_run(collective: TreeCollective, inplace: bool) -> N
         program = program_of_trees(
             schedule, inplace=inplace, parts=parts, channels=2, limits=Limits(blocks_per_rank=1, blocks_per_channel=4)
         )
-        blocks = [block for rank in program.ranks for block in rank.threadblocks]
+        blocks = [block for rank in ranks_of(program) for block in rank.threadblocks]
         assert any(block.send is not None and block.receive is not None for block in blocks)
         checked(to_xml(program, profile=profile, name="joined"))
 

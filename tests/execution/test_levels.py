@@ -59,7 +59,8 @@ def meet(spaces: Sequence[Workspace]) -> None:
                 begun[rank] = moved = True
                 for one in batch.sends:
                     slot = space.sends[one]
-                    queues[rank, slot.message.peer].append(slot.gather().copy())
+                    slot.gather()
+                    queues[rank, slot.message.peer].append(slot.buffer.copy())
                 for one in batch.receives:
                     posted[space.receives[one].message.peer, rank] += 1
             sends = [(rank, space.sends[one].message.peer) for one in batch.sends]

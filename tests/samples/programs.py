@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.rounds import lower_rounds
 from topodesign.compiler.frontends.trees import lower_trees
-from topodesign.compiler.ir import Kind, Program
+from topodesign.compiler.ir import KINDS, Kind, Program
+from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees, flow_of_trees
+from topodesign.plans.verify.plans import verified
 from topodesign.topology.topology import Topology
 
 
@@ -19,14 +22,19 @@ def compile_movement(topology: Topology, movement: Movement, target: str = "mscc
     return compile_plan(Plan(topology, movement), target, **options)
 
 
-def program_of_rounds(topology: Topology, rounds: Rounds, **options: Any) -> Program:
-    return lower_rounds(topology, rounds, **options).program(None)
+def options_of(**options: Any) -> Options:
+    asked: dict[str, Any] = {"inplace": False, "threadblocks": "separate"} | options
+    return Options("some", "test", **asked)
 
 
-def program_of_trees(trees: Trees, **options: Any) -> Program:
-    return lower_trees(flow_of_trees(trees.topology, trees), **options).program(None)
+def program_of_rounds(topology: Topology, rounds: Rounds, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
+    verified(Plan(topology, rounds), "the schedule")
+    return lower_rounds(topology, rounds, options_of(**options), limits).program(None)
+
+
+def program_of_trees(trees: Trees, *, limits: Limits = NO_LIMITS, **options: Any) -> Program:
+    return lower_trees(flow_of_trees(trees.topology, trees), options_of(**options), limits).program(None)
 
 
 def count_instructions(program: Program, *kinds: Kind) -> int:
-    blocks = (block for rank in program.ranks for block in rank.threadblocks)
-    return sum(one.kind in kinds for block in blocks for one in block.instructions)
+    return sum(KINDS[kind] in kinds for kind in program.columns.kind.tolist())

@@ -21,7 +21,7 @@ def main(transport: str, size: int, iterations: int, paths: list[str]) -> None:
         dist.init_process_group("gloo")
     else:
         from topodesign.execution.mpi import MpiWorld as World  # type: ignore[assignment]
-    World.call_of = lambda *_: None  # type: ignore[method-assign]
+    World.calls = lambda _: {}  # type: ignore[assignment, method-assign]
     for path in paths:
         result = run_plan(path, size=size, iterations=iterations, warmup=0, transport=transport)  # type: ignore[arg-type]
         if not result.rank:

@@ -21,10 +21,9 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted, with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
-from topodesign.compiler.columns import columns_of
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.frontends.grain import Lowering, choices
-from topodesign.compiler.frontends.permutations import check_right, sent_of
+from topodesign.compiler.frontends.permutations import sent_of
 from topodesign.compiler.ir import Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
@@ -34,6 +33,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.flow_ops import unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import adds_at_ranks, block_amounts, list_rank_rounds, list_relays, list_transfers
+from topodesign.plans.verify.plans import verified
 from topodesign.runtime.calls import shares_of
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
@@ -52,16 +52,10 @@ class FrontEnd(NamedTuple):
 
 
 def _of_rounds(plan: Plan, options: Options, limits: Limits) -> Lowering:
-    uneven = (
-        limits.uneven and block_amounts(plan) is not None
-    )  # a call has the largest block for each, and parts of them move
-    if uneven:
-        check_right(plan)
+    # a call has the largest block for each, and parts of them move
+    uneven = limits.uneven and block_amounts(plan) is not None
     topology, movement = list_rank_rounds(plan, padded=uneven)
-    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    made = rounds.lower_rounds(
-        topology, movement, threadblocks=options.threadblocks, limits=limits, partly=uneven, **asked
-    )
+    made = rounds.lower_rounds(topology, movement, options, limits, partly=uneven)
     if not uneven:
         return made
 
@@ -73,11 +67,10 @@ def _of_rounds(plan: Plan, options: Options, limits: Limits) -> Lowering:
 
 
 def _of_trees(plan: Plan, options: Options, limits: Limits) -> Lowering:
-    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
     if len(list_relays(plan)) and limits.switches:
-        from topodesign.compiler.frontends.switched import program_through_switch  # noqa: PLC0415  few have switches
+        from topodesign.compiler.onesided.switched import program_through_switch  # noqa: PLC0415  few have switches
 
-        return Lowering(lambda _: program_through_switch(plan.trees, **asked))
+        return Lowering(lambda _: program_through_switch(plan.trees, options))
     if adds_at_ranks(plan):
         return _of_sums(plan, options, limits)
     if len(list_relays(plan)):
@@ -87,18 +80,14 @@ def _of_trees(plan: Plan, options: Options, limits: Limits) -> Lowering:
         )
     from topodesign.compiler.frontends.trees import lower_trees  # noqa: PLC0415  rounds do without
 
-    check_right(plan)
-    flow = unfold(plan.flow)
-    return lower_trees(flow, parts=options.parts, threadblocks=options.threadblocks, limits=limits, **asked)
+    return lower_trees(unfold(plan.flow), options, limits)
 
 
 def _of_sums(plan: Plan, options: Options, limits: Limits) -> Lowering:
     from topodesign.compiler.frontends.added import lower_sums  # noqa: PLC0415  rounds do without
 
-    check_right(plan)
     (transfers,) = list_transfers(plan, options.parts)
-    asked = {"inplace": options.inplace, "channels": options.channels, "protocol": options.protocol}
-    return lower_sums(transfers, limits=limits, **asked)
+    return lower_sums(transfers, options, limits)
 
 
 FRONT_ENDS: Mapping[str, FrontEnd] = MappingProxyType(
@@ -160,7 +149,7 @@ class Compiled(Result):
     @property
     def sharing(self) -> Sharing:
         """Threadblock sharing of sends and receives."""
-        own = columns_of(self.program.ranks)
+        own = self.program.columns
         blocks = np.diff(own.starts)
         rank, most = int(blocks.argmax()), int(blocks.max())
         shared = int(((own.rank == rank) & (own.send >= 0) & (own.receive >= 0)).sum())
@@ -191,7 +180,7 @@ class Compiled(Result):
 
     def heading(self) -> str:
         """Return the program, runtime, size and check result as text."""
-        ranks, size = len(self.program.ranks), sum(map(len, self.files.values()))
+        ranks, size = self.program.ranks, sum(map(len, self.files.values()))
         place = "in place" if self.program.inplace else "out of place"
         checked = "" if self.report is None else ", checked" if self.report.ok else ", wrong"
         return f"{self.program.collective} of {ranks} ranks {place} for {self.runtime}, {size} bytes{checked}"
@@ -249,6 +238,8 @@ def compile_plan(plan: Plan | str | Path, target: str = "msccl", **options: Unpa
     """
     plan = as_plan(plan)
     backend, settled = settle(plan, target, options)
+    if not len(list_relays(plan)):  # whose trees are held against what their target can do
+        verified(plan, "the schedule")
     program = backend.lower(plan, settled)
     cut = None
     if program is not None:

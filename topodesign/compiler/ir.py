@@ -1,4 +1,4 @@
-"""Program IR: threadblocks of instructions over three buffers.
+"""Program IR: columns of threadblocks and instructions over three buffers.
 
 Or, for targets that run something else, messages, or permutations of the rows of an array.
 """
@@ -11,6 +11,9 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+import numpy as np
+
+from topodesign.base.compiled import Ints
 from topodesign.collectives import Collective
 
 Protocol = Literal["Simple", "LL", "LL128"]
@@ -56,81 +59,71 @@ class Region:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction of a threadblock.
+BITS = 48
+"""A region is one number: that of its buffer, shifted by so many bits, and the offset; -1 is none."""
 
-    * ``depends``: pairs (threadblock, index of the instruction there) on the same rank that must be over before this
-      one starts. Instructions of a threadblock run in order anyway.
+KINDS, BUFFERS = tuple(Kind), tuple(Buffer)
+SENDS = np.array([kind.sends for kind in KINDS])
+RECEIVES = np.array([kind.receives for kind in KINDS])
+NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class Columns(NamedTuple):
+    """Threadblocks of all ranks, their instructions and their waits.
+
+    A threadblock runs its instructions in order. A wait is for an instruction of the same rank, which must be over
+    before the one that waits starts.
     """
 
-    kind: Kind  # what it does
-    source: Region | None  # what it reads and what it writes, or None where its kind has no such operand
-    target: Region | None
-    count: int  # number of contiguous chunks
-    depends: tuple[tuple[int, int], ...]
-    step: int  # communication step of the schedule that it belongs to, 0 for what happens before the first
+    rank: Ints  # of every threadblock; what it sends to and receives from, or -1
+    send: Ints
+    receive: Ints
+    channel: Ints  # (sender, receiver, channel) names a connection, which is first in, first out
+    first: Ints  # its first instruction, and at last how many there are
+    kind: Ints  # of every instruction: place in KINDS
+    source: Ints  # regions
+    target: Ints
+    size: Ints  # contiguous chunks
+    step: Ints  # communication step of the schedule, 0 for what happens before the first
+    waits: Ints  # its first wait, and at last how many there are
+    other: Ints  # of every wait: number of the threadblock among those of its rank, and of the instruction there
+    position: Ints
+    scratch: Ints  # chunks of every rank
+
+    @classmethod
+    def empty(cls, scratch: Sequence[int]) -> Columns:
+        """Return the columns of ranks that run no instructions."""
+        none, end = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        return cls._make([*[none] * 4, end, *[none] * 5, end, none, none, np.array(scratch, dtype=np.int64)])
+
+    @property
+    def block(self) -> Ints:
+        """The threadblock of every instruction."""
+        return np.repeat(np.arange(len(self.rank)), np.diff(self.first))
+
+    @property
+    def starts(self) -> Ints:
+        """Index of each rank's first threadblock, then the total count."""
+        return np.searchsorted(self.rank, np.arange(len(self.scratch) + 1))
+
+    @property
+    def steps(self) -> Ints:
+        """Steps per threadblock; each wait after the first adds one."""
+        total = np.concatenate(([0], np.cumsum(np.maximum(1, np.diff(self.waits)))))
+        return total[self.first[1:]] - total[self.first[:-1]]
+
+    def connections(self) -> tuple[Ints, Ints, int]:
+        """Return numbered send and receive connections, and their count."""
+        ends = [(self.rank, self.send), (self.receive, self.rank)]
+        size, channels = len(self.scratch), int(self.channel.max(initial=0)) + 1
+        key = np.concatenate(
+            [(np.minimum(a, b) >= 0) * ((a * size + b) * channels + self.channel + 1) for a, b in ends]
+        )
+        known, number = np.unique(np.append(key, 0), return_inverse=True)
+        return number[: len(self.rank)] - 1, number[len(self.rank) : -1] - 1, len(known) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Threadblock:
-    """Sequential instructions with at most one send and one receive peer."""
-
-    send: int | None  # ranks at the other ends, or None
-    receive: int | None
-    channel: int  # number of the channel: (sender, receiver, channel) names a connection, which is first in, first out
-    instructions: tuple[Instruction, ...]  # in order
-
-
-@dataclass(frozen=True, slots=True)
-class RankProgram:
-    """Concurrent threadblocks of one rank, and its scratch chunks."""
-
-    threadblocks: tuple[Threadblock, ...]
-    scratch: int
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchStep:
-    """Switch operation that stores data or sums at all ranks."""
-
-    rank: int
-    adds: bool
-    source: Region
-    target: Region
-    count: int
-    after: Region | None = None  # where the rank copies what has come to itself when all are done, or None
-
-
-@dataclass(frozen=True, slots=True)
-class BoxTree:
-    """Tree of allreduce chunks among boxes with reducing switches.
-
-    That rank sends the sum of its box up to the root, adding what comes; the sum of all goes down, and the ranks that
-    get it have the switches of their boxes store it.
-    """
-
-    root: int
-    first: int  # of the chunks, and how many there are
-    count: int
-    up: tuple[tuple[int, int], ...]  # sender and receiver, those that wait for others later
-    down: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """Program of multimem operations through one or more switches.
-
-    Of packets it has no steps: all ranks store all that they have, and take what has come.
-    """
-
-    steps: tuple[SwitchStep, ...]
-    blocks: int  # threadblocks of a rank, at least
-    trees: tuple[BoxTree, ...] = ()  # of several boxes, instead of steps
-    box: tuple[int, ...] = ()  # of every rank
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """A collective as every rank runs it.
 
@@ -145,40 +138,36 @@ class Program:
     protocol: Protocol  # how a connection moves data
     chunks: int  # chunks of the whole collective: its data must be a multiple of this many elements
     channels: int  # number of channels in use
-    ranks: Sequence[RankProgram]  # one entry per rank
-    switched: Switched | None = None  # what a switch does; ranks then have no threadblocks of instructions
+    columns: Columns  # what all ranks do
     # where blocks differ in size, and are padded to the largest: how many chunks of each are sent, in their order
     sent: tuple[int, ...] | None = None
 
     @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.columns.scratch)
+
+    @property
     def shard(self) -> int:
         """Chunks of a block: allgather input or reduce-scatter output."""
-        return self.chunks // self.collective.shards(len(self.ranks))
+        return self.chunks // self.collective.shards(self.ranks)
 
     @property
     def input_chunks(self) -> int:
         """Chunks of the input of each rank that has one."""
-        return self._chunks(len(self.collective.at(None).inputs(0, len(self.ranks))))
+        return len(self.collective.at(None).inputs(0, self.ranks)) * self.chunks // self.collective.shards(self.ranks)
 
     @property
     def output_chunks(self) -> int:
         """Chunks of the output of each rank that has one."""
-        return self._chunks(len(self.collective.at(None).outputs(0, len(self.ranks))))
-
-    def _chunks(self, blocks: int) -> int:
-        return blocks * self.chunks // self.collective.shards(len(self.ranks))
+        return len(self.collective.at(None).outputs(0, self.ranks)) * self.chunks // self.collective.shards(self.ranks)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row per rank: threadblocks, instructions and scratch chunks."""
-        return [
-            {
-                "rank": rank,
-                "threadblocks": len(body.threadblocks),
-                "instructions": sum(len(block.instructions) for block in body.threadblocks),
-                "scratch_chunks": body.scratch,
-            }
-            for rank, body in enumerate(self.ranks)
-        ]
+        own = self.columns
+        rows = np.arange(self.ranks), np.diff(own.starts), np.diff(own.first[own.starts]), own.scratch
+        names = "rank", "threadblocks", "instructions", "scratch_chunks"
+        return [dict(zip(names, row, strict=True)) for row in zip(*(column.tolist() for column in rows), strict=True)]
 
 
 class Act(Enum):
@@ -222,7 +211,7 @@ class Own(NamedTuple):
     rates: tuple[Fraction, ...]  # bytes per second of every link
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Messages(Program):
     """Program of messages and sums, in plan order.
 
@@ -248,7 +237,7 @@ class Messages(Program):
 
     def bytes_of(self, units: int, whole: Fraction) -> int:
         """Return the bytes of ``units`` in a call, rounded up."""
-        ranks = len(self.ranks)
+        ranks = self.ranks
         mean = 1 if self.amounts is None else Fraction(sum(self.amounts), ranks * (ranks - 1))
         return -int(-units * whole // (self.units * mean * self.collective.shards(ranks)))
 
@@ -290,7 +279,7 @@ class Phase:
     terms: int = 0  # the result is the sum of so many equal parts of those rows; 0 where nothing says so
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Permutations(Program):
     """Program for array languages: concurrent exchanges of array rows.
 

@@ -23,19 +23,19 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Options
-from topodesign.compiler.columns import BITS, RECEIVES, SENDS
 from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
 from topodesign.compiler.frontends.packing import packed
-from topodesign.compiler.frontends.rounds import made_of_rounds, right_rounds
+from topodesign.compiler.frontends.rounds import made_of_rounds, prune_rounds
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import Program
+from topodesign.compiler.ir import BITS, RECEIVES, SENDS, Program
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.plans.files import as_plan
 from topodesign.plans.flow import Flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rank_rounds
+from topodesign.plans.verify.plans import verified
 from topodesign.runtime.manifest import MANIFEST, TARGETS, Manifest, Phase
 from topodesign.runtime.phases import PhasesReport, check_sequence
 
@@ -133,7 +133,8 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
         raise ParameterError("programs by phase are called one by one, of any size; omit all sizes")
     circuits = plan.flow.switching
     topology, moved_on = list_rank_rounds(plan)
-    rounds = right_rounds(topology, moved_on)
+    verified(plan, "the schedule")
+    rounds = prune_rounds(topology, moved_on)
     limits = backend.limits(settled)
     limits.check_ranks(topology.nodes)
     now = circuits.phase_of(rounds.step)
@@ -142,12 +143,11 @@ def compile_phases(plan: Plan | str | Path, target: str = "msccl", **options: Un
     own = _Room(plan.collective, rounds.nodes)
     if not made:
         length = Limits(chunks_per_instruction=limits.chunks_per_instruction)
-        inplace, channels = settled.inplace, settled.channels
-        whole = made_of_rounds(topology, rounds, inplace=inplace, channels=channels, limits=length)
+        whole = made_of_rounds(topology, rounds, settled, length)
         chunks, operations = whole.operations(None, None)
         operations, scratch = packed(operations, reuse=False)
         shard = chunks // plan.collective.shards(rounds.nodes)
-        own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), inplace)
+        own = _Room(plan.collective, rounds.nodes, shard, int(scratch.max()), settled.inplace)
         made = _cut(own.placed(operations), plan.flow, own.size, settled, limits)
     programs = []
     for number, program in enumerate(made):

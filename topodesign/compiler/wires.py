@@ -22,8 +22,10 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
     By the number of ranks of a box, or by the names of a fabric's nodes, such as ``box0/gpu3``. A switch of no box has
     None for its own.
     """
+    topology = place.topology if isinstance(place, Fabric) else place
     if box is not None:
-        return _numbered(place, box)
+        number: dict[int, object] = {node: rank // box for rank, node in enumerate(_ranks(topology))}
+        return [number.get(node) for node in range(topology.nodes)]
     if not isinstance(place, Fabric) or not all("/" in place.names[node] for node in place.compute):
         return None
     named = [name.rsplit("/", 1)[0] if "/" in name else None for name in place.names]
@@ -33,18 +35,12 @@ def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] |
 
 def boxes_of_ranks(place: Topology | Fabric, box: int | None) -> list[object]:
     """Return every rank's box, one for all if unknown."""
-    ranks, owner = _ranks(place), boxes_of(place, box)
+    owner = boxes_of(place, box)
+    ranks = _ranks(place.topology if isinstance(place, Fabric) else place)
     return [0 if owner is None else owner[node] for node in ranks]
 
 
-def _numbered(place: Topology | Fabric, size: int) -> list[object]:
-    """Return every vertex's box number, for ``size`` ranks each."""
-    box: dict[int, object] = {node: rank // size for rank, node in enumerate(_ranks(place))}
-    return [box.get(node) for node in range(_topology(place).nodes)]
-
-
-def _ranks(place: Topology | Fabric) -> list[int]:
-    topology = _topology(place)
+def _ranks(topology: Topology) -> list[int]:
     return [node for node in range(topology.nodes) if node not in topology.switches]
 
 
@@ -53,9 +49,9 @@ def unjoined(place: Topology | Fabric, profile: RuntimeProfile) -> Iterator[str]
 
     A rank is a host, unless names specify boxes.
     """
-    owner = boxes_of(place) or _numbered(place, 1)
+    owner = boxes_of(place) or boxes_of(place, 1) or []
     hosts = list(dict.fromkeys(box for box in owner if box is not None))
-    linked = _linked(place, owner, hosts)
+    linked = _linked(place.topology if isinstance(place, Fabric) else place, owner, hosts)
     ring = ring_pairs(len(hosts))
     trees = [(one, other) for pair in tree_pairs(len(hosts)) for one, other in (pair, pair[::-1])]
     kinds = [("ring", ring), ("trees", trees)]
@@ -90,7 +86,7 @@ def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
     owner = boxes_of(place, box)
     if owner is None:
         return  # one box: no NIC at all
-    topology = _topology(place)
+    topology = place.topology if isinstance(place, Fabric) else place
     ways: dict[int, set[object]] = defaultdict(set)
     for src, dst, _ in topology.links():
         if owner[src] is not None and src not in topology.switches and owner[dst] != owner[src]:
@@ -100,24 +96,19 @@ def single_nic(place: Topology | Fabric, box: int | None) -> Iterator[str]:
         return
     yield (
         f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank "
-        f"{_ranks(place).index(busiest)} "
+        f"{_ranks(topology).index(busiest)} "
         f"has links to {counted(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC is not "
         "reached"
     )
     yield "what to do: join the boxes by a switch, or give each rank links to one place outside its box"
 
 
-def _topology(place: Topology | Fabric) -> Topology:
-    return place.topology if isinstance(place, Fabric) else place
-
-
-def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
+def _linked(topology: Topology, owner: Sequence[object], hosts: Sequence[object]) -> Callable[[Pair], bool]:
     """Return a predicate: whether two hosts communicate without a third.
 
     A network of switches joins all that are on it.
     """
     at = {host: number for number, host in enumerate(hosts)}
-    topology = _topology(place)
     root = list(range(topology.nodes))
 
     def find(node: int) -> int:

@@ -6,18 +6,14 @@ it receives, and does its batches; what lies in one piece in memory is sent from
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from topodesign.base.errors import MissingLibraryError
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.collectives.collective import Collective
-from topodesign.execution.processes import Work, World
-from topodesign.execution.workspace import Array, Trial
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from topodesign.execution.processes import World
+from topodesign.execution.workspace import Array, Part, Slot, Trial
 
 _Made = TypeVar("_Made")
 
@@ -69,13 +65,57 @@ class MpiWorld(World):
         """Wait for all others."""
         self._all.Barrier()
 
-    def prepare(self, trial: Trial) -> Work:
-        """Return this rank's part of a trial."""
-        return _Prepared(self._all, trial, self.rank)
+    def prepare(self, trial: Trial) -> Part:
+        """Return this rank's part of a trial, with persistent messages."""
+        space = trial.workspace(self.rank)
 
-    def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
-        """Return MPI's function for a collective."""
-        return _calls(self._mpi, collective)
+        def ready(make: Any, slots: list[Slot]) -> list[Any]:
+            return [make(one.buffer, one.message.peer, one.message.tag) for one in slots]
+
+        sends = [ready(self._all.Send_init, one.sends) for one in space.batches]
+        receives = [ready(self._all.Recv_init, one.receives) for one in space.batches]
+
+        def carry(number: int) -> None:
+            for request in sends[number]:
+                request.Start()
+            for request in (*receives[number], *sends[number]):
+                request.Wait()
+
+        def meet(phase: int) -> None:
+            self.meet()
+            trial.change(self.rank, phase)
+            self.meet()
+
+        def move() -> None:
+            for request in itertools.chain(*receives):
+                request.Start()
+            space.move(carry, meet)
+
+        def free() -> None:
+            for request in itertools.chain(*sends, *receives):
+                request.Free()
+
+        return Part(space.fill, move, space.wrong, free)
+
+    def calls(self) -> Mapping[str, Callable[[Any, Array, Array, int], object]]:
+        """Return MPI's functions by collective: (group, sent, received, root)."""
+        add = self._mpi.SUM
+
+        def broadcast(group: Any, sent: Array, got: Array, root: int) -> None:
+            if group.Get_rank() == root:
+                got[:] = sent
+            group.Bcast(got, root)
+
+        return {
+            "allgather": lambda group, sent, got, _: group.Allgather(sent, got),
+            "reduce-scatter": lambda group, sent, got, _: group.Reduce_scatter_block(sent, got, add),
+            "allreduce": lambda group, sent, got, _: group.Allreduce(sent, got, add),
+            "all-to-all": lambda group, sent, got, _: group.Alltoall(sent, got),
+            "broadcast": broadcast,
+            "reduce": lambda group, sent, got, root: group.Reduce(sent, got, add, root),
+            "scatter": lambda group, sent, got, root: group.Scatter(sent, got, root),
+            "gather": lambda group, sent, got, root: group.Gather(sent, got, root),
+        }
 
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:  # noqa: ARG002
         """Return the communicator of this rank's group, and its release."""
@@ -90,66 +130,3 @@ class MpiWorld(World):
     def end(self) -> None:
         """End all processes."""
         self._all.Abort(1)
-
-
-class _Prepared:
-    """The persistent messages of a rank."""
-
-    def __init__(self, communicator: MPI.Comm, trial: Trial, rank: int) -> None:
-        self._all, self._change = communicator, partial(trial.change, rank)
-        self._space = space = trial.workspace(rank)
-        self.fill, self.wrong = space.fill, space.wrong
-        self._sends = {
-            at: communicator.Send_init(one.buffer, one.message.peer, one.message.tag)
-            for at, one in enumerate(space.sends)
-            if one.count
-        }
-        self._receives = {
-            at: communicator.Recv_init(one.buffer, one.message.peer, one.message.tag)
-            for at, one in enumerate(space.receives)
-            if one.count
-        }
-
-    def move(self) -> None:
-        sends, receives = self._space.sends, self._space.receives
-        for request in self._receives.values():
-            request.Start()
-        for batch in self._space.script:
-            if batch.phase:
-                self._all.Barrier()
-                self._change(batch.phase)
-                self._all.Barrier()
-            for at in batch.sends:
-                sends[at].gather()
-                self._sends[at].Start()
-            for request in (*(self._receives[at] for at in batch.receives), *(self._sends[at] for at in batch.sends)):
-                request.Wait()
-            for at in batch.places:
-                receives[at].place()
-            for at in batch.sums:
-                self._space.add_up(at)
-
-    def free(self) -> None:
-        for request in (*self._sends.values(), *self._receives.values()):
-            request.Free()
-
-
-def _calls(mpi: Any, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
-    """Return the MPI function for a collective: (group, sent, received, root)."""
-
-    def broadcast(group: Any, sent: Array, got: Array, root: int) -> None:
-        if group.Get_rank() == root:
-            got[:] = sent
-        group.Bcast(got, root)
-
-    known: list[tuple[Collective, Callable[[Any, Array, Array, int], object]]] = [
-        (ALLGATHER, lambda group, sent, got, _: group.Allgather(sent, got)),
-        (REDUCE_SCATTER, lambda group, sent, got, _: group.Reduce_scatter_block(sent, got, mpi.SUM)),
-        (ALLREDUCE, lambda group, sent, got, _: group.Allreduce(sent, got, mpi.SUM)),
-        (ALL_TO_ALL, lambda group, sent, got, _: group.Alltoall(sent, got)),
-        (BROADCAST, broadcast),
-        (REDUCE, lambda group, sent, got, root: group.Reduce(sent, got, mpi.SUM, root)),
-        (SCATTER, lambda group, sent, got, root: group.Scatter(sent, got, root)),
-        (GATHER, lambda group, sent, got, root: group.Gather(sent, got, root)),
-    ]
-    return next((call for one, call in known if collective.like(one)), None)

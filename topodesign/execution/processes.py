@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
-from topodesign.collectives.collective import Collective
+from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.execution.program import Piece
-from topodesign.execution.workspace import TYPES, Array, Outcome, Trial, by_place, coefficients
+from topodesign.execution.workspace import TYPES, Array, Outcome, Part, Trial, by_place, time_parts
 from topodesign.topology.topology import IntArray
 
 _Made = TypeVar("_Made")
@@ -50,22 +49,6 @@ def speaks() -> bool:
     return not any(int(rank) for name in names if (rank := os.environ.get(name, "")).isdecimal())
 
 
-class Work(Protocol):
-    """Timed work of a rank."""
-
-    def fill(self, factor: IntArray) -> None:
-        """Write the inputs of the rank."""
-
-    def move(self) -> None:
-        """Run the rank's part."""
-
-    def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return the number of wrong elements, and a message."""
-
-    def free(self) -> None:
-        """Release the resources."""
-
-
 class World(ABC):
     """All processes of the program."""
 
@@ -93,29 +76,28 @@ class World(ABC):
         """Wait for all others."""
 
     @abstractmethod
-    def prepare(self, trial: Trial) -> Work:
+    def prepare(self, trial: Trial) -> Part:
         """Return this rank's part of a trial."""
 
-    def own(self, trial: Trial) -> Work | None:
+    def own(self, trial: Trial) -> Part | None:
         """Return the library's own collective on the same data, or None.
 
         Collective: all ranks must call it.
         """
-        calls = None if trial.collective is None else self.call_of(trial.collective)
-        if trial.collective is None or calls is None:
+        if trial.collective is None:
+            return None
+        known = ((COLLECTIVES[name], call) for name, call in self.calls().items())
+        calls = next((call for one, call in known if trial.collective.like(one)), None)
+        if calls is None:
             return None
         team, root = place_of_root(trial.collective, trial.ranks, self.rank)
         group, free = self.group_of(trial.collective, trial.ranks, team)
 
-        def call(sent: Array, got: Array) -> None:
-            if team >= 0:
-                calls(group, sent, got, root)
-
-        return Own(self.own_name, call, trial, self.rank, takes_part=team >= 0, free=free)
+        return own_part(self.own_name, lambda sent, got: calls(group, sent, got, root), trial, self.rank, free)
 
     @abstractmethod
-    def call_of(self, collective: Collective) -> Callable[[Any, Array, Array, int], object] | None:
-        """Return the library's function for a collective: (group, sent, received, root)."""
+    def calls(self) -> Mapping[str, Callable[[Any, Any, Any, int], object]]:
+        """Return the library's functions by collective: (group, sent, received, root)."""
 
     @abstractmethod
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
@@ -178,81 +160,46 @@ class World(ABC):
         The library's own collective takes turns with it, so that both meet the same disturbances.
         """
         own = self.own(trial)
-        works: list[Work] = [self.prepare(trial), *([] if own is None else [own])]
-        tallies: list[list[tuple[int, int, str]]] = [[] for _ in works]  # times, wrong elements, and the first of them
-        rounds = trial.warmup + trial.iterations
-        for number in range(rounds):
-            factor = coefficients(trial.ranks, number)
-            for work, tally in zip(works, tallies, strict=True):
-                work.fill(factor)
-                trial.change(self.rank, 0)
-                self.meet()
-                begun = time.perf_counter_ns()
-                work.move()
-                tally.append((time.perf_counter_ns() - begun, *work.wrong(factor)))
-            progress((number + 1) / rounds)
-        for work in works:
-            work.free()
-        outcomes = [self._outcome(tally, trial.warmup) for tally in tallies]
-        return outcomes[0] if own is None else replace(outcomes[0], own=outcomes[1])
-
-    def _outcome(self, tally: list[tuple[int, int, str]], warmup: int) -> Outcome:
-        """Return the outcome of the iterations on all ranks."""
-        times, counts, words = zip(*tally, strict=True)
-        found = self.gather((times[warmup:], sum(counts), next(filter(None, words), "")))
-        slowest = np.array([times for times, _, _ in found], dtype=np.int64).max(axis=0)
-        first = next((text for _, _, text in found if text), "")
-        return Outcome(tuple(slowest.tolist()), sum(some for _, some, _ in found), first)
+        parts = [self.prepare(trial), *([] if own is None else [own])]
+        first, *others = time_parts(trial, self.rank, parts, self.meet, self.gather, progress=progress)
+        for part in parts:
+            part.free()
+        return replace(first, own=others[0]) if others else first
 
 
-class Own:
-    """Library collective on the same data, in this rank's group.
+def own_part(
+    name: str, call: Callable[[Array, Array], object], trial: Trial, rank: int, free: Callable[[], None]
+) -> Part:
+    """Return a library's collective on the same data, in this rank's group, if it is in one.
 
-    ``call``: its function, of what is sent and what is received: arrays of one dimension. ``takes_part``: whether the
-    rank is in a group. ``free`` gives back what the call takes.
+    ``call`` is its function, of what is sent and what is received: arrays of one dimension. ``free`` gives back what
+    that takes.
     """
+    kind, program = TYPES[trial.dtype], trial.programs[rank]
+    share, each = trial.shares[0], trial.extent.elements[0]
 
-    def __init__(
-        self,
-        name: str,
-        call: Callable[[Array, Array], object],
-        trial: Trial,
-        rank: int,
-        *,
-        takes_part: bool,
-        free: Callable[[], None],
-    ) -> None:
-        self.free = free
-        self._name, self._call, self._rank = name, call, rank
-        kind, program = TYPES[trial.dtype], trial.programs[rank]
-        share, each = trial.shares[0], trial.extent.elements[0]
+    def pattern(some: tuple[Piece, ...]) -> list[tuple[Piece, Array]]:
+        numbers = ((one, program.pattern(one.block), each * share.get(one.block, 1)) for one in some)
+        return [(one, by_place(0, block, 0, count).astype(kind)) for one, block, count in numbers]
 
-        def pattern(some: tuple[Piece, ...]) -> list[tuple[Piece, Array]]:
-            numbers = ((one, program.pattern(one.block), each * share.get(one.block, 1)) for one in some)
-            return [(one, by_place(0, block, 0, count).astype(kind)) for one, block, count in numbers]
+    def room(some: list[tuple[Piece, Array]]) -> Array:
+        return np.empty(sum(len(values) for _, values in some), dtype=kind)
 
-        def room(some: list[tuple[Piece, Array]]) -> Array:
-            return np.empty(sum(len(values) for _, values in some), dtype=kind)
+    takes_part = bool(trial.collective is not None and trial.collective.teams(trial.ranks)[rank] >= 0)
+    inputs, outputs = map(pattern, (program.inputs, program.outputs) if takes_part else ((), ()))
+    sent, got = room(inputs), room(outputs)
 
-        self._inputs, self._outputs = map(pattern, (program.inputs, program.outputs) if takes_part else ((), ()))
-        self._sent, self._got = room(self._inputs), room(self._outputs)
+    def fill(factor: IntArray) -> None:
+        _spread(sent, inputs, [int(factor[rank])] * len(inputs))
+        got.fill(0)
 
-    def fill(self, factor: IntArray) -> None:
-        """Write the inputs of the rank."""
-        _spread(self._sent, self._inputs, [int(factor[self._rank])] * len(self._inputs))
-        self._got.fill(0)
+    def wrong(factor: IntArray) -> tuple[int, str]:
+        wanted = np.empty_like(got)
+        _spread(wanted, outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in outputs])
+        count = int((wanted != got).sum())
+        return count, f"{name}'s own collective gives {count} wrong elements to rank {rank}" if count else ""
 
-    def move(self) -> None:
-        """Call the library."""
-        self._call(self._sent, self._got)
-
-    def wrong(self, factor: IntArray) -> tuple[int, str]:
-        """Return the number of wrong elements, and a message."""
-        wanted = np.empty_like(self._got)
-        _spread(wanted, self._outputs, [int(factor[list(piece.sources)].sum()) for piece, _ in self._outputs])
-        count = int((wanted != self._got).sum())
-        words = f"{self._name}'s own collective gives {count} wrong elements to rank {self._rank}"
-        return count, words if count else ""
+    return Part(fill, lambda: takes_part and call(sent, got), wrong, free)
 
 
 def place_of_root(collective: Collective, ranks: int, rank: int) -> tuple[int, int]:

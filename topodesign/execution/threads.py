@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
+from typing import Any
 
-from topodesign.execution.workspace import Array, Outcome, Trial, Workspace, coefficients
+from topodesign.execution.workspace import Array, Outcome, Part, Trial, Workspace, time_parts
 
 _Parcel = tuple[int, int, Array]  # who sends, the tag, and the elements; they stay as they are until all ranks are done
 
@@ -30,26 +31,22 @@ class Exchange:
         """
         space, queue = self._spaces[rank], self._queues[rank]
         arrived: dict[tuple[int, int], Array] = {}
-        for batch in space.script:
-            if batch.phase:
-                meet(batch.phase)
-            for at in batch.sends:
-                slot = space.sends[at]
-                data = slot.gather()
+
+        def carry(number: int) -> None:
+            batch = space.batches[number]
+            for slot in batch.sends:
                 # What is sent is copied once, since the sender goes on before the receiver has it.
-                parcel = rank, slot.message.tag, data.copy() if slot.straight else data
-                self._queues[slot.message.peer].put(parcel)
-            wanted = {space.receives[at].message.name for at in batch.receives}
-            while not wanted <= arrived.keys():
-                one = queue.get()
-                if one is None:
-                    raise _StoppedError
-                arrived[one[0], one[1]] = one[2]
-            for at in batch.places:
-                slot = space.receives[at]
-                slot.place(arrived.pop(slot.message.name))
-            for at in batch.sums:
-                space.add_up(at)
+                data = slot.buffer.copy() if slot.straight else slot.buffer
+                self._queues[slot.message.peer].put((rank, slot.message.tag, data))
+            for slot in batch.receives:
+                while slot.message.name not in arrived:
+                    one = queue.get()
+                    if one is None:
+                        raise _StoppedError
+                    arrived[one[0], one[1]] = one[2]
+                slot.arrived = arrived.pop(slot.message.name)
+
+        space.move(carry, meet)
 
     def stop(self) -> None:
         """Wake all ranks, which end then."""
@@ -63,11 +60,20 @@ class Crew:
     def __init__(self, count: int, wake: Callable[[], None]) -> None:
         self._count, self._wake = count, wake
         self._barrier = threading.Barrier(count)
+        self._values: list[Any] = [None] * count
         self._failures: list[BaseException] = []
 
     def meet(self) -> None:
         """Wait for all others."""
         self._barrier.wait()
+
+    def gather(self, rank: int, value: Any) -> list[Any]:
+        """Return the values of all ranks, which all of them call this with."""
+        self._values[rank] = value
+        self.meet()
+        found = list(self._values)
+        self.meet()
+        return found
 
     def run(self, work: Callable[[int], None]) -> None:
         """Run the work of every rank and raise the first failure."""
@@ -107,9 +113,7 @@ def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
     spaces = [trial.workspace(rank) for rank in range(trial.ranks)]
     exchange = Exchange(spaces)
     crew = Crew(trial.ranks, exchange.stop)
-    rounds = trial.warmup + trial.iterations
-    begun, ended = ([[0] * trial.ranks for _ in range(rounds)] for _ in range(2))
-    wrong = [(0, "")] * trial.ranks
+    found: list[Outcome] = []
 
     def work(rank: int) -> None:
         def meet(phase: int) -> None:
@@ -117,22 +121,10 @@ def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
             trial.change(rank, phase)
             crew.meet()
 
-        for number in range(rounds):
-            factor = coefficients(trial.ranks, number)
-            spaces[rank].fill(factor)
-            trial.change(rank, 0)
-            crew.meet()
-            begun[number][rank] = time.perf_counter_ns()
-            exchange.move(rank, meet)
-            ended[number][rank] = time.perf_counter_ns()
-            crew.meet()
-            count, first = spaces[rank].wrong(factor)
-            wrong[rank] = (wrong[rank][0] + count, wrong[rank][1] or first)
-            if rank == 0:
-                progress((number + 1) / rounds)
+        part = Part(spaces[rank].fill, partial(exchange.move, rank, meet), spaces[rank].wrong)
+        tell = progress if rank == 0 else (lambda _: None)
+        outcomes = time_parts(trial, rank, [part], crew.meet, partial(crew.gather, rank), progress=tell)
+        found.extend(outcomes if rank == 0 else ())
 
     crew.run(work)
-    times = [max(last) - min(first) for first, last in zip(begun, ended, strict=True)]
-    return Outcome(
-        tuple(times[trial.warmup :]), sum(count for count, _ in wrong), next((first for _, first in wrong if first), "")
-    )
+    return found[0]

@@ -10,13 +10,15 @@ iteration. So sums are known without adding, and all numbers on the way are inte
 
 from __future__ import annotations
 
+import operator
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,11 +163,85 @@ class Layout:
         return keys
 
 
-class Workspace(Layout):
+class Steps(NamedTuple):
+    """Messages and sums of a batch that have elements."""
+
+    phase: int
+    sends: list[Slot]
+    receives: list[Slot]
+    places: list[Slot]
+    sums: list[list[slice]]
+
+
+class Runner(Layout):
+    """A rank's part of a plan in memory, run by any transport.
+
+    * ``sends``, ``receives``: its messages, in the order of the program.
+    * ``batches``: what it does, in order.
+
+    Memory is an array of NumPy or a tensor; ``add`` makes one partial result of two, and puts it into the first, and
+    ``nothing`` is what changes nothing.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        extent: Extent,
+        shares: Sequence[Mapping[int, int]],
+        *,
+        add: Callable[[Any, Any], object] = operator.iadd,
+        nothing: float = 0,
+    ) -> None:
+        super().__init__(program, extent, shares)
+        self._add, self.nothing = add, nothing
+        self.sends, self.receives = (
+            [Slot(self, one, sent=sent, add=add, nothing=nothing) for one in some]
+            for sent, some in ((True, program.sends), (False, program.receives))
+        )
+        self.batches = []
+        for one in program.script:
+            wanted = (self.sends, one.sends), (self.receives, one.receives), (self.receives, one.places)
+            sends, receives, places = ([some[at] for at in row if some[at].count] for some, row in wanted)
+            sums = [self.addends(program.sums[at]) for at in one.sums]
+            self.batches.append(Steps(one.phase, sends, receives, places, sums))
+
+    def bind(self, memory: Any, empty: Callable[[int], Any]) -> None:
+        """Run in this memory; ``empty`` allocates elements of its type."""
+        self._memory = memory
+        for slot in (*self.sends, *self.receives):
+            slot.bind(memory, empty)
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self._memory = None
+        for slot in (*self.sends, *self.receives):
+            slot.release()
+
+    def move(self, carry: Callable[[int], None], meet: Callable[[int], None] = lambda _: None) -> None:
+        """Do the rank's part.
+
+        ``carry`` moves the messages of a batch, by its number, and ends when they are there. ``meet`` waits for all
+        ranks, and for circuits to change to a phase.
+        """
+        for at, batch in enumerate(self.batches):
+            if batch.phase:
+                meet(batch.phase)
+            for slot in batch.sends:
+                slot.gather()
+            carry(at)
+            for slot in batch.places:
+                slot.place()
+            for places in batch.sums:
+                into, first, *others = (self._memory[place] for place in places)
+                into[:] = first
+                for other in others:
+                    self._add(into, other)
+
+
+class Workspace(Runner):
     """The memory of one rank.
 
     * ``memory``: all elements that the rank has.
-    * ``script``: its batches, without messages that have no elements.
     """
 
     def __init__(
@@ -182,19 +258,7 @@ class Workspace(Layout):
             self._pattern[at : at + count] = by_place(stream, program.pattern(block), low, low + count)
         most = max((where.stop - where.start for _, where in self.outputs), default=0)
         self._wanted: Array = np.empty(most, dtype=kind)
-        self.sends, self.receives = (
-            [Slot(self, one, sent=sent, add=_add).bind(self.memory, partial(np.empty, dtype=kind)) for one in some]
-            for sent, some in ((True, program.sends), (False, program.receives))
-        )
-        self._sums = [[self.memory[place] for place in self.addends(one)] for one in program.sums]
-        self.script = [
-            batch._replace(
-                sends=tuple(at for at in batch.sends if self.sends[at].count),
-                receives=tuple(at for at in batch.receives if self.receives[at].count),
-                places=tuple(at for at in batch.places if self.receives[at].count),
-            )
-            for batch in program.script
-        ]
+        self.bind(self.memory, partial(np.empty, dtype=kind))
 
     def fill(self, factor: IntArray) -> None:
         """Write the rank's inputs, scaled by :func:`coefficients`, and zeros elsewhere."""
@@ -202,13 +266,6 @@ class Workspace(Layout):
         own = int(factor[self.program.rank])
         for _, where in self.inputs:
             np.multiply(self._pattern[where], own, out=self.memory[where], casting="unsafe")
-
-    def add_up(self, number: int) -> None:
-        """Compute a sum of the program."""
-        into, first, *others = self._sums[number]
-        into[:] = first
-        for other in others:
-            np.add(into, other, out=into)
 
     def wrong(self, factor: IntArray) -> tuple[int, str]:
         """Return the number of wrong elements, and the first as text."""
@@ -235,12 +292,11 @@ class Slot:
     * ``straight``: whether its elements follow one another in memory and may be sent from there, or be received there
       at any time: that place is the buffer then.
 
-    Memory is an array of NumPy or a tensor; ``add`` makes one partial result of two, and puts it into the first, and
-    ``nothing`` is what changes nothing.
+    * ``arrived``: what has been received elsewhere than in the buffer.
     """
 
     def __init__(
-        self, layout: Layout, message: Message, *, sent: bool, add: Callable[[Any, Any], object], nothing: float = 0
+        self, layout: Layout, message: Message, *, sent: bool, add: Callable[[Any, Any], object], nothing: float
     ) -> None:
         self.message = message
         self._spans = layout.spans(message)
@@ -252,11 +308,11 @@ class Slot:
         self._add, self._nothing = add, nothing
         self._views: list[Any] = []
         self._spare: Any = None
+        self.arrived: Any = None
 
-    def bind(self, memory: Any, empty: Callable[[int], Any]) -> Slot:
+    def bind(self, memory: Any, empty: Callable[[int], Any]) -> None:
         """Bind views of memory; ``empty`` allocates elements of its type."""
         self._views, self._empty = [memory[begin:end] for begin, end in self._spans], empty
-        return self
 
     def release(self) -> None:
         """Give the memory back."""
@@ -271,29 +327,23 @@ class Slot:
             self._spare = self._empty(self.count)
         return self._spare
 
-    def gather(self) -> Any:
+    def gather(self) -> None:
         """Copy outgoing data to the buffer and reset partial sums."""
-        buffer = self.buffer
         for view, (begin, end) in zip(self._views, self._parts, strict=True) if not self.straight else ():
-            buffer[begin:end] = view
+            self.buffer[begin:end] = view
             if self._clears:
                 view[:] = self._nothing
-        return buffer
 
-    def place(self, arrived: Any = None) -> None:
+    def place(self) -> None:
         """Store or add received data in memory."""
-        if arrived is None and self.straight:
+        if self.arrived is None and self.straight:
             return
-        source = self.buffer if arrived is None else arrived
+        source, self.arrived = self.buffer if self.arrived is None else self.arrived, None
         for view, (begin, end) in zip(self._views, self._parts, strict=True):
             if self._adds:
                 self._add(view, source[begin:end])
             else:
                 view[:] = source[begin:end]
-
-
-def _add(into: Array, other: Array) -> None:
-    np.add(into, other, out=into)
 
 
 def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
@@ -369,3 +419,53 @@ class Outcome:
     def most(self) -> Fraction:
         """The longest time, in seconds."""
         return Fraction(max(self.times), 10**9)
+
+
+class Part(NamedTuple):
+    """Timed part of a rank.
+
+    * ``fill``, ``wrong``: write its inputs and count its wrong elements, with the first in words, by the factors of
+      ranks.
+    * ``free``: gives back what it takes.
+    """
+
+    fill: Callable[[IntArray], None]
+    move: Callable[[], object]
+    wrong: Callable[[IntArray], tuple[int, str]]
+    free: Callable[[], None] = lambda: None
+
+
+def time_parts(
+    trial: Trial,
+    rank: int,
+    parts: Sequence[Part],
+    meet: Callable[[], object],
+    gather: Callable[[Any], list[Any]],
+    *,
+    progress: Callable[[float], None],
+) -> list[Outcome]:
+    """Run a rank's parts, which all ranks do together, and return their outcomes on all ranks.
+
+    They take turns, so that all meet the same disturbances. ``meet`` waits for all ranks, ``gather`` returns their
+    values.
+    """
+    tallies: list[list[tuple[int, int, str]]] = [[] for _ in parts]  # times, wrong elements, and the first of them
+    rounds = trial.warmup + trial.iterations
+    for number in range(rounds):
+        factor = coefficients(trial.ranks, number)
+        for part, tally in zip(parts, tallies, strict=True):
+            part.fill(factor)
+            trial.change(rank, 0)
+            meet()
+            begun = time.perf_counter_ns()
+            part.move()
+            tally.append((time.perf_counter_ns() - begun, *part.wrong(factor)))
+        progress((number + 1) / rounds)
+    outcomes = []
+    for tally in tallies:
+        times, counts, words = zip(*tally, strict=True)
+        found = gather((times[trial.warmup :], sum(counts), next(filter(None, words), "")))
+        slowest = np.array([times for times, _, _ in found], dtype=np.int64).max(axis=0)
+        first = next((text for _, _, text in found if text), "")
+        outcomes.append(Outcome(tuple(slowest.tolist()), sum(some for _, some, _ in found), first))
+    return outcomes

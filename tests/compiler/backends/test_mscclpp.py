@@ -189,5 +189,5 @@ def test_chunks_of_scratch_share_places(box: int | None) -> None:
     """As for MSCCL: 1.81 of the data, where a place for every chunk took 3.25."""
     plan = schedule("torus(4,4)", "all-to-all")
     made = compile_plan(plan, "mscclpp", box=box).checked()
-    assert 16 * max(body.scratch for body in made.program.ranks) == 29 * made.program.chunks
-    assert [body.scratch for body in made.program.ranks] == [body.scratch for body in compile_plan(plan).program.ranks]
+    assert 16 * made.program.columns.scratch.max() == 29 * made.program.chunks
+    assert made.program.columns.scratch.tolist() == compile_plan(plan).program.columns.scratch.tolist()

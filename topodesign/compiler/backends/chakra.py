@@ -111,7 +111,7 @@ class Chakra(Backend):
         if not isinstance(program, Messages):
             yield "traces are made of messages, not of instructions"
             return
-        if len(program.ranks) < 2:
+        if program.ranks < 2:
             yield "a network of one rank, and the simulator wants at least 2"
         if len(program.messages) > LARGEST_TAG:
             yield f"{len(program.messages)} messages, and tags end at {LARGEST_TAG}"
@@ -127,7 +127,7 @@ class Chakra(Backend):
         from topodesign.compiler.backends.links import network_of  # noqa: PLC0415  NumPy
 
         network, notes = network_of(program, options)
-        whole, ranks = _size(program, options), len(program.ranks)
+        whole, ranks = _size(program, options), program.ranks
         files = {f"collective.{rank}.et": _trace(program, rank, whole) for rank in range(ranks)}
         word = _call(program.collective)
         call = _workload(word, whole)
@@ -255,7 +255,7 @@ def _expected(
     return {
         "simulator": "ASTRA-sim, analytical congestion-aware backend",
         "collective": program.collective.name,
-        "ranks": len(program.ranks),
+        "ranks": program.ranks,
         "size_bytes": str(whole),
         "messages": len(program.messages),
         "network": {
@@ -327,7 +327,7 @@ def _header(attributes: Mapping[str, str | int]) -> Any:
 def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
     said: dict[str, str | int] = {
         "topodesign_collective": json.dumps(program.collective.record()),
-        "topodesign_ranks": len(program.ranks),
+        "topodesign_ranks": program.ranks,
         "topodesign_units": program.units,
         "topodesign_size": str(whole),
     }

@@ -67,7 +67,7 @@ class Jax(Backend):
         assert isinstance(program, Permutations)  # noqa: S101  for mypy; lint has seen to it
         from topodesign.runtime.jax.code import ENDING, buffers, code_of, name_of  # noqa: PLC0415  not for help
 
-        collective, ranks = program.collective, len(program.ranks)
+        collective, ranks = program.collective, program.ranks
         splits, joins, whole = buffers(collective, ranks)
         title = f"{options.name}: {collective} of {ranks} ranks over the links of its plan, for JAX."
         name = name_of(collective)

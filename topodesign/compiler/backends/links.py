@@ -24,7 +24,7 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
     if place is None:
         raise ParameterError("traces need a place: a topology or a fabric")
     topology = place.topology if isinstance(place, Fabric) else place
-    ranks = len(program.ranks)
+    ranks = program.ranks
     rates, alphas = _rates(program, place, topology, options), _alphas(program, place, options)
     notes = []
     if len(set(rates)) > 1:

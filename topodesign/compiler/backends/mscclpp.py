@@ -100,14 +100,13 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
     """Return every rank's scratch chunks, and the one-sided program."""
     from topodesign.compiler.onesided.actions import actions_of  # noqa: PLC0415
     from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.compiler.onesided.switched import through_switch  # noqa: PLC0415
+    from topodesign.compiler.onesided.switched import Switched  # noqa: PLC0415
     from topodesign.compiler.wires import boxes_of_ranks  # noqa: PLC0415
 
-    if program.switched is not None:
-        made = through_switch(program, program.switched)
-        scratch = [body.scratch for body in program.ranks]
+    if isinstance(program, Switched):
+        made, scratch = program.made, program.columns.scratch.tolist()
         return _halved(scratch) if made.double else scratch, made
-    box = [0] * len(program.ranks) if options.place is None else boxes_of_ranks(options.place, options.box)
+    box = [0] * program.ranks if options.place is None else boxes_of_ranks(options.place, options.box)
     actions = actions_of(program, lambda one, other: box[one] != box[other])
     made = one_sided(program, actions, longest=EXECUTOR.operations, operands=EXECUTOR.operands)
     return _halved(actions.scratch) if made.double else actions.scratch, made
@@ -156,7 +155,7 @@ def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
 
     It adds to the address how far into its allocation the buffer of this rank begins, and not that of the other.
     """
-    ranks = len(program.ranks)
+    ranks = program.ranks
     if not program.inplace:
         return
     starts = [program.collective.in_place(rank, ranks) for rank in range(ranks)]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.compiler.columns import BITS, BUFFERS, KINDS, NUMBER, RECEIVES, SENDS, Columns, columns_of
-from topodesign.compiler.ir import Kind, Program
+from topodesign.compiler.ir import BITS, BUFFERS, KINDS, NUMBER, RECEIVES, SENDS, Columns, Kind, Program
 from topodesign.compiler.limits import over
 from topodesign.runtime.msccl.profiles import LARGEST_SIZE, MOST_SCRATCH, SCRATCH_COMFORT, RuntimeProfile
 
@@ -51,7 +50,7 @@ def to_xml(
         "proto": program.protocol,
         "nchannels": program.channels,
         "nchunksperloop": program.chunks,
-        "ngpus": len(program.ranks),
+        "ngpus": program.ranks,
         "coll": profile.coll(program.collective),
         "inplace": int(program.inplace),
         "outofplace": int(not program.inplace),
@@ -59,7 +58,7 @@ def to_xml(
         "maxBytes": limit,
     }
     lines = [_tag("algo", head)]
-    own, (steps, ends) = columns_of(program.ranks), _steps(program)
+    own, (steps, ends) = program.columns, _steps(program)
     starts = own.starts.tolist()
     blocks = list(zip(*(column.tolist() for column in (own.send, own.receive, own.channel)), strict=True))
     for rank, scratch in enumerate(own.scratch.tolist()):
@@ -95,7 +94,7 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
     >>> default_largest(program, get_profile("msccl")), default_largest(program, get_profile("rccl"))
     (2147483648, None)
     """
-    most = int(columns_of(program.ranks).scratch.max())
+    most = int(program.columns.scratch.max())
     if not most or not profile.scratch_at_start:
         return None
     fitting = SCRATCH_COMFORT * program.chunks // most
@@ -116,7 +115,7 @@ def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest
     limit = profile.max_bytes(largest)
     if unused := profile.why_unused(smallest, limit, program.chunks):
         raise ParameterError(f"calls from {smallest} to {largest} bytes: {unused}")
-    scratch = profile.scratch_bytes(limit, int(columns_of(program.ranks).scratch.max()), program.chunks)
+    scratch = profile.scratch_bytes(limit, int(program.columns.scratch.max()), program.chunks)
     if profile.scratch_at_start and scratch is not None and scratch > MOST_SCRATCH:
         raise ParameterError(
             f"calls up to {largest} bytes take {scratch} bytes of scratch on a rank; use less --set max-size="
@@ -154,7 +153,7 @@ def _other_ends(own: Columns) -> Ints:
 
 def _steps(program: Program) -> tuple[str, list[int]]:
     """Return step lines and threadblock offsets, with nops for waits."""
-    own = columns_of(program.ranks)
+    own = program.columns
     other, copies = _other_ends(own), own.kind == NUMBER[Kind.RECEIVE_COPY_SEND]
     places = (
         np.where(own.source >= 0, own.source, np.where(copies, own.target, other)),
@@ -215,8 +214,8 @@ def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
     """Yield every limit of the profile that a program exceeds."""
     of = f"the runtime {profile.name}"
     yield from over(of, "channels", profile.channels, program.channels)
-    yield from over(of, "ranks", profile.children_per_node, len(program.ranks))
-    own = columns_of(program.ranks)
+    yield from over(of, "ranks", profile.children_per_node, program.ranks)
+    own = program.columns
     starts, ranks = own.starts, len(own.scratch)
     blocks, steps, rank = np.diff(starts), own.steps, own.rank[own.block]
     offsets = [(places & (1 << BITS) - 1) * (places >= 0) for places in (own.source, own.target)]

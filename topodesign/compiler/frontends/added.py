@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
-from topodesign.compiler.columns import NUMBER
+from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.frontends.grain import Lowering, steps_cost
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Place, Row, operations_of
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import Kind, Program, Protocol
+from topodesign.compiler.ir import NUMBER, Kind, Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.transfers import Transfers
 
@@ -29,11 +28,9 @@ _Row = tuple[int, int, int]  # block, first unit, and the one after the last
 _Link = tuple[int, int, int]  # step, sender, receiver
 
 
-def lower_sums(
-    transfers: Transfers, *, inplace: bool, channels: int, protocol: Protocol, limits: Limits = NO_LIMITS
-) -> Lowering:
+def lower_sums(transfers: Transfers, options: Options, limits: Limits = NO_LIMITS) -> Lowering:
     """Lower valid sends and sums, with ``channels`` threadblocks per neighbour."""
-    require_at_least("channels", channels, 1)
+    inplace, channels = options.inplace, options.channels
 
     def program(chunks: int | None) -> Program:
         now = transfers if chunks is None else _cut(transfers, chunks // channels)
@@ -49,7 +46,7 @@ def lower_sums(
             one = _Rank(rank, (total, channels, limits.chunks_per_instruction), last, inplace=inplace)
             made.append(one.do([row for row in rows if rank in row[1:3]], own))
         ranks, used = assemble(operations_of(made), 0, limits, chunks=total, mode="separate")  # no sum is of use later
-        return Program(now.collective, inplace, protocol, total, used, ranks)
+        return Program(now.collective, inplace, options.protocol, total, used, ranks)
 
     def cost(chunks: int | None) -> Fraction:
         now = transfers if chunks is None else _cut(transfers, chunks // channels)

@@ -20,8 +20,7 @@ import numpy as np
 
 from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.compiler.frontends.permutations import check_right
-from topodesign.compiler.ir import Act, Message, Messages, Operation, Own, RankProgram
+from topodesign.compiler.ir import Act, Columns, Message, Messages, Operation, Own
 from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers
@@ -41,7 +40,6 @@ def messages_of(plan: Plan, parts: int = 1) -> Messages:
     """
     if len(list_relays(plan)):
         raise InfeasibleError("no trace lets a switch copy or add; make the schedule with --algorithm forest")
-    check_right(plan)
     topology, rounds = list_rank_rounds(plan, parts if plan.has_trees else 1, padded=True)
     if topology.switches:
         raise ScheduleError("rounds of ranks have no switches")
@@ -94,7 +92,7 @@ def messages_of_transfers(transfers: Transfers, clock: Clock | None = None) -> M
         protocol="Simple",
         chunks=transfers.units * transfers.collective.shards(transfers.ranks),
         channels=1,
-        ranks=(RankProgram((), 0),) * transfers.ranks,
+        columns=Columns.empty([0] * transfers.ranks),
         units=transfers.units,
         messages=messages,
         operations=tuple(tuple(rank.operations) for rank in ranks),

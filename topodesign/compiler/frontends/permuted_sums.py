@@ -13,8 +13,8 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.frontends.colouring import Edge
-from topodesign.compiler.frontends.permutations import MOST_SENDS, check_right, exchanges_of, rows_of, views_of
-from topodesign.compiler.ir import Permutations, Phase, RankProgram
+from topodesign.compiler.frontends.permutations import MOST_SENDS, exchanges_of, rows_of, views_of
+from topodesign.compiler.ir import Columns, Permutations, Phase
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.transfers import Transfers
@@ -30,7 +30,6 @@ def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -
     The number of pieces of the data is a multiple of the number of ranks.
     """
     (transfers,) = list_transfers(plan, parts)
-    check_right(plan)
     made = _Made(transfers, plan.topology)
     return Permutations(
         transfers.collective.among(None),
@@ -38,7 +37,7 @@ def permutations_of_sums(plan: Plan, parts: int = 1, *, inplace: bool = False) -
         protocol="Simple",
         chunks=made.units,
         channels=1,
-        ranks=(RankProgram((), 0),) * transfers.ranks,
+        columns=Columns.empty([0] * transfers.ranks),
         phases=tuple(made.phases()),
     )
 

@@ -6,25 +6,21 @@ ends no later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from topodesign.collectives import ALLREDUCE
-from topodesign.compiler.columns import RECEIVES, SENDS, Columns, columns_of
-from topodesign.compiler.ir import RankProgram
+from topodesign.compiler.ir import RECEIVES, SENDS, Columns
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.msccl.build import build_machine
 from topodesign.runtime.msccl.operations import NUMBER, Table
 
 
-def ends(ranks: Columns | Sequence[RankProgram], slots: int, piece: int) -> bool:
+def ends(made: Columns, slots: int, piece: int) -> bool:
     """Decide whether every threadblock gets to its end.
 
     Sends and receives match. With no ``slots`` a send and its receive take place together; ``piece`` are the chunks of
     a piece.
     """
-    made = ranks if isinstance(ranks, Columns) else columns_of(ranks)
     number, none = len(made.kind), np.zeros(0, dtype=np.int64)
     sends, receives = SENDS[made.kind], RECEIVES[made.kind]
     kinds = [NUMBER[one] for one in ("rcs", "s", "r")]

@@ -10,21 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import distinct
-from topodesign.base.errors import ScheduleError, TopologyError
+from topodesign.base.errors import TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.frontends import exchange
 from topodesign.compiler.frontends.grain import Lowering, steps_cost
 from topodesign.compiler.frontends.layout import check_size, layout
 from topodesign.compiler.frontends.operations import Operations
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
-from topodesign.compiler.ir import Program, Protocol, Threadblocks
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.plans.verify.plans import check_movement
 from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)  # what this front end can do
@@ -36,15 +35,7 @@ _SCRATCH = 2
 
 
 def lower_rounds(
-    topology: Topology,
-    schedule: Rounds,
-    *,
-    inplace: bool = False,
-    channels: int = 1,
-    protocol: Protocol = "Simple",
-    threadblocks: Threadblocks = "separate",
-    limits: Limits = NO_LIMITS,
-    partly: bool = False,
+    topology: Topology, schedule: Rounds, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
 ) -> Lowering:
     """Lower a valid schedule of rounds to all ranks' programs.
 
@@ -69,22 +60,24 @@ def lower_rounds(
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
     if not partly:
-        schedule = right_rounds(topology, schedule)
-    made = made_of_rounds(topology, schedule, inplace=inplace, channels=channels, limits=limits, partly=partly)
-    collective = schedule.collective
+        schedule = prune_rounds(topology, schedule)
+    made = made_of_rounds(topology, schedule, options, limits, partly=partly)
+    collective, inplace = schedule.collective, options.inplace
 
     def program(chunks: int | None) -> Program:
         total, operations = made.operations(chunks, None)
-        put = partial(assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=total, mode=threadblocks)
+        put = partial(
+            assemble, reduce_steps=schedule.reduce_steps, limits=limits, chunks=total, mode=options.threadblocks
+        )
         ranks, used = put(operations)
         if collective.like(REDUCE_SCATTER) and not inplace and limits.settles:
             most = total // _SCRATCH
-            for room in (total, most, 0) if ranks.scratch > most else ():
+            for room in (total, most, 0) if ranks.scratch.max() > most else ():
                 again = put(made.operations(chunks, room)[1])
-                ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch)
-                if ranks.scratch <= most:
+                ranks, used = min((ranks, used), again, key=lambda made: made[0].scratch.max())
+                if ranks.scratch.max() <= most:
                     break
-        return Program(collective, inplace, protocol, total, used, ranks)
+        return Program(collective, inplace, options.protocol, total, used, ranks)
 
     return Lowering(program, None if partly else made.cost, made.natural, made.groups)
 
@@ -103,16 +96,10 @@ class Made(NamedTuple):
 
 
 def made_of_rounds(
-    topology: Topology,
-    schedule: Rounds,
-    *,
-    inplace: bool,
-    channels: int,
-    limits: Limits = NO_LIMITS,
-    partly: bool = False,
+    topology: Topology, schedule: Rounds, options: Options, limits: Limits = NO_LIMITS, *, partly: bool = False
 ) -> Made:
     """Lay out valid rounds for :func:`lower_rounds` to divide among threadblocks."""
-    require_at_least("channels", channels, 1)
+    inplace, channels = options.inplace, options.channels
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
         way = exchange.journeys(schedule, partly=partly)
@@ -147,16 +134,10 @@ def made_of_rounds(
     return Made(moved, cost_of, plan.total * channels, channels)
 
 
-def right_rounds(topology: Topology, schedule: Rounds) -> Rounds:
-    """Return valid rounds without redundant transfers.
-
-    Raises ScheduleError if not, and TopologyError if there are switches.
-    """
+def prune_rounds(topology: Topology, schedule: Rounds) -> Rounds:
+    """Return rounds without redundant transfers; TopologyError for switches."""
     if topology.switches:
         raise TopologyError("a switch runs no program; compile for a topology without switches")
-    report = check_movement(topology, schedule)
-    if not report.ok:
-        raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
     one_way = schedule.collective.like(*exchange.COLLECTIVES)  # whose ways are followed one by one
     return schedule if one_way or is_lean(schedule) else prune(schedule)
 

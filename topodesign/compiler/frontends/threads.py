@@ -8,15 +8,13 @@ from itertools import count
 
 import numpy as np
 
-from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError
-from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns, Ranks
 from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
 from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
-from topodesign.compiler.ir import Buffer, Kind, Threadblocks
+from topodesign.compiler.ir import BITS, BUFFERS, NUMBER, RECEIVES, Buffer, Columns, Kind, Threadblocks
 from topodesign.compiler.limits import HELP, Limits
 
 _ROUNDS = 3  # in which threadblocks that become too long are no longer merged
@@ -30,7 +28,7 @@ def assemble(
     chunks: int,
     mode: Threadblocks = "auto",
     concurrent: bool = False,
-) -> tuple[Ranks, int]:
+) -> tuple[Columns, int]:
     """Assign operations to threadblocks, with dependencies that keep the result.
 
     Operations are in an order that is right when done one after the other. After ``reduce_steps`` no partial sums are
@@ -60,7 +58,7 @@ def assemble(
             continue
         if not waits or ends(made, limits.slots, frame.piece):
             break
-    return Ranks(made), int(made.channel.max(initial=0)) + 1
+    return made, int(made.channel.max(initial=0)) + 1
 
 
 def _fits(made: Columns, limits: Limits, *, steps: bool) -> bool:
@@ -129,14 +127,9 @@ def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], in
     return group
 
 
-_NUMBERS = np.zeros(5, dtype=np.int64)  # of buffers, by where they begin
+_NUMBERS = np.zeros(5, dtype=np.int64)  # of buffers, by where they begin; partial sums have none by then
 for _place, _buffer in ((IN, Buffer.INPUT), (OUT, Buffer.OUTPUT), (SCRATCH, Buffer.SCRATCH)):
     _NUMBERS[_place >> BITS] = BUFFERS.index(_buffer)
-
-
-def _regions(places: Ints) -> Ints:
-    """Convert places without partial sums to regions."""
-    return np.where(places < 0, -1, (_NUMBERS[places >> BITS] << BITS) + (places & (1 << BITS) - 1))
 
 
 def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
@@ -163,7 +156,8 @@ def _laid(operations: Operations, frame: _Frame, *, reuse: bool) -> Columns:
     waits, other, position = dependencies(
         *(operations.first, source, target, size, block, step, reduces, frame.reduce_steps), (cells, most)
     )
-    regions = [_regions(places) for places in (operations.source, operations.target)]
+    ends = operations.source, operations.target
+    regions = [np.where(at < 0, -1, (_NUMBERS[at >> BITS] << BITS) + (at & (1 << BITS) - 1)) for at in ends]
     row = np.argsort(operations.rank * most + block, kind="stable")
     sizes = np.diff(waits)[row]
     begin = np.concatenate(([0], np.cumsum(sizes)))

@@ -9,32 +9,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import ranges
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import Collective
-from topodesign.compiler.columns import columns_of
+from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.frontends.grain import Lowering
 from topodesign.compiler.frontends.layout import Layout, check_size
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.frontends.writer import operations_of_layout
-from topodesign.compiler.ir import Program, Protocol, Threadblocks
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.flow import Flow
 from topodesign.plans.rounds_ops import renamed
 
 
-def lower_trees(
-    flow: Flow,
-    *,
-    inplace: bool = False,
-    channels: int = 1,
-    parts: int = 1,
-    protocol: Protocol = "Simple",
-    threadblocks: Threadblocks = "separate",
-    limits: Limits = NO_LIMITS,
-) -> Lowering:
+def lower_trees(flow: Flow, options: Options, limits: Limits = NO_LIMITS) -> Lowering:
     """Lower valid trees to the program of every rank.
 
     The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
@@ -46,12 +36,10 @@ def lower_trees(
     one another. The program ends whatever connections hold: all ranks do their part of the messages in the order of one
     list, ordered by step, so the first of it that is not over waits for none after it.
     """
-    require_at_least("channels", channels, 1)
-    require_at_least("parts", parts, 1)
-    trees = _Trees(flow, parts)
+    trees, inplace = _Trees(flow, options.parts), options.inplace
 
     def program(chunks: int | None) -> Program:
-        width: dict[tuple[int, int], int] = defaultdict(lambda: channels)
+        width: dict[tuple[int, int], int] = defaultdict(lambda: options.channels)
         while True:
             plan, steps = trees.layout(width)
             plan = plan.cut(chunks, 1)
@@ -61,9 +49,9 @@ def lower_trees(
                 trees.collective, plan, steps, inplace=inplace, longest=longest, plain=True
             )
             ranks, used = assemble(
-                operations, steps, limits, chunks=plan.total, mode=threadblocks, concurrent=flow.concurrent
+                operations, steps, limits, chunks=plan.total, mode=options.threadblocks, concurrent=flow.concurrent
             )
-            made = Program(trees.collective, inplace, protocol, plan.total, used, ranks)
+            made = Program(trees.collective, inplace, options.protocol, plan.total, used, ranks)
             more = _too_narrow(made, limits.instructions_per_block)
             if not more or used >= limits.channels:
                 return made
@@ -76,7 +64,7 @@ def lower_trees(
 def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
     """Return connections of too long threadblocks, with split factors."""
     narrow: dict[tuple[int, int], int] = {}
-    made = columns_of(program.ranks)
+    made = program.columns
     steps = made.steps
     for at in np.flatnonzero(steps > longest).tolist():
         rank, send, receive = (int(column[at]) for column in made[:3])

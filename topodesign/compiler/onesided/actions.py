@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 
-from topodesign.compiler.ir import Buffer, Kind, Program, Region
+from topodesign.compiler.ir import BITS, BUFFERS, KINDS, Buffer, Kind, Program, Region
 
 Spot = tuple[int, int, int]  # rank, threadblock and place in its actions
 
@@ -105,26 +106,34 @@ def actions_of(program: Program, remote: Callable[[int, int], bool]) -> Actions:
 
     Fused instructions are for targets with slots only.
     """
-    made = Actions([[] for _ in program.ranks], [], [body.scratch for body in program.ranks])
+    own = program.columns
+    made = Actions([[] for _ in range(program.ranks)], [], own.scratch.tolist())
     sends: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
     receives: dict[tuple[int, int, int], list[Spot]] = defaultdict(list)
-    for rank, body in enumerate(program.ranks):
-        for number, block in enumerate(body.threadblocks):
-            actions = []
-            for at, one in enumerate(block.instructions):
-                deed = _DEEDS[one.kind]
-                if deed is Deed.SEND:
-                    sends[rank, block.send or 0, block.channel].append((rank, number, at))
-                elif one.kind.receives:
-                    receives[block.receive or 0, rank, block.channel].append((rank, number, at))
-                actions.append(Action(deed, one.source, one.target, one.count, list(one.depends)))
-            made.blocks[rank].append(actions)
+    waits = list(zip(own.other.tolist(), own.position.tolist(), strict=True))
+    waited = [waits[low:high] for low, high in pairwise(own.waits.tolist())]
+    deeds = [_DEEDS[KINDS[kind]] for kind in own.kind.tolist()]
+    regions = (map(_region, column.tolist()) for column in (own.source, own.target))
+    actions = [Action(*row) for row in zip(deeds, *regions, own.size.tolist(), waited, strict=True)]
+    blocks = zip(*(column.tolist() for column in own[:4]), pairwise(own.first.tolist()), strict=True)
+    for rank, send, receive, channel, (low, high) in blocks:
+        number, line = len(made.blocks[rank]), actions[low:high]
+        for at, one in enumerate(line):
+            if one.deed is Deed.SEND:
+                sends[rank, send, channel].append((rank, number, at))
+            elif one.deed in {Deed.RECEIVE, Deed.ADD}:
+                receives[receive, rank, channel].append((rank, number, at))
+        made.blocks[rank].append(line)
     for link in sorted(sends):
         for sender, receiver in zip(sends[link], receives[link], strict=True):
             message = Message(sender, receiver, link[2], made.at(sender).count, remote(link[0], link[1]))
             made.at(sender).message = made.at(receiver).message = message
             made.messages.append(message)
     return made
+
+
+def _region(place: int) -> Region | None:
+    return None if place < 0 else Region(BUFFERS[place >> BITS], place & ((1 << BITS) - 1))
 
 
 def added_at_once(actions: Actions, most: int) -> None:

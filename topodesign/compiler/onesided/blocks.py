@@ -94,7 +94,7 @@ def one_sided(program: Program, actions: Actions, *, longest: int, operands: int
     plan = OneSided([], [], {one.link for one in actions.messages if one.remote}, double)
     plan.links = sorted({one.link for one in actions.messages})
     signals = _back_signals(actions, order, handshake=packets and not double)
-    for rank in range(len(program.ranks)):
+    for rank in range(program.ranks):
         plan.ranks.append(_Writer(rank, actions, signals, longest).write())
     return plan
 

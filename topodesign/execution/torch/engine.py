@@ -18,8 +18,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_size
 from topodesign.execution.levels import check_programs, neighbours_of
 from topodesign.execution.program import Piece, Program, programs_of
-from topodesign.execution.torch.links import Op, Runner, Traffic, greet, reduction_of
-from topodesign.execution.workspace import Extent, Layout
+from topodesign.execution.torch.links import Carrier, Op, Traffic, greet, reduction_of
+from topodesign.execution.workspace import Extent, Runner
 from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.sets import PlanEntry, PlanSet, read_plan_set
 from topodesign.plans.verify.plans import verify
@@ -220,9 +220,9 @@ class Engine:
     def _make(self, key: tuple[Any, ...], lowered: _Lowered, each: int, like: torch.Tensor) -> _Kept:
         """Create and cache a runner for blocks of ``each`` elements."""
         by = key[-1]
-        layout = Layout(lowered.program, Extent((each,), (lowered.units,)), ({},))
-        runner = Runner(layout, self.group, self._place, by=by, traffic=self.traffic)
-        kept = self._runners[key] = _Kept(runner, like, by.nothing)
+        extent = Extent((each,), (lowered.units,))
+        runner = Runner(lowered.program, extent, ({},), add=by.into, nothing=by.nothing)
+        kept = self._runners[key] = _Kept(Carrier(runner, self.group, self._place, self.traffic), like)
         if len(self._runners) > MOST_KEPT:
             self._runners.popitem(last=False)
         if like.device not in self._greeted:
@@ -260,9 +260,8 @@ class Engine:
 class _Kept:
     """Cached runner for one size and type, with optional memory."""
 
-    def __init__(self, runner: Runner, like: torch.Tensor, nothing: float) -> None:
-        self._runner, self._layout = runner, runner.layout
-        self._nothing = nothing  # lies where the rank has nothing of its own
+    def __init__(self, carrier: Carrier, like: torch.Tensor) -> None:
+        self._carrier, self._layout = carrier, carrier.runner
         self._like = like.new_empty(0)
         self._memory: torch.Tensor | None = None
 
@@ -275,26 +274,26 @@ class _Kept:
         inputs = self._layout.inputs
         own = memory is self._memory
         if own and sum(where.stop - where.start for _, where in inputs) < self._layout.size:
-            memory.fill_(self._nothing)
+            memory.fill_(self._layout.nothing)  # where the rank has nothing of its own
         for piece, where in inputs:
             _copy(memory[where], given(piece))
-        self._runner.move()
+        self._carrier.move()
         for piece, where in self._layout.outputs:
             _copy(results(piece), memory[where])
         if not own:
-            self._runner.release()
+            self._carrier.release()
 
     def _taken(self, whole: torch.Tensor | None, results: Given) -> torch.Tensor:
         """Return ``whole`` if it matches the layout, else own memory."""
         if whole is not None and whole.nbytes >= LEAST_BOUND and whole.numel() == self._layout.size:
             lie = ((results(piece).data_ptr(), where.start) for piece, where in self._layout.outputs)
             if all(address == whole.data_ptr() + start * whole.element_size() for address, start in lie):
-                self._runner.bind(whole)
+                self._carrier.bind(whole)
                 return whole
         if self._memory is None:
             self._memory = self._like.new_zeros(self._layout.size)
-        if not self._runner.bound:
-            self._runner.bind(self._memory)
+        if not self._carrier.bound:
+            self._carrier.bind(self._memory)
         return self._memory
 
 

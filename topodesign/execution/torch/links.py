@@ -1,4 +1,4 @@
-"""Runner of one plan among PyTorch processes, with reused buffers."""
+"""Messages of one plan among PyTorch processes, with reused buffers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 import torch.distributed as dist
 
-from topodesign.execution.workspace import Layout, Slot
+from topodesign.execution.workspace import Runner, Slot
 
 
 def as_work(future: torch.futures.Future[Any]) -> Any:
@@ -91,7 +91,6 @@ _REDUCTIONS: Mapping[Op, tuple[Callable[[torch.Tensor, torch.Tensor], object], i
     Op.BOR: (torch.Tensor.bitwise_or_, 0),
     Op.BXOR: (torch.Tensor.bitwise_xor_, 0),
 }
-SUM = Reduction(torch.Tensor.add_, 0)
 
 
 class Traffic:
@@ -105,86 +104,59 @@ class Traffic:
         self.bytes: Counter[int] = Counter()
 
 
-class Runner:
-    """Runner of a rank's part for one data size.
+class Carrier:
+    """Messages of a rank's part through a registered group.
 
-    Messages go through a registered group, in which ``peers`` are the ranks of the plan; ``traffic`` counts them.
-    ``by``: how partial results become one. ``meet`` waits for all ranks, and for circuits to change to a phase.
+    ``peers`` are the ranks of the plan in it; ``traffic`` counts messages.
     """
 
     def __init__(
         self,
-        layout: Layout,
+        runner: Runner,
         group: dist.ProcessGroup,
         peers: Mapping[int, int] | Sequence[int],
-        *,
-        by: Reduction = SUM,
         traffic: Traffic | None = None,
-        meet: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.layout = layout
+        self.runner = runner
         self._group, self._peers = group, peers
         self._traffic = Traffic() if traffic is None else traffic
-        program = layout.program
-        add, nothing = by
-        sends = [Slot(layout, one, sent=True, add=add, nothing=nothing) for one in program.sends]
-        receives = [Slot(layout, one, sent=False, add=add) for one in program.receives]
-        self._batches = [
-            tuple(
-                [some[at] for at in places if some[at].count]
-                for some, places in ((sends, one.sends), (receives, one.receives), (receives, one.places))
-            )
-            for one in program.script
-        ]
-        self._by = by
-        self._addends = [[layout.addends(program.sums[at]) for at in one.sums] for one in program.script]
-        self._sums: list[list[list[torch.Tensor]]] = []
-        self._sent = [(peers[slot.message.peer], slot.count) for slot in sends if slot.count]
-        self._bound: list[list[dist.P2POp]] = []
-        self._phases, self._meet = [one.phase for one in program.script], meet
-
-    def bind(self, memory: torch.Tensor) -> None:
-        """Bind memory: a one-dimensional tensor with the layout's element count."""
-        self._size = memory.element_size()
-        self._bound = []
-        self._sums = [[[memory[place] for place in one] for one in batch] for batch in self._addends]
-        for sends, receives, _ in self._batches:
-            ops = [(dist.irecv, slot) for slot in receives] + [(dist.isend, slot) for slot in sends]
-            self._bound.append([self._posted(op, slot, memory) for op, slot in ops])
+        self._sent = [(peers[slot.message.peer], slot.count) for slot in runner.sends if slot.count]
+        self._posts: list[list[dist.P2POp]] | None = None
 
     @property
     def bound(self) -> bool:
         """Whether memory is bound."""
-        return bool(self._bound) or not self._batches
+        return self._posts is not None
+
+    def bind(self, memory: torch.Tensor) -> None:
+        """Bind memory: a one-dimensional tensor with the layout's element count."""
+        self._size = memory.element_size()
+        self.runner.bind(memory, memory.new_empty)
+        self._posts = [
+            [self._post(dist.irecv, one) for one in batch.receives]
+            + [self._post(dist.isend, one) for one in batch.sends]
+            for batch in self.runner.batches
+        ]
 
     def release(self) -> None:
         """Give the memory back."""
-        self._bound, self._sums = [], []
-        for slot in (slot for batch in self._batches for some in batch for slot in some):
-            slot.release()
+        self._posts = None
+        self.runner.release()
 
-    def _posted(self, op: Callable[..., object], slot: Slot, memory: torch.Tensor) -> dist.P2POp:
+    def _post(self, op: Callable[..., object], slot: Slot) -> dist.P2POp:
         # As bytes, which every library sends, whatever the type.
-        data = slot.bind(memory, memory.new_empty).buffer.view(torch.uint8)
+        data = slot.buffer.view(torch.uint8)
         return dist.P2POp(op, data, group=self._group, group_peer=self._peers[slot.message.peer], tag=_TAG)
 
-    def move(self) -> None:
+    def move(self, meet: Callable[[int], None] = lambda _: None) -> None:
         """Run all batches; results are in memory or on the current stream."""
-        for (sends, _, placed), ops, sums, phase in zip(
-            self._batches, self._bound, self._sums, self._phases, strict=True
-        ):
-            if phase:
-                self._meet(phase)
-            for slot in sends:
-                slot.gather()
-            for work in post(ops) if ops else ():
+        posts = self._posts or []
+
+        def carry(number: int) -> None:
+            for work in post(posts[number]) if posts[number] else ():
                 work.wait()  # once: a second wait blocks under gloo
-            for slot in placed:
-                slot.place()
-            for into, first, *others in sums:
-                into.copy_(first)
-                for other in others:
-                    self._by.into(into, other)
+
+        self.runner.move(carry, meet)
         for peer, count in self._sent:
             self._traffic.messages[peer] += 1
             self._traffic.bytes[peer] += count * self._size

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
 from topodesign.base.errors import ParameterError
-from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.collectives.collective import Collective
-from topodesign.execution.processes import Work, World, started_by
-from topodesign.execution.torch.links import Runner
-from topodesign.execution.workspace import Trial, Workspace
+from topodesign.execution.processes import World, started_by
+from topodesign.execution.torch.links import Carrier
+from topodesign.execution.workspace import Part, Trial
 from topodesign.topology.topology import IntArray
 
 _Made = TypeVar("_Made")
@@ -71,27 +70,53 @@ class TorchWorld(World):
         """Wait for all others."""
         dist.barrier(group=self._control)
 
-    def prepare(self, trial: Trial) -> Work:
-        """Return this rank's part of a trial."""
+    def prepare(self, trial: Trial) -> Part:
+        """Return this rank's part of a trial, in NumPy memory on a CPU."""
+        space = trial.workspace(self.rank)
+        host = torch.from_numpy(space.memory)
+        memory = host if self._device.type == "cpu" else host.to(self._device)
+        carrier = Carrier(space, self._data, range(trial.ranks))
+        carrier.bind(memory)
 
         def meet(phase: int) -> None:
-            if self._device.type != "cpu":
-                torch.cuda.synchronize()
+            self._settle()
             self.meet()
             trial.change(self.rank, phase)
             self.meet()
 
-        return _Prepared(trial, self.rank, self._data, self._device, meet)
+        def fill(factor: IntArray) -> None:
+            space.fill(factor)
+            if memory is not host:
+                memory.copy_(host)
 
-    def call_of(self, collective: Collective) -> _Call | None:
-        """Return gloo's function for a collective.
+        def move() -> None:
+            carrier.move(meet)
+            self._settle()
 
-        NCCL's opens a ring or a tree, which a wiring without switches may not have.
+        def wrong(factor: IntArray) -> tuple[int, str]:
+            if memory is not host:
+                host.copy_(memory)
+            return space.wrong(factor)
+
+        return Part(fill, move, wrong)
+
+    def _settle(self) -> None:
+        """Wait for all that a GPU has been given."""
+        if self._device.type != "cpu":
+            torch.cuda.synchronize()
+
+    def calls(self) -> Mapping[str, Callable[[Any, Any, Any, int], object]]:
+        """Return gloo's functions by collective: (group, sent, received, root).
+
+        NCCL's open a ring or a tree, which a wiring without switches may not have.
         """
-        call = _call_of(collective) if self._device.type == "cpu" else None
-        if call is None:
-            return None
-        return lambda group, sent, got, root: call(group, torch.from_numpy(sent), torch.from_numpy(got), root)
+        if self._device.type != "cpu":
+            return {}
+
+        def on_tensors(call: _Call) -> _Call:
+            return lambda group, sent, got, root: call(group, torch.from_numpy(sent), torch.from_numpy(got), root)
+
+        return {name: on_tensors(call) for name, call in _CALLS.items()}
 
     def group_of(self, collective: Collective, ranks: int, team: int) -> tuple[Any, Callable[[], None]]:
         """Return the gloo group of this rank, created once and cached."""
@@ -113,67 +138,37 @@ class TorchWorld(World):
             dist.destroy_process_group()
 
 
-class _Prepared:
-    """Rank's part of a trial, in NumPy memory on a CPU."""
+def _allreduce(group: Any, sent: torch.Tensor, got: torch.Tensor, _: int) -> None:
+    dist.all_reduce(got.copy_(sent), group=group)
 
-    def __init__(self, trial: Trial, rank: int, group: Any, device: torch.device, meet: Callable[[int], None]) -> None:
-        self._space: Workspace = trial.workspace(rank)
-        self._host = torch.from_numpy(self._space.memory)
-        self._memory = self._host if device.type == "cpu" else self._host.to(device)
-        self._runner = Runner(self._space, group, range(trial.ranks), meet=meet)
-        self._runner.bind(self._memory)
 
-    def fill(self, factor: IntArray) -> None:
-        self._space.fill(factor)
-        if self._memory is not self._host:
-            self._memory.copy_(self._host)
+def _broadcast(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+    dist.broadcast(got.copy_(sent) if group.rank() == root else got, group=group, group_src=root)
 
-    def move(self) -> None:
-        self._runner.move()
-        if self._memory is not self._host:
-            torch.cuda.synchronize()
 
-    def wrong(self, factor: IntArray) -> tuple[int, str]:
-        if self._memory is not self._host:
-            self._host.copy_(self._memory)
-        return self._space.wrong(factor)
+def _reduce(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+    into = got.copy_(sent) if group.rank() == root else sent
+    dist.reduce(into, group=group, group_dst=root)
 
-    def free(self) -> None:
-        """Release nothing; memory is freed automatically."""
+
+def _scatter(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+    parts = list(sent.chunk(group.size())) if group.rank() == root else None
+    dist.scatter(got, parts, group=group, group_src=root)
+
+
+def _gather(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
+    parts = list(got.chunk(group.size())) if group.rank() == root else None
+    dist.gather(sent, parts, group=group, group_dst=root)
 
 
 _Call = Callable[[Any, Any, Any, int], object]
-
-
-def _call_of(collective: Collective) -> _Call | None:
-    """Return the PyTorch function for a collective: (group, sent, received, root)."""
-
-    def allreduce(group: Any, sent: torch.Tensor, got: torch.Tensor, _: int) -> None:
-        dist.all_reduce(got.copy_(sent), group=group)
-
-    def broadcast(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
-        dist.broadcast(got.copy_(sent) if group.rank() == root else got, group=group, group_src=root)
-
-    def reduce(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
-        into = got.copy_(sent) if group.rank() == root else sent
-        dist.reduce(into, group=group, group_dst=root)
-
-    def scatter(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
-        parts = list(sent.chunk(group.size())) if group.rank() == root else None
-        dist.scatter(got, parts, group=group, group_src=root)
-
-    def gather(group: Any, sent: torch.Tensor, got: torch.Tensor, root: int) -> None:
-        parts = list(got.chunk(group.size())) if group.rank() == root else None
-        dist.gather(sent, parts, group=group, group_dst=root)
-
-    known: list[tuple[Collective, _Call]] = [
-        (ALLGATHER, lambda group, sent, got, _: dist.all_gather_single(got, sent, group=group)),
-        (REDUCE_SCATTER, lambda group, sent, got, _: dist.reduce_scatter_single(got, sent, group=group)),
-        (ALLREDUCE, allreduce),
-        (ALL_TO_ALL, lambda group, sent, got, _: dist.all_to_all_single(got, sent, group=group)),
-        (BROADCAST, broadcast),
-        (REDUCE, reduce),
-        (SCATTER, scatter),
-        (GATHER, gather),
-    ]
-    return next((call for one, call in known if collective.like(one)), None)
+_CALLS: Mapping[str, _Call] = {
+    "allgather": lambda group, sent, got, _: dist.all_gather_single(got, sent, group=group),
+    "reduce-scatter": lambda group, sent, got, _: dist.reduce_scatter_single(got, sent, group=group),
+    "allreduce": _allreduce,
+    "all-to-all": lambda group, sent, got, _: dist.all_to_all_single(got, sent, group=group),
+    "broadcast": _broadcast,
+    "reduce": _reduce,
+    "scatter": _scatter,
+    "gather": _gather,
+}
