@@ -25,6 +25,7 @@ from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.optimum import optimum
 from topodesign.optima.question import asked
 from topodesign.optima.trees import TreeSolution, limit_trees, smallest_number_of_trees, trade_off_trees
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.time.chunks import simulate_chunks
 from topodesign.plans.trees import flow_of_trees
 
@@ -167,7 +168,7 @@ def test_what_is_as_fast_fills_the_links_that_bind(
     schedule = forest_schedule(fabric.topology, collective)
     assert verify_trees(schedule, names=fabric.names).ok
     assert len(fabric.compute) * fabric.unit / schedule.inverse_rate == best.bandwidth
-    loads = schedule.link_loads.sum(axis=0).tolist()
+    loads = find_loads(schedule.flow).sum(axis=0).tolist()
     for place in best.solution.binding:
         assert loads[place] * schedule.rate == int(fabric.topology.capacity[place])
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.samples.verdicts import verify_trees
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.several import compile_groups, compile_roots
 from topodesign.optima.forest.schedule import forest_schedule
-from topodesign.plans.trees import relabelled
+from topodesign.plans.flow_ops import relabel
+from topodesign.plans.verify.plans import check_movement
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 
@@ -69,11 +69,11 @@ def test_images_of_trees_are_trees() -> None:
     trees = forest_schedule(topology, "broadcast", root=0)
     assert topology.symmetry is not None
     for node, permutation in topology.symmetry.transversals(0):
-        image = relabelled(trees, permutation.astype("int64"))
+        image = relabel(trees.flow, permutation.astype("int64"), topology)
         assert image.collective.root == node
-        assert verify_trees(image).ok
+        assert check_movement(topology, image).ok
     with pytest.raises(ScheduleError, match="does not keep the links"):
-        relabelled(trees, np.array([1, 0, 2, 3, 4, 5]))
+        relabel(trees.flow, np.array([1, 0, 2, 3, 4, 5]), topology)
 
 
 def test_commands_write_directories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.schedule import forest_schedule
 from topodesign.optima.forest.tree_counts import fixed_optimum, smallest_trees
-from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_heights, find_loads
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
@@ -32,7 +32,7 @@ def right(schedule: Trees) -> Trees:
     """The schedule, after the verifier and the schedule's own sums have looked at it."""
     report = verify_trees(schedule, schedule.inverse_rate)
     assert report.ok, str(report)
-    for loads in [schedule.link_loads.sum(axis=0)] if schedule.concurrent else schedule.link_loads:
+    for loads in [find_loads(schedule.flow).sum(axis=0)] if schedule.concurrent else find_loads(schedule.flow):
         capacities = schedule.topology.capacity.tolist()
         assert all(load * schedule.rate <= capacity for load, capacity in zip(loads.tolist(), capacities, strict=True))
     return schedule
@@ -81,8 +81,8 @@ def test_any_collective_on_any_fabric(
 def test_known_fabrics(topology: Topology) -> None:
     schedule = right(forest_schedule(topology, "allgather"))
     assert np.bincount(schedule.root, schedule.weight, topology.nodes).max() == smallest_trees(topology)
-    assert schedule.heights.shape == (len(schedule),)
-    assert schedule.height == schedule.heights.max() <= 12
+    assert find_heights(schedule.flow).shape == (len(schedule),)
+    assert schedule.height == find_heights(schedule.flow).max() <= 12
 
 
 @settings(max_examples=60, deadline=None)
@@ -186,7 +186,7 @@ def test_columns_are_frozen() -> None:
 def test_circles_and_missing_links_are_told() -> None:
     swapped = replace(sample(), src=np.array([1, 1]), dst=np.array([1, 0]))
     with pytest.raises(ScheduleError, match="circle"):
-        _ = swapped.heights
+        find_heights(swapped.flow)
     astray = replace(sample(), hop=np.array([0, 1, 1, 1, 2, 0]))
     with pytest.raises(ScheduleError, match="from 0 to 1, where there is no link"):
-        _ = astray.link_loads
+        find_loads(astray.flow)

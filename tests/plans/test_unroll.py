@@ -17,6 +17,7 @@ from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.plans.chunk_ops import find_loads, sum_weights
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.plans.unroll import unroll
 from topodesign.topology.topology import Topology
@@ -62,17 +63,17 @@ def test_unrolled_trees_are_right_and_measured_alike(
     trees = tree_schedule(fabric(nodes, 2, rng), collective, rng, per_root=per_root)
     topology, rounds = unroll(flow_of_trees(trees.topology, trees), chunks)
     assert verify_rounds(topology, rounds).ok
-    phases = sum(1 for weight in trees.phase_weights if weight)
-    assert rounds.steps == trees.height + phases * (chunks - 1)
+    weights = [part for part in sum_weights(trees.flow) if part]
+    assert rounds.steps == trees.height + len(weights) * (chunks - 1)
     # What a link carries, in units, is the weight of the trees over it, each part of the data for itself.
     straight = direct(trees)
     owners = trees.collective.shards(nodes)
-    for phase, weight in enumerate(trees.phase_weights):
-        rows = (rounds.step > rounds.reduce_steps) == (phase == 1)
+    for phase, weight in enumerate(weights):
+        rows = (rounds.step > rounds.reduce_steps) == (phase == 1) if len(weights) > 1 else rounds.step > 0
         carried = np.zeros(len(straight.topology.src), dtype=np.int64)
         link = straight.topology.link_index(rounds.src[rows], rounds.dst[rows])
         np.add.at(carried, link, (rounds.hi - rounds.lo)[rows])
-        assert np.array_equal(carried * weight, straight.link_loads[phase] * rounds.units * owners)
+        assert np.array_equal(carried * int(weight), find_loads(straight.flow)[phase] * rounds.units * owners)
 
 
 Damage = Callable[[random.Random, Trees], Trees]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.collectives import as_collective
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
@@ -112,6 +113,6 @@ def tree_schedule(
     kind = as_collective(collective)
     kind = kind.at(roots[0]) if kind.rooted else kind
     made = Trees(kind, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard, concurrent=concurrent)
-    loads = (made.link_loads.sum(axis=0) if concurrent else made.link_loads.max(axis=0)).tolist()
+    loads = (find_loads(made.flow).sum(axis=0) if concurrent else find_loads(made.flow).max(axis=0)).tolist()
     fullest = max(map(Fraction, loads, topology.capacity.tolist()), default=Fraction(0))
     return replace(made, rate=1 / fullest) if fullest else made

@@ -184,6 +184,24 @@ def find_pace(flow: Flow) -> Fraction:
     return max(times, default=Fraction(0))
 
 
+def find_unit_time(flow: Flow) -> Fraction:
+    """Return the time of a unit of all data at capacity one: movements follow one another unless concurrent."""
+    pace = find_pace(flow)
+    if flow.rate is None:
+        return pace / flow.whole_units
+    groups = max(1, sum(len(one) > 1 for one in flow.collective.groups or ()))
+    times = len(flow.members) // groups if flow.one_shot else 1
+    weights = [many for many in sum_weights(flow) if many]
+    return sum((pace * times * groups / many for many in weights[: 1 if flow.concurrent else None]), Fraction(0))
+
+
+def sum_weights(flow: Flow) -> list[Fraction]:
+    """Return the weight of all pieces of each movement, with images."""
+    weight = np.zeros(len(flow.movements), dtype=np.int64)
+    np.add.at(weight, find_parts(flow), np.asarray(flow.weight))
+    return [many * count_images(flow) for many in weight.tolist()]
+
+
 def find_stores(flow: Flow, piece: IntArray, vertex: Column, teams: IntArray) -> NDArray[np.bool_]:
     """Return whether vertices store pieces, which counts as a send.
 

@@ -275,6 +275,8 @@ class Flow(Moving):
             raise ScheduleError("chunks have weights, and ticks a clock")
         if self.model != "chunks" and self.sizes is not None:
             raise ScheduleError("only chunks are of blocks that differ in size")
+        if self.model == "steps" and np.any(self.end - self.start != 1):
+            raise ScheduleError("a send of a flow in steps takes one step")
         if self.model == "steps" and int(self.end.max(initial=0)) > self.steps:
             raise ScheduleError(f"a flow of {self.steps} steps has sends in step {int(self.end.max())}")
         if self.routes is not None:

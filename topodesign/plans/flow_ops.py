@@ -310,12 +310,23 @@ def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {flow.nodes - 1}")
     if flow.fold is not None:
         raise InfeasibleError(f"a plan in {flow.kind} has no image under {len(order)} names")
-    routes, circuits = flow.routes, flow.circuits
+    routes, circuits, sizes = flow.routes, flow.circuits, flow.sizes
+    block = blocks_named(flow.collective, flow.block, order).astype(flow.block.dtype)
+    if flow.model == "chunks":
+        here, there = flow.topology, place.topology if isinstance(place, Fabric) else place
+        images = there.link_index(order[here.src], order[here.dst])
+        if np.any(images < 0) or not np.array_equal(there.capacity[images], here.capacity):
+            raise ScheduleError("the permutation does not keep the links, so that trees have no image")
+    if sizes is not None:
+        named, old = np.zeros_like(sizes), np.arange(len(sizes))
+        named[blocks_named(flow.collective, old, order)] = sizes
+        sizes = named
     return replace(
         flow,
         collective=renamed(flow.collective, order.tolist()),
         place=place,
-        block=blocks_named(flow.collective, flow.block, order).astype(flow.block.dtype),
+        block=block,
+        sizes=sizes,
         src=order[flow.src],
         dst=order[flow.dst],
         routes=None if routes is None else routes._replace(hop=order[routes.hop]),

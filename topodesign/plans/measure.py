@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -12,14 +11,14 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.plans.chunk_ops import count_images, find_height, find_pace, find_parts
-from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.chunk_ops import find_height, find_unit_time, sum_weights
+from topodesign.plans.flow import Column, Flow, Flows
 from topodesign.plans.flow_ops import gather, rounds_of_flow
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.plans.stages import list_shares
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 def cost_of(topology: Topology, schedule: Rounds) -> Cost:
@@ -33,27 +32,34 @@ def cost_of(topology: Topology, schedule: Rounds) -> Cost:
     link = find_links(topology, schedule)
     if not len(link):
         return Cost(schedule.steps, Fraction(0))
-    place = schedule.step.astype(np.int64) * len(topology.src) + link
-    order = np.argsort(place, kind="stable")
     members = schedule.collective.members(topology.nodes, topology.switches)
     share, shards = schedule.collective.shares(schedule.block, topology.nodes, len(members))
-    place, width = place[order], (schedule.hi - schedule.lo)[order]
+    worst = _find_fullest(schedule.step, link, schedule.hi - schedule.lo, share, topology.capacity)
+    total = sum(worst.values(), Fraction(0))
+    return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
+
+
+def _find_fullest(
+    step: Column, link: IntArray, width: IntArray, share: IntArray, capacity: IntArray
+) -> dict[int, Fraction]:
+    """Return what the fullest link carries per capacity, of ``width * share`` a row, by step."""
+    place = step.astype(np.int64) * len(capacity) + link
+    order = np.argsort(place, kind="stable")
+    place, width = place[order], width[order]
     first = np.flatnonzero(np.diff(place, prepend=-1))
-    most_rows = int(np.diff(first, append=len(place)).max())
-    if most_rows * int(width.max()) * int(share.max()) >= 2**62:
+    most_rows = int(np.diff(first, append=len(place)).max(initial=0))
+    if most_rows * int(width.max(initial=0)) * int(share.max(initial=0)) >= 2**62:
         width = width.astype(object)  # Python integers: slower, and of any size
-    width = width * share[order]
-    load = np.add.reduceat(width, first)
-    step, link = np.divmod(place[first], len(topology.src))
+    load = np.add.reduceat(width * share[order], first)
+    step, link = np.divmod(place[first], len(capacity))
     worst: dict[int, Fraction] = {}
-    for capacity in np.unique(topology.capacity[link]).tolist():
-        alike = topology.capacity[link] == capacity
+    for wide in np.unique(capacity[link]).tolist():
+        alike = capacity[link] == wide
         begin = np.flatnonzero(np.diff(step[alike], prepend=-1))
         largest = np.maximum.reduceat(load[alike], begin)
         for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
-            worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
-    total = sum(worst.values(), Fraction(0))
-    return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
+            worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, wide))
+    return worst
 
 
 class StepCosts(NamedTuple):
@@ -77,13 +83,13 @@ def step_costs(flow: Flow) -> StepCosts:
     """Return the cost of each step over routes and circuits."""
     send, src, dst = flow.hops()
     step, piece = flow.start[send].astype(np.int64), flow.piece[send]
-    width = ((flow.hi - flow.lo) * flow.share_of(flow.block))[piece].tolist()
+    width, share = (flow.hi - flow.lo)[piece], flow.share_of(flow.block)[piece]
     circuits = flow.circuits
     phase = np.zeros(len(send), dtype=np.int64) if circuits is None else circuits.phase_of(step + 1)
     graphs = (
         [flow.topology] if circuits is None else [circuits.links(at, flow.nodes) for at in range(len(circuits.begin))]
     )
-    fullest = [Fraction(0)] * flow.steps
+    fullest = dict[int, Fraction]()
     for number, graph in enumerate(graphs):
         here = np.flatnonzero(phase == number)
         link = graph.link_index(src[here], dst[here])
@@ -91,16 +97,14 @@ def step_costs(flow: Flow) -> StepCosts:
         if len(wrong):
             at = here[wrong[0]]
             raise ScheduleError(f"step {step[at] + 1} sends over {src[at]}->{dst[at]}, where there is no link")
-        loads: dict[tuple[int, int], int] = defaultdict(int)
-        for at, place, row in zip(step[here].tolist(), link.tolist(), here.tolist(), strict=True):
-            loads[at, place] += width[row]
-        for (at, place), load in loads.items():
-            fullest[at] = max(fullest[at], Fraction(load, int(graph.capacity[place])))
+        if len(here):
+            fullest |= _find_fullest(step[here], link, width[here], share[here], graph.capacity)
     ports = flow.topology.degree if circuits is None else circuits.ports
     longest = np.zeros(flow.steps, dtype=np.int64)
     if flow.routes is not None:
         np.maximum.at(longest, flow.start[flow.routes.send], flow.routes.lengths)
-    return StepCosts([ports * most / flow.whole_units for most in fullest], longest.tolist())
+    factors = [ports * fullest.get(at, Fraction(0)) / flow.whole_units for at in range(flow.steps)]
+    return StepCosts(factors, longest.tolist())
 
 
 def compute_claim(plan: Plan) -> dict[str, Fraction]:
@@ -137,19 +141,13 @@ def chunk_claim(flow: Flow) -> dict[str, Fraction]:
     """
     if not len(flow.block):
         raise ScheduleError("the schedule has no trees")
-    members, pace = len(flow.members), find_pace(flow)
     unit = (flow.place if isinstance(flow.place, Fabric) else Fabric.from_topology(flow.place, NODE_BANDWIDTH)).unit
-    shards = Fraction(flow.collective.shards(members))
-    time, trees = pace / flow.whole_units, dict[str, Fraction]()  # of a byte, at one byte per second and capacity
+    shards = Fraction(flow.collective.shards(len(flow.members)))
+    time, trees = find_unit_time(flow), dict[str, Fraction]()  # of a byte, at one byte per second and capacity
     if flow.rate is not None:
         groups = max(1, sum(len(one) > 1 for one in flow.collective.groups or ()))
-        weight = np.zeros(len(flow.movements), dtype=np.int64)
-        np.add.at(weight, find_parts(flow), np.asarray(flow.weight))
-        weights = [many * count_images(flow) / groups for many in weight.tolist() if many]
-        times = members // groups if flow.one_shot else 1
-        time = sum((pace * times / many for many in weights[: 1 if flow.concurrent else None]), Fraction(0))
         own = shards if flow.sizes is None or flow.free else flow.whole_units / flow.units
-        trees = {"k": max(weights) / own}
+        trees = {"k": max(sum_weights(flow)) / groups / own}
     height = Fraction(find_height(flow))
     return trees | {"height": height, "inv_x_star": shards * time / unit, "algorithmic_bandwidth": unit / time}
 

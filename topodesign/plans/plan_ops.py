@@ -23,7 +23,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.time.clock import list_steps
 from topodesign.plans.transfers import Transfers, add_up, transfers_of_flow, transfers_of_rounds
-from topodesign.plans.trees import flow_of_trees, relabelled
+from topodesign.plans.trees import flow_of_trees
 from topodesign.plans.unroll import ranks_of, unroll
 from topodesign.topology.topology import IntArray, Topology
 
@@ -148,7 +148,7 @@ def relabel_plan(plan: Plan, order: IntArray) -> Plan:
     if plan.model == "clock" or len(plan.flows) > 1 or (plan.model == "chunks" and flow.rate is None):
         raise InfeasibleError(f"a plan in {plan.kind} has no image under {len(order)} names")
     if plan.model == "chunks":
-        return replace(plan, movement=relabelled(plan.trees, order))
+        return replace(plan, movement=relabel(unfold_pieces(flow), order, plan.place))
     if flow.circuits is None:
         return replace(plan, movement=relabel(flow, order, plan.place))
     union = flow.circuits._replace(src=order[flow.circuits.src], dst=order[flow.circuits.dst]).union(flow.nodes)

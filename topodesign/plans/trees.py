@@ -18,13 +18,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import earlier, ranges
+from topodesign.base.arrays import earlier
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.archive import MAX_ROWS
-from topodesign.plans.chunk_ops import MAX_WEIGHT, find_parts, routes_of, sort_sends, unfold_pieces
+from topodesign.plans.chunk_ops import (
+    MAX_WEIGHT,
+    find_height,
+    find_parts,
+    find_unit_time,
+    routes_of,
+    sort_sends,
+    unfold_pieces,
+)
 from topodesign.plans.flow import Flow, Routes
 from topodesign.plans.movement import FLAG, FRACTION, INTEGERS_OR_NONE, Column, Movement, check_cuts, integer
 from topodesign.plans.rounds import reduce_steps_fit
@@ -123,7 +131,7 @@ class Trees(Movement):
             raise ScheduleError("an allreduce without in-trees has one phase, and all nodes with as much data each")
         if self.concurrent and not self.collective.like(ALLREDUCE):
             raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
-        if self.concurrent and len(set(self.phase_weights)) > 1:
+        if self.concurrent and 2 * int(self.weight[: self.reduce_trees].sum()) != int(self.weight.sum()):
             raise ScheduleError("the in-trees and the out-trees of a concurrent allreduce must have the same weight")
         compute = self.topology.nodes - len(self.topology.switches)
         if self.shard is not None and (len(self.shard) != compute or min(self.shard) < 0 or max(self.shard) < 1):
@@ -170,7 +178,7 @@ class Trees(Movement):
         """Return all trees, in-trees reversed, then out-trees."""
         if self.fold is None:
             return self
-        return trees_of_flow(unfold_pieces(flow_of_trees(self.topology, self)))
+        return trees_of_flow(unfold_pieces(self.flow))
 
     @property
     def one_shot(self) -> bool:
@@ -209,76 +217,23 @@ class Trees(Movement):
         return np.intersect1d(ends, np.array(sorted(self.topology.switches), dtype=np.int64))
 
     @cached_property
-    def heights(self) -> IntArray:
-        """Heights of trees in edges between nodes, shape ``(T,)``.
-
-        Switches on the way do not count, so neither do the edges that start at a relay.
-        """
-        out = self.tree >= self.reduce_trees
-        near = np.where(out, self.src, self.dst) + self.tree * self.topology.nodes
-        far = np.where(out, self.dst, self.src) + self.tree * self.topology.nodes
-        depth = np.zeros(len(self) * self.topology.nodes, dtype=np.int64)
-        sent = (~np.isin(self.src, self.relays)).astype(np.int64)
-        for _ in range(self.topology.nodes + 1):
-            deeper = depth[near] + sent
-            if np.array_equal(depth[far], deeper):
-                heights: IntArray = depth.reshape(len(self), -1).max(axis=1, initial=0)
-                return heights
-            depth[far] = deeper
-        raise ScheduleError("the edges of a tree make a circle, or two of them lead to one node")
+    def flow(self) -> Flow:
+        """The trees as a flow on their topology."""
+        return flow_of_trees(self.topology, self)
 
     @property
     def height(self) -> int:
-        """Greatest height; for allreduce in-tree plus out-tree.
-
-        Where the phases are concurrent only an in-tree and an out-tree of the same root follow one another.
-        """
-        highest = np.zeros((2, len(self.collective.single), self.topology.nodes), dtype=np.int64)
-        phase = (np.arange(len(self)) >= self.reduce_trees).astype(np.int64)
-        np.maximum.at(highest, (phase, self.team, self.root), self.heights)
-        return int((highest.sum(axis=0) if self.concurrent else highest.max(axis=2).sum(axis=0)).max())
-
-    @property
-    def phase_weights(self) -> tuple[int, int]:
-        """Weights of all in-trees and out-trees, with images."""
-        halves = np.split(self.weight, [self.reduce_trees])
-        inward, outward = (int(half.sum()) * self.sends // max(1, len(self)) // self.groups for half in halves)
-        return inward, outward
+        """Greatest height; for allreduce in-tree plus out-tree."""
+        return find_height(self.flow)
 
     @property
     def inverse_rate(self) -> Fraction:
         """Time by bandwidth for unit shards, per unit of capacity.
 
         That is 1/x of the paper: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is
-        the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
-        the two phases of an allreduce add up unless they are concurrent. A root of a one-shot one sends N shards.
+        the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes.
         """
-        shards = self.shards * (len(self.compute_nodes) // self.groups if self.one_shot else 1)
-        weights = self.phase_weights[: 1 if self.concurrent else 2]
-        return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
-
-    @cached_property
-    def link_loads(self) -> IntArray:
-        """Weight on every link by direction, shape ``(2, links)``.
-
-        Multiplied by the rate it is the capacity taken.
-        """
-        route, link = self.hop_links()
-        phase = (self.tree[self.route_edge] >= self.reduce_trees).astype(np.int64)
-        loads = np.zeros((2, len(self.topology.src)), dtype=np.int64)
-        np.add.at(loads, (phase[route], link), self.route_weight[route])
-        loads.setflags(write=False)
-        return loads
-
-    def hop_links(self) -> tuple[IntArray, IntArray]:
-        """Return the route of every hop, and its link number."""
-        route, first = ranges(self.hop_start[:-1], np.diff(self.hop_start) - 1)
-        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
-        missing = first[link < 0]
-        if len(missing):
-            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
-            raise ScheduleError(f"a route goes from {source} to {target}, where there is no link")
-        return route, link
+        return self.shards * find_unit_time(self.flow)
 
     def reverse(self) -> Trees:
         """Return the schedule reversed in time, on the transpose.
@@ -480,25 +435,3 @@ def passing(topology: Topology, members: Collection[int]) -> Topology:
     kept = topology.src != topology.dst
     columns = (topology.src[kept], topology.dst[kept], topology.capacity[kept])
     return Topology.from_arrays(topology.nodes, *columns, switches=others)
-
-
-def relabelled(trees: Trees, order: IntArray, topology: Topology | None = None) -> Trees:
-    """Return renamed trees on a renamed topology.
-
-    Without a topology the names have to keep all links.
-    """
-    here = trees.topology
-    there = here if topology is None else topology
-    images = there.link_index(order[here.src], order[here.dst])
-    if np.any(images < 0) or not np.array_equal(there.capacity[images], here.capacity):
-        raise ScheduleError("the permutation does not keep the links, so that trees have no image")
-    if trees.shard is not None and topology is None:
-        raise ScheduleError("trees with shards of unequal size have no image")
-    shard = None
-    if trees.shard is not None:
-        sizes = dict(zip(order[trees.owners].tolist(), trees.shard, strict=True))
-        shard = tuple(sizes[node] for node in sorted(sizes))
-    root = trees.collective.root
-    named = trees.collective if root is None else trees.collective.at(int(order[root]))
-    columns = {name: order[getattr(trees, name)].astype(np.int64) for name in ("root", "src", "dst", "hop")}
-    return replace(trees, collective=named, topology=there, shard=shard, **columns)

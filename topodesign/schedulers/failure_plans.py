@@ -37,9 +37,9 @@ from topodesign.optima.question import Question
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.chunk_ops import MAX_WEIGHT
 from topodesign.plans.files import load_plan
+from topodesign.plans.flow_ops import relabel, unfold
 from topodesign.plans.plan import Plan
 from topodesign.plans.sets import ForSizes, read_plan_set, save_plan_set
-from topodesign.plans.trees import relabelled
 from topodesign.plans.verify.plans import load_right, verified, verify
 from topodesign.schedulers.replan import Replanned, repaired_plan
 from topodesign.schedulers.scheduling import schedule
@@ -264,7 +264,7 @@ def _image(whole: Fabric, plan: Plan, first: str, failure: str) -> Plan:
     )
     if sorted(order) != list(range(len(left.names))):
         raise FileFormatError(f"the plan for {first} is not for one that is like {failure}")
-    moved = relabelled(plan.trees, np.array(order, dtype=np.int64), left.topology)
+    moved = relabel(unfold(plan.flow), np.array(order, dtype=np.int64), left)
     return verified(replace(plan, place=left, movement=moved, spec=None), "the image of the plan")
 
 

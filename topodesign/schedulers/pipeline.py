@@ -26,6 +26,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.fabrics.places import plain_fabric
+from topodesign.plans.chunk_ops import find_route_links
 from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -164,7 +165,7 @@ def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
     if number * len(topology.src) > _MOST_SHARED:
         raise TooLargeError(f"{number} members of groups share too many links")
     trees = packing(plain_fabric(topology), collective).trees
-    route, link = trees.hop_links()
+    route, link = find_route_links(trees.flow)
     tree = trees.tree[trees.route_edge[route]]
     rooms = []
     for one in collective.single:

@@ -27,6 +27,7 @@ from topodesign.optima.group_price import slowest_cut
 from topodesign.optima.question import Question
 from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.trees import bound_by_cuts
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.files import save_plan
 from topodesign.plans.flow import Flow, Flows
 from topodesign.plans.measure import flow_claim
@@ -146,7 +147,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
 
 def within_limits(fabric: Fabric, trees: Trees) -> Trees:
     """Return trees with their rate within shared link limits."""
-    phases = trees.link_loads.sum(axis=0, keepdims=True) if trees.concurrent else trees.link_loads
+    phases = find_loads(trees.flow)
     rates = [
         limit.bandwidth / fabric.unit / most
         for limit, links in zip(fabric.shared, fabric.shared_links, strict=True)

@@ -18,6 +18,7 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_s
 from tests.samples.verdicts import verify_rounds, verify_trees
 from topodesign.collectives import ALLREDUCE, BROADCAST
 from topodesign.fabrics.fabric import Shared
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_rounds
 from topodesign.plans.trees import Trees
@@ -91,7 +92,7 @@ def test_a_limit_that_links_share_is_kept_in_every_phase(collective: TreeCollect
     trees = sample(collective)
     fabric = Plan(trees.topology, trees).fabric
     links = [0, 2]
-    most = int(trees.link_loads[:, links].sum(axis=1).max()) * trees.rate * fabric.unit
+    most = int(find_loads(trees.flow)[:, links].sum(axis=1).max()) * trees.rate * fabric.unit
     ends = [trees.topology.links()[at][:2] for at in links]
     bus = Shared("bus", most, tuple((fabric.names[u], fabric.names[v]) for u, v in ends))
     assert not check_movement(replace(fabric, shared=(bus,)), trees).problems
@@ -152,7 +153,7 @@ def relayed(schedule: Trees) -> Trees:
 def thinner(schedule: Trees) -> Trees:
     """Take away a link that is used."""
     kept = np.ones(len(schedule.topology.src), dtype=bool)
-    kept[int(np.flatnonzero(schedule.link_loads.sum(axis=0))[0])] = False
+    kept[int(np.flatnonzero(find_loads(schedule.flow).sum(axis=0))[0])] = False
     topology = schedule.topology
     links = (column[kept] for column in (topology.src, topology.dst, topology.capacity))
     return replace(schedule, topology=Topology.from_arrays(topology.nodes, *links, switches=topology.switches))

@@ -28,7 +28,7 @@ from topodesign.optima.fluid.decomposition import Column, Decomposition, Progres
 from topodesign.optima.fluid.network import network_of
 from topodesign.optima.fluid.problem import Problem, problem_of, sum_places
 from topodesign.optima.fluid.symmetry import Images, Symmetry, find_symmetry
-from topodesign.plans.chunk_ops import MAX_WEIGHT
+from topodesign.plans.chunk_ops import MAX_WEIGHT, find_loads
 from topodesign.plans.trees import Trees
 
 _ROUNDS = 600  # without an exact solution, after which the best that was found will do
@@ -183,7 +183,7 @@ def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
 
 def _rate(problem: Problem, trees: Trees) -> Fraction:
     """Return the largest rate at which all limits are kept."""
-    load = trees.link_loads.sum(axis=0)
+    load = find_loads(trees.flow).sum(axis=0)
     bounds = [Fraction(bound, problem.network.scale) for bound in problem.network.bounds]
     carried: list[int] = problem.network.on_limits(load).tolist()
     return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)

@@ -26,6 +26,7 @@ import numpy as np
 
 from topodesign.collectives import Collective
 from topodesign.optima.forest.tree_counts import FixedOptimum
+from topodesign.plans.chunk_ops import find_heights
 from topodesign.plans.trees import Trees, fold_of
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.solve.program import NO_BOUND, Entries, Program
@@ -436,7 +437,7 @@ def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
         element[group.elements[:, representative]] = np.arange(group.order)
     first = np.searchsorted(trees.tree, np.arange(len(trees) + 1)).tolist()
     left = dict.fromkeys(range(len(group.representatives)), _SEEDS)
-    for tree in np.argsort(trees.heights, kind="stable").tolist():
+    for tree in np.argsort(find_heights(trees.flow), kind="stable").tolist():
         root = int(trees.root[tree])
         left[int(place[root])] -= 1
         if left[int(place[root])] < 0:

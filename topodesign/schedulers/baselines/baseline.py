@@ -14,7 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, BROADCAST, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.chunk_ops import PATH_COLLECTIVES, flow_of_paths
+from topodesign.plans.chunk_ops import PATH_COLLECTIVES, find_loads, flow_of_paths
 from topodesign.plans.measure import cost_claim, flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import allreduce, prune, reverse
@@ -193,8 +193,9 @@ def assembled(fabric: Fabric, collective: Collective, inward: Sequence[Tree], ou
     shard = None if collective.rooted or own.min() == own.max() else tuple((own // np.gcd.reduce(own)).tolist())
     trees = [(tree.root, tree.weight, tree.ways) for tree in (*inward, *outward)]
     made = Trees.of_ways(collective, topology, trees, reduce_trees=len(inward), shard=shard)
-    least = min(rate_of(topology, load) for load in made.link_loads if load.any())
-    at_once = rate_of(topology, made.link_loads.sum(axis=0))
+    loads = find_loads(made.flow)
+    least = min(rate_of(topology, load) for load in loads if load.any())
+    at_once = rate_of(topology, loads.sum(axis=0))
     # One rate is for both phases. After one another they take 1/rate each, at the same time 1/at_once.
     concurrent = collective.like(ALLREDUCE) and 2 * at_once >= least
     return replace(made, rate=at_once if concurrent else least, concurrent=concurrent)

@@ -13,6 +13,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDU
 from topodesign.fabrics.contraction import boxes_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest.schedule import forest_schedule, side_by_side
+from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble, check_rows
 from topodesign.plans.trees import Trees
@@ -184,7 +185,7 @@ def _joined(inward: Trees, outward: Trees, shard: tuple[int, ...]) -> Trees:
         for half, total in zip((inward, outward), totals, strict=True)
     ]
     trees = side_by_side(inward.topology, scaled, concurrent=False).having(shard=shard)
-    at_once = rate_of(trees.topology, trees.link_loads.sum(axis=0))
+    at_once = rate_of(trees.topology, find_loads(trees.flow).sum(axis=0))
     return replace(trees, rate=at_once, concurrent=True) if 2 * at_once >= rate else trees
 
 
