@@ -74,6 +74,14 @@ def test_rounds_and_timed_sends_are_made_anew(options: dict[str, Any], without: 
     assert "made anew by --algorithm" in found.heading()
 
 
+def test_stages_are_made_anew() -> None:
+    before = schedule("dgx1_v100(2)", "allreduce", method="two-level", size="1KiB")
+    found = repair(before, "box0/gpu0")
+    assert before.kind == "stages"
+    assert verify(found.plan).ok
+    assert "made anew by --algorithm" in found.heading()
+
+
 def test_the_bandwidth_before_is_that_of_the_plan() -> None:
     """Rounds have B over y; an allreduce of torus(2,4) has y = 7/4 and 100 Gbps a node."""
     assert repair(schedule("torus(2,4)", "allreduce"), "0-1").before == Fraction(12_500_000_000) / Fraction(7, 4)

@@ -29,7 +29,7 @@ from topodesign.optima.rerouting import node_bound, rerouted
 from topodesign.optima.trees import bound_by_cuts
 from topodesign.plans.chunk_ops import find_loads
 from topodesign.plans.files import save_plan
-from topodesign.plans.flow import Flow, Flows
+from topodesign.plans.flow import Flow
 from topodesign.plans.measure import flow_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees, flow_of_trees
@@ -119,7 +119,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     moved = plan.movement
     if not gone:
         raise ParameterError("say what has failed with --fail")
-    if isinstance(moved, Flows):
+    if plan.collective.several:
         raise ParameterError(
             "concurrent collectives are not repaired; make a new plan: topodesign schedule NETWORK --traffic ... "
             f"{' '.join(f'--fail {one}' for one in gone)}"
@@ -128,7 +128,7 @@ def repaired_plan(plan: Plan, without: Some) -> Replanned:
     left = select_part(fabric, without=without)
     place = {name: number for number, name in enumerate(left.names)}
     order = [place.get(name, -1) for name in fabric.names]
-    if not isinstance(moved, Flow) or moved.model != "chunks":
+    if plan.model != "chunks" or not isinstance(moved, Flow):
         new = schedule(left, remaining(plan.collective, np.array(order, dtype=np.int64)))
         return _told(plan, replace(new, notes=(f"made anew by --algorithm {new.generator['method']}",)), gone, begun)
     before = {(link.src, link.dst): link.bandwidth for link in fabric.links()}

@@ -238,6 +238,12 @@ def test_no_other_size_of_a_block_is_right(name: str) -> None:
             assert found.figures == (figures if stays else {})
 
 
+def test_a_send_of_a_step_takes_one_step() -> None:
+    flow = PLANS_HERE["rounds"]().flow
+    with pytest.raises(ScheduleError, match="takes one step"):
+        replace(flow, start=np.maximum(flow.start - 1, 0))
+
+
 def test_sizes_have_a_form() -> None:
     """They are whole numbers that can be added up, one for every block, and of flows in chunks."""
     flow = SIZED["shards"]().flow
