@@ -113,6 +113,14 @@ def test_rails_are_bought_and_torus_is_wired(found: Decision) -> None:
 
 
 @pytest.mark.dear
+def test_plans_take_the_time_that_pareto_says() -> None:
+    step = {"collectives": [{"collective": "all-to-all", "size": "1MiB"}]}
+    (part,) = design(boxes=3, box="dgx_h100", workload=step).recommendation.parts
+    best = pareto_boxes("dgx_h100", 3, sizes="1MiB").best
+    assert part.planned == best.time("all-to-all", "1MiB")
+
+
+@pytest.mark.dear
 def test_plans_are_verified_and_no_faster_than_flows(found: Decision) -> None:
     planned = [part for part in found.recommendation.parts if part.planned is not None]
     assert {"allreduce", "allgather"} <= {part.share.collective for part in planned}

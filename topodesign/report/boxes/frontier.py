@@ -93,10 +93,7 @@ class BoxDesign(Result):
 
     def time(self, collective: str, size: Quantity) -> Fraction:
         """Return the seconds of a lifted plan, including message gaps."""
-        plan = self.plan(collective, size)
-        if "time" in plan.claim:
-            return plan.claim["time"]
-        return simulate(plan, size=as_size(size), alpha=OWN_LATENCIES).time
+        return time_lifted(self.plan(collective, size), as_size(size))
 
     @property
     def timed(self) -> tuple[PlanTime, ...]:
@@ -153,6 +150,11 @@ class BoxDesign(Result):
     def heading(self) -> str:
         """Return the spec of the wiring."""
         return self.fabric.name
+
+
+def time_lifted(plan: Plan, size: Fraction) -> Fraction:
+    """Return the seconds of a lifted plan, at the latencies of the boxes."""
+    return plan.claim["time"] if "time" in plan.claim else simulate(plan, size=size, alpha=OWN_LATENCIES).time
 
 
 @dataclass(frozen=True, slots=True)

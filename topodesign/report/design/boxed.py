@@ -20,8 +20,7 @@ from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.simulate import simulate
-from topodesign.report.boxes.frontier import BoxDesign, find_rails
+from topodesign.report.boxes.frontier import BoxDesign, find_rails, time_lifted
 from topodesign.report.comparison.contender import verified
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
@@ -96,12 +95,8 @@ def with_plans(offer: Offer, *, most: int | None = None) -> Offer:
     parts = []
     for part in offer.parts:
         plan = part.plan or _lifted(offer.fabric, part)
-        parts.append(part if plan is None else replace(part, plan=plan, planned=_time_of(plan, part)))
+        parts.append(part if plan is None else replace(part, plan=plan, planned=time_lifted(plan, part.share.size)))
     return replace(offer, parts=tuple(parts))
-
-
-def _time_of(plan: Plan, part: Part) -> Fraction:
-    return plan.claim["time"] if "time" in plan.claim else simulate(plan, size=part.share.size).time
 
 
 def _lifted(fabric: Fabric, part: Part) -> Plan | None:
