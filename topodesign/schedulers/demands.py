@@ -465,6 +465,12 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
     return as_was if slower and not _overtaking(setting, as_was) else early
 
 
+def quick_sends(setting: Setting, known: list[Send] | None = None) -> list[Send]:
+    """Return needed sends over quickest paths, or the known ones if these are faster."""
+    tried = [complete(setting)] if known is None else [complete(setting), known]
+    return min((lean(setting, one) for one in tried), key=setting.ending)
+
+
 def _overtaking(setting: Setting, sends: list[Send]) -> bool:
     """Return whether partial sums of a block overtake in a switch."""
     for one, other in itertools.combinations(sends, 2):

@@ -43,8 +43,6 @@ from topodesign.schedulers.demands import (
     Send,
     Setting,
     asked_of,
-    complete,
-    lean,
     setting_of,
 )
 from topodesign.schedulers.demands import Proof as Reason
@@ -219,17 +217,15 @@ def _timed(request: Request) -> list[Plan]:
     return [Plan(where, join_links(timed), {"time": timed.time}, spec_of(request), generator=made, notes=(str(claim),))]
 
 
-def _greedy(request: Request, setting: Setting) -> tuple[list[Send], Flow | None]:
-    """Return TACOS-Greedy's sends, or quickest-path ones if faster, and its plan.
+def _greedy(request: Request, setting: Setting) -> tuple[list[Send] | None, Flow | None]:
+    """Return TACOS-Greedy's sends and its plan.
 
     Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are. It is
     None if the verifier refuses it, as where partial sums overtake each other in a switch.
     """
     (plan,) = tacos.METHOD.make(request.but(time_limit=None))
     quick = plan.flow.over_links()
-    found, other = lean(setting, complete(setting)), setting.sends(quick)
-    found = found if other is None else min(found, lean(setting, other), key=setting.ending)
-    return found, quick if check_movement(setting.place, join_links(quick)).ok else None
+    return setting.sends(quick), quick if check_movement(setting.place, join_links(quick)).ok else None
 
 
 _LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", "link_table", "alpha", "bandwidth"})

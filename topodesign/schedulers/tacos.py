@@ -12,7 +12,7 @@ from topodesign.plans.flow import Flow
 from topodesign.plans.flow_ops import concatenate, join_links
 from topodesign.plans.plan import Plan
 from topodesign.plans.verify.plans import check_movement
-from topodesign.schedulers.demands import asked_of, complete, lean, setting_of, written
+from topodesign.schedulers.demands import asked_of, quick_sends, setting_of, written
 from topodesign.schedulers.method import Method, Request, spec_of
 from topodesign.schedulers.time_expanded.greedy import Made, synthesize
 from topodesign.schedulers.time_expanded.network import Network, grain_of, network_of, rounding
@@ -63,10 +63,8 @@ def _keeping_turns(request: Request, quick: Flow) -> Flow:
         # Whoever was late is there when the first part of an allreduce is over.
         asked = request.asking(part).but(ready=None if parts else request.ready)
         _, setting = setting_of(asked)
-        found = lean(setting, complete(setting))
-        other = setting.sends(quick) if len(request.collective.parts) == 1 else None
-        found = found if other is None else min(found, lean(setting, other), key=setting.ending)
-        parts.append(written(setting, found))
+        known = setting.sends(quick) if len(request.collective.parts) == 1 else None
+        parts.append(written(setting, quick_sends(setting, known)))
     return concatenate(*parts) if len(parts) > 1 else parts[0]
 
 
