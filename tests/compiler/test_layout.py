@@ -11,6 +11,7 @@ import pytest
 
 from tests.floors import reached
 from tests.samples.schedules import gather_rows, make, random_digraph
+from topodesign.base.errors import TooLargeError
 from topodesign.compiler.frontends.layout import Layout, layout
 
 
@@ -47,3 +48,11 @@ def test_no_order_beside_it_has_fewer_runs() -> None:
         for moved in beside(made, 5):
             assert runs(made, moved) >= now
             reached("several")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_too_fine_is_refused_before_it_is_laid_out(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = gather_rows(random, random_digraph(random, 5, 2), 10**6 + 3)
+    with pytest.raises(TooLargeError):
+        layout(make("allgather", 5, 10**6 + 3, rows, steps=max(row[0] for row in rows)))
