@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import distinct, earlier, owned, ranges, sealed, stable_order
+from topodesign.base.dominance import find_unbeaten
 
 Ints = NDArray[np.int64]
 
@@ -83,3 +85,16 @@ def test_ranges_follow_one_another() -> None:
 def test_what_comes_earlier_is_of_the_same_key() -> None:
     assert earlier(np.array([1, 0, 1, 1, 0]), np.array([2, 3, 4, 5, 6])).tolist() == [0, 0, 2, 6, 3]
     assert not len(earlier(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)))
+
+
+# -- The unbeaten: nobody among them is equalled or beaten, and everybody else is
+
+
+def test_the_unbeaten_are_those_that_no_other_equals_or_beats() -> None:
+    values = [(a, b, name) for a, b, name in itertools.product(range(4), (3, 1, 2), "yx") if a + b > 2]
+    kept = find_unbeaten(values, lambda one: one[:2], lambda one: one[2])
+    assert all(name == "x" for _, _, name in kept)
+    for a, b, _ in values:
+        assert any(c <= a and d <= b for c, d, _ in kept)
+    for (a, b, _), (c, d, _) in itertools.permutations(kept, 2):
+        assert not (a <= c and b <= d)

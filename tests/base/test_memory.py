@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import tracemalloc
 from contextlib import suppress
+from multiprocessing import get_context
 
 import pytest
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.memory import DEFAULT, VARIABLE, check_memory, memory_limit
+from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import LARGEST_YAML, csv_rows, parse_yaml
 from topodesign.runtime.msccl.parse import parse_xml
@@ -91,3 +95,24 @@ def test_the_estimate_of_programs_is_no_less_than_they_take(inside: str, monkeyp
     monkeypatch.setenv(VARIABLE, f"{taken - taken // 8}B")
     with pytest.raises(FileFormatError, match="characters of XML would need about"):
         parse_xml(text, PROFILES["msccl"])
+
+
+# -- Processes that others start
+
+
+def test_without_threads_no_processes_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_threads()
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="new thread"):
+        check_threads()
+
+
+def test_the_process_that_starts_others_waits_for_no_parent() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    end_with_parent()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert get_context("spawn").parent_process() is None

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import socket
+import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,10 @@ import pytest
 
 import topodesign
 from topodesign.base.errors import FileFormatError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import csv_rows, fixed_columns, named_columns, parse_csv, write_csv
+from topodesign.base.text_files import begins_as_xml, open_input, read_bytes, read_head, read_text
+from topodesign.base.zips import write_zip
 
 READERS: list[Callable[[str], Iterator[Any]]] = [
     csv_rows,
@@ -73,3 +81,114 @@ def test_no_cell_is_a_formula_and_all_are_read_back(start: str) -> None:
     assert list(csv_rows(text))[1:] == [(2, [cell, "-1"])]
     ((_, row),) = named_columns(text, ("name",))
     assert row["name"] == cell
+
+
+# -- The way in: only regular files, of bounded size, without a wait
+
+
+@pytest.fixture(params=["directory", "pipe", "socket", "link to a pipe", "device", "endless device"])
+def not_a_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "x"
+    if request.param == "directory":
+        path.mkdir()
+    elif "pipe" in request.param:
+        os.mkfifo(path)
+    elif request.param == "socket":
+        os.chdir(tmp_path)  # names of sockets are short
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("x")
+    if request.param == "link to a pipe":
+        (tmp_path / "link").symlink_to(path)
+        return tmp_path / "link"
+    return {"device": Path("/dev/null"), "endless device": Path("/dev/zero")}.get(request.param, path)
+
+
+def test_what_is_not_a_file_is_refused_at_once(not_a_file: Path) -> None:
+    for read in (read_text, read_bytes, read_head, begins_as_xml, open_input):
+        with pytest.raises(FileFormatError, match="not a file"):
+            read(not_a_file)
+
+
+def test_sizes_are_checked_before_reading(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    assert read_bytes(path, 5) == b"12345"
+    with pytest.raises(FileFormatError, match="larger than 4 bytes"):
+        read_bytes(path, 4)
+    with path.open("wb") as stream:
+        stream.truncate(2**40)  # a hole
+    with pytest.raises(FileFormatError, match="larger than"):
+        read_text(path)
+    assert read_head(path) == bytes(2**16)
+
+
+def test_text_is_utf_8_with_any_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
+    assert read_text(path) == "a\nb\nc\n"
+    path.write_bytes(b"\xff\xfea\0")
+    with pytest.raises(FileFormatError, match="UTF-8"):
+        read_text(path)
+    with pytest.raises(FileFormatError, match="No such file"):
+        read_text(tmp_path / "y")
+    for name in ("a\0b", ""):
+        with pytest.raises(FileFormatError, match="not a file"):
+            read_text(Path(name))
+
+
+# -- Strict JSON
+
+
+def test_values_are_those_of_json() -> None:
+    text = '{"a": [1, 2.5, "x", null, true], "b": {"a": {}}}'
+    assert parse_json(text) == {"a": [1, 2.5, "x", None, True], "b": {"a": {}}}
+    assert parse_json(b"[1]") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: not JSON"),
+        ("{\n\n", "line 3: not JSON"),
+        ('{"a": 1, "a": 1}', "'a' is there twice"),
+        ('[{"b": {"a": 1, "a": 2}}]', "'a' is there twice"),
+        ("[NaN]", "NaN is no number"),
+        ("-Infinity", "-Infinity is no number"),
+        ("[" * 10**5, "nested too deep"),
+        ("1" * 10**5, "not JSON"),
+        (b"\xff\xfe[\xd8", "not JSON"),
+        ("\ufeff[]", "not JSON"),
+    ],
+)
+def test_what_is_refused(text: str | bytes, message: str) -> None:
+    with pytest.raises(FileFormatError, match=message):
+        parse_json(text)
+
+
+# -- Members of archives: the same bytes at any time, which any program unpacks
+
+
+def test_an_archive_does_not_depend_on_when_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    for now in (0.0, 2e9):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        stream = io.BytesIO()
+        write_zip(stream, [("a.txt", b"content")], zipfile.ZIP_DEFLATED)
+        written.append(stream.getvalue())
+    assert written[0] == written[1]
+    with zipfile.ZipFile(stream) as archive:
+        assert archive.read("a.txt") == b"content"
+        (info,) = archive.infolist()
+    assert info.date_time == (1980, 1, 1, 0, 0, 0)
+    assert (info.create_system, info.external_attr >> 16) == (3, 0o644)
+
+
+def test_an_interrupt_amid_a_member_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the archive cannot be closed then, which is an error of its own."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zlib, "compressobj", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_zip(io.BytesIO(), [("a.txt", b"content")], zipfile.ZIP_DEFLATED)

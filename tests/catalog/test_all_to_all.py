@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from tests.samples.ranked import rank
 from topodesign import Catalog, all_to_all, pareto, price_catalog, verify_catalog
+from topodesign.base.cost import Cost, least_steps, moore_distances
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.all_to_all import PRICES, Bounds
+from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
+from topodesign.catalog.exchange_quality import exchange_quality
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.price import price_row, wrong_price
+from topodesign.catalog.quality import STANDARD
+from topodesign.cli.main import run
 
 
 @pytest.fixture
@@ -86,3 +93,88 @@ def test_a_damaged_file_is_an_error_that_says_where(mine: Catalog, damage: str) 
         path.write_text(text.replace("12\t", "13\t", 1))
     with pytest.raises(CatalogError, match=path.name):
         dict(PRICES.lines(mine.directory, 4, 0, 100))
+
+
+# -- What is kept for all-to-all: read as it was written, unbeaten, and refused where it was damaged
+
+
+EXACT = Bounds(Fraction(7, 4), Fraction(7, 4))
+KEPT = [Exchange(n, n % 2 == 0, 3, EXACT, f"circulant({n},1,2)") for n in range(9, 15)]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert EXCHANGE.known(tmp_path, 4, 0, 100) == []
+    with pytest.raises(CatalogError):
+        list(EXCHANGE.lines(tmp_path, 4, 0, 100))
+    EXCHANGE.write(tmp_path, 4, reversed(KEPT))
+    assert list(EXCHANGE.lines(tmp_path, 4, 0, 100)) == EXCHANGE.known(tmp_path, 4, 0, 100) == KEPT
+    assert list(EXCHANGE.lines(tmp_path, 4, 10, 11)) == KEPT[1:3]
+
+
+def test_of_one_size_what_no_other_beats_is_kept() -> None:
+    one = KEPT[0]
+    less, longer = Bounds(Fraction(3, 2), Fraction(3, 2)), replace(one, steps=4, spec="a")
+    better = replace(longer, all_to_all=less, spec="b")
+    assert unbeaten([longer, better, one]) == [one, better]
+    duplex = replace(longer, duplex=True, spec="c")
+    assert unbeaten([duplex, better, one]) == [one, better, duplex]
+
+
+@pytest.mark.parametrize("damage", ["cut", "edited", "header", "binary", "wiring", "cells"])
+def test_a_damaged_file_is_an_error_that_says_where_of_exchange(tmp_path: Path, damage: str) -> None:
+    path = EXCHANGE.write(tmp_path, 4, KEPT)
+    assert path == EXCHANGE.path(tmp_path, 4)
+    text = path.read_text()
+    changed = {
+        "binary": "\x00\x01",
+        "cut": text[: len(text) // 2],
+        "header": "x" + text,
+        "edited": text.replace("circulant(9", "circulant(8"),
+        "wiring": text.replace("simplex", "both"),
+        "cells": text.replace("simplex\t", ""),
+    }
+    path.write_text(changed[damage])
+    with pytest.raises(CatalogError, match=path.name):
+        list(EXCHANGE.lines(tmp_path, 4, 0, 100))
+
+
+# -- All-to-all beside its bound: by definition, from the rows and what is kept, and what the command says of it
+
+
+FIRST, LAST, DEGREE = 30, 31, 4
+
+
+@pytest.mark.dear
+@pytest.mark.parametrize("duplex", [False, True])
+def test_quality_of_all_to_all_by_definition(duplex: bool) -> None:
+    (judged,) = [one for one in Catalog().exchange_quality([DEGREE], FIRST, LAST) if one.duplex == duplex]
+    assert judged.sizes == LAST - FIRST + 1
+    for size, ratio in zip(STANDARD.sizes, judged.ratios, strict=True):
+        found = {}
+        for nodes in range(FIRST, LAST + 1):
+            steps, y = least_steps(nodes, DEGREE, duplex=duplex).steps, moore_distances(nodes, DEGREE, duplex=duplex)
+            bound = Cost(steps, y).runtime(STANDARD.alpha, size, STANDARD.bandwidth)
+            best = rank(nodes, DEGREE, bidirectional=duplex, sizes=int(size)).best
+            found[nodes] = best.times[0] / bound
+        assert ratio.worst == max(found.values()) == found[ratio.worst_nodes]
+        assert ratio.mean == pytest.approx(float(sum(found.values()) / len(found)), abs=1e-12)
+        if size == STANDARD.sizes[0]:
+            assert judged.met == Fraction(sum(one == 1 for one in found.values()), len(found))
+
+
+def test_nothing_is_judged_where_there_is_nothing(tmp_path: Path) -> None:
+    assert exchange_quality(4, []) is None
+    assert not Catalog().exchange_quality([4], 70000, 70001)
+    with pytest.raises(CatalogError):
+        Catalog(tmp_path).exchange_quality()
+
+
+def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["catalog", "status", "--compare-bound", "--collective", "all-to-all", "-d", "3", "-n", "5..40"]
+    assert run([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["exchange"] == Catalog().exchange_quality([3], 5, 40).to_records()
+    assert run(asked) == 0
+    assert "best all-to-all over the bound by distances" in capsys.readouterr().out
+    assert run([*asked[:2], *asked[3:]]) == 2
+    assert "--compare-bound" in capsys.readouterr().err

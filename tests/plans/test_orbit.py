@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.plans.test_files import phases_plan
 from tests.samples.folds import fold, refolded
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import BROADCAST
@@ -17,6 +19,7 @@ from topodesign.plans.flow_ops import reverse as reverse_flow
 from topodesign.plans.flow_ops import rounds_of_flow, unfold
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.plan_ops import relabel_plan
 from topodesign.plans.rounds_ops import canonical, reverse
 from topodesign.plans.verify.plans import verify
 from topodesign.schedulers.spff import spff, spff_orbit
@@ -85,3 +88,20 @@ def test_plans_of_orbits_are_files_like_any_other(spec: str, tmp_path: Path) -> 
     loaded = load_plan(save_plan(tmp_path / "orbit.npz", plan))
     assert loaded.movement == orbit
     assert verify(loaded).ok
+
+
+# -- The kind of phases: images, and a claim that is compared with what the replay finds
+
+
+def test_an_image_is_as_right_and_costs_as_much() -> None:
+    plan = phases_plan("all-to-all")
+    image = relabel_plan(plan, np.array([3, 1, 4, 0, 5, 2]))
+    assert image.topology != plan.topology
+    assert verify(image).ok
+    assert verify(image).figures == plan.claim
+
+
+def test_a_wrong_claim_is_a_problem() -> None:
+    plan = phases_plan("allgather")
+    wrong = replace(plan, claim={**plan.claim, "changes": Fraction(0)})
+    assert "the claimed changes is 0" in verify(wrong).problems[0]

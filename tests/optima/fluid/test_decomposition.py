@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.conftest import is_thorough
 from tests.optima.fluid.samples import brute_force, random_fabric
+from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import ALLGATHER
+from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.fluid.cheapest_tree import Ways, cheapest_arborescence, cheapest_tree, proven_price
 from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.optima.fluid.network import Network, network_of
+from topodesign.optima.fluid.problem import solve_fluid
 from topodesign.optima.fluid.symmetry import find_symmetry
 from topodesign.optima.optimum import optimum
+from topodesign.optima.question import Question
 
 
 def solved(network: Network, *, apart: bool = False, gap: Fraction = Fraction(0)) -> Mixture:
@@ -88,3 +96,92 @@ def test_progress_closes_the_gap_and_a_gap_ends_it() -> None:
     assert near.time_bound <= exact.time <= near.time
     assert near.time_bound >= near.time * Fraction(3, 4)
     assert near.rounds < exact.rounds
+
+
+# -- Cheapest trees: over links that exist, to all nodes, and at the price that is reported
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100_links(2)", "mi250(1)", "dragonfly(3,2,2)"])
+def test_it_leads_to_all(spec: str) -> None:
+    network = network_of(build_fabric(spec))
+    prices = np.random.default_rng(1).integers(0, 20, len(network.src)).tolist()
+    ways = Ways(network, prices)
+    assert ways.proven()
+    root = int(network.nodes[3])
+    relays = tuple(network.relays.tolist())
+    found = cheapest_tree(ways, root, [(), relays])
+    tree = found.tree
+    links = set(zip(network.src.tolist(), network.dst.tolist(), strict=True))
+    assert all(step in links for edge in tree.edges for step in itertools.pairwise(edge))
+    assert found.price == sum(price * int(many) for price, many in zip(prices, tree.load, strict=True))
+    reached = {root}
+    for edge in tree.edges:
+        assert edge[0] in reached
+        reached.add(edge[-1])
+    assert reached >= set(network.nodes.tolist())
+    inner = {vertex for edge in tree.edges for vertex in edge[1:-1]}
+    assert not inner & set(network.nodes.tolist())
+
+
+def test_who_cannot_be_reached_is_named() -> None:
+    names = ["a", "b", "c", "d"]
+    links = [FabricLink(x, y, Fraction(10**9)) for x, y in (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))]
+    network = network_of(Fabric.from_links("two", names, [], links))
+    with pytest.raises(InfeasibleError, match="no way leads from vertex 0 to vertex"):
+        cheapest_tree(Ways(network, [1] * 4), 0, [()])
+
+
+def test_links_that_are_missing_are_dearer_than_any_tree() -> None:
+    """Three links in a row share a tight limit, so that a tree over them weighs more than a few of its paths may."""
+    links = [(0, 1, 2), (0, 3, 1), (1, 0, 2), (2, 3, 3), (3, 0, 1), (3, 2, 3)]
+    names = ("n0", "n1", "n2", "n3")
+    row = (("n1", "n0"), ("n0", "n3"), ("n3", "n2"))
+    every = [FabricLink(names[u], names[v], Fraction(rate)) for u, v, rate in links]
+    fabric = Fabric.from_links("row", names, (), every, shared=[Shared("row", Fraction(1), row)])
+    assert solve_fluid(Question(fabric, ALLGATHER)).bandwidth == Fraction(2, 3)
+
+
+# -- The cheapest arborescence: as cheap as any there is, and proven by its cuts
+
+
+def least(prices: np.ndarray, root: int) -> int:
+    """By looking at all choices of parents."""
+    others = [vertex for vertex in range(len(prices)) if vertex != root]
+    found = []
+    for above in itertools.product(range(len(prices)), repeat=len(others)):
+        parent = dict(zip(others, above, strict=True))
+        reached, more = {root}, True
+        while more:
+            new = {v for v, u in parent.items() if u in reached} - reached
+            reached |= new
+            more = bool(new)
+        if len(reached) == len(prices):
+            found.append(sum(int(prices[u, v]) for v, u in parent.items()))
+    return min(found)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_none_is_cheaper(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, root = int(rng.integers(2, 6)), 0
+    prices = rng.integers(0, 6, (count, count))
+    best = cheapest_arborescence(prices, root)
+    assert best.price == least(prices, root) == proven_price(best, prices, root)
+    assert best.parent[root] == -1
+
+
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_larger_ones_prove_themselves_whatever_the_size_of_numbers(dtype: type) -> None:
+    rng = np.random.default_rng(5)
+    for count in (1, 10, 40):
+        prices: Any = rng.integers(0, 9, (count, count)).astype(dtype) * (10**30 if dtype is object else 1)
+        best = cheapest_arborescence(prices, count // 2)
+        assert proven_price(best, prices, count // 2) == best.price
+
+
+def test_cuts_that_are_dearer_than_an_arc_prove_nothing() -> None:
+    prices = np.array([[0, 2], [2, 0]])
+    best = cheapest_arborescence(prices, 0)
+    assert proven_price(best, prices, 0) == 2
+    for weight in ([0, 3, 0, 0], [1, 1, 0, 0], [0, -1, 0, 0]):
+        assert proven_price(best._replace(weight=np.array(weight)), prices, 0) is None

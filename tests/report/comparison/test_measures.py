@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import networkx as nx
@@ -11,8 +12,17 @@ import pytest
 from hypothesis import given, settings
 
 from tests.samples.topologies import regular_digraphs
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.latency import Latency
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.time.chunks import PipelineSimulation
+from topodesign.plans.time.simulate import simulate
+from topodesign.pricing.workload import as_workload
+from topodesign.report.comparison.everyday import EVERYDAY, everyday
 from topodesign.report.comparison.measures import Counts, counts, survived, widest_known
+from topodesign.report.comparison.timing import Phase, Timing
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.library import build
 from topodesign.topology.topology import Topology
 
@@ -95,3 +105,105 @@ def test_a_host_of_a_large_fabric_hangs_on_its_own_cable() -> None:
     topology = build_fabric("fat_tree(32,32,32)").topology
     cable = min(c for u, _, c in topology.links() if u not in topology.switches)
     assert survived(topology) == cable - 1
+
+
+# -- Numbers that times are computed from give the times of the simulator, for all latencies and sizes
+
+
+PLANS = [
+    ("fat_tree(2,4,4)", "allreduce", "forest"),
+    ("dgx_h100(1)", "allreduce", "in-network"),
+    ("dgx_a100(2)", "allgather", "forest"),
+    ("dgx_a100(2)", "all-to-all", "fluid"),
+    ("torus(3,3)", "allreduce", "forest"),
+]
+
+
+@pytest.mark.parametrize(("place", "collective", "method"), PLANS)
+def test_the_numbers_of_one_simulation_give_all_others(place: str, collective: str, method: str) -> None:
+    plan = schedule(place, collective, method=method)
+    first = simulate(plan, size="1MiB").run
+    assert isinstance(first, PipelineSimulation)
+    rate = Fraction(10**11)
+    timing = Timing.of_run(first, rate)
+    assert timing.pipelined
+    for size in (Fraction(2**13), Fraction(2**27)):
+        for gap, hop in ((0, 0), ("200ns", "300ns"), ("3us", "1us")):
+            run = simulate(plan, size=size, alpha="10us", gap=gap, hop=hop).run
+            latency = Latency(*as_latency_of(gap, hop))
+            assert timing.time(latency, size, rate) == run.time
+    work = as_workload(sizes=["1KiB", "1GiB"])
+    assert timing.chunks(work) == tuple(simulate(plan, size=size).run.record()["chunks"] for size in work.sizes)
+
+
+def as_latency_of(gap: str | int, hop: str | int) -> tuple[Fraction, Fraction, Fraction]:
+    work = as_workload("10us", gap=gap, hop=hop)
+    return work.alpha, work.gap, work.hop
+
+
+def test_rounds_pay_alpha_for_a_step_and_bytes_once() -> None:
+    timing = Timing((Phase(3, 1, 0, Fraction(7, 8)), Phase(3, 1, 0, Fraction(9, 8))))
+    work = as_workload("10us", ["1MiB"], "100Gbps")
+    assert timing.times(work) == (6 * Fraction(1, 10**5) + 2 * Fraction(8 * 2**20, 10**11),)
+    assert (timing.steps, timing.bandwidth) == (Fraction(3), Fraction(1))
+    assert (timing.gaps, timing.hops) == (0, 0)
+    assert timing.chunks(work) == (1,)
+    assert not timing.at_once
+
+
+# -- Everyday names: the place has the nodes and ports that were asked for, and what there is not of is said
+
+
+WORK = as_workload()
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_what_a_name_stands_for_has_that_size(name: str) -> None:
+    found = 0
+    for nodes, degree in itertools.product((3, 12, 16, 18, 31, 50, 64), (1, 2, 3, 4, 6, 7)):
+        if name == "best" and degree == 1:
+            continue  # the catalog has none, and the search takes its seconds
+        reason = ""
+        try:
+            place = everyday(name, nodes, degree, WORK).place
+        except InfeasibleError as error:
+            reason = str(error)
+        if reason:
+            assert reason.startswith(f"there is no {name} of {nodes} nodes with {degree} ports: ")
+            continue
+        found += 1
+        if isinstance(place, Fabric):
+            assert len(place.compute) == nodes
+        else:
+            assert place.nodes == nodes
+            assert place.degree <= degree
+            assert nx.is_strongly_connected(nx.DiGraph(place.to_networkx()))
+    assert found
+
+
+@pytest.mark.parametrize(("nodes", "degree", "diameter"), [(16, 4, 4), (64, 6, 6), (200, 6, 8), (36, 4, 6)])
+def test_the_torus_has_the_least_diameter(nodes: int, degree: int, diameter: int) -> None:
+    place = everyday("torus", nodes, degree, WORK).place
+    assert isinstance(place, Topology)
+    assert nx.diameter(nx.Graph(place.to_networkx())) == diameter
+
+
+def test_the_tree_has_the_links_of_both_trees_and_no_more() -> None:
+    for nodes in (7, 8, 16, 33):
+        place = everyday("tree", nodes, 4, WORK).place
+        assert isinstance(place, Topology)
+        assert place.is_duplex
+        assert place.degree <= 4
+        assert int(place.capacity.sum()) == 2 * 2 * (nodes - 1)
+
+
+def test_the_fat_tree_is_about_square() -> None:
+    place = everyday("fattree", 64, 4, WORK).place
+    assert isinstance(place, Fabric)
+    assert place.name == f"fat_tree({8},{8},{8})"
+    assert math.isqrt(64) == 8
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ParameterError, match="known are best, ring"):
+        everyday("butterfly", 8, 2, WORK)

@@ -12,10 +12,17 @@ import pytest
 from lxml import html as lxml_html
 
 from tests.samples.figures import numbers
-from topodesign import copy_examples, design, report_page, verify
+from topodesign import Decision, copy_examples, design, load_plan, price_step, report_page, verify
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.units import format_time
 from topodesign.report.charts.decision import labels
+from topodesign.report.design.ahead import split_beaten
+from topodesign.report.design.contenders import Budget, gather_offers
+from topodesign.report.design.growth import bound_of
+from topodesign.report.design.measure import plan_parts, step_at
+from topodesign.report.design.parts import FAR, Offer
+from topodesign.report.design.reading import request_of
 
 SHIPPED = {
     "request_testbed.yaml": "plant",
@@ -74,3 +81,114 @@ def test_a_shipped_request_has_the_same_figures_everywhere(name: str, tmp_path: 
     for sentence in (record["verdict"], *(one["words"] for one in (*record["limits"], *record["turns"]))):
         assert bare(sentence) in bare(text)  # lines break inside long specs
         assert bare(sentence) in bare(shown)
+
+
+# -- Contenders that are ranked by the training step of a model: as ``step`` prices it, here and after every change
+
+
+MODEL: dict[str, Any] = {
+    "name": "small", "layers": 4, "hidden": 1024, "heads": 16, "vocabulary": 51200, "sequence": 1024, "batch": 64,
+    "flops": "312T", "experts": 4, "top_k": 2, "data": 8, "expert": 4,
+}  # fmt: skip
+FIELDS: dict[str, Any] = {"nodes": 8, "degree": 4, "bandwidth": "400Gbps", "alpha": "5us", "rivals": ["torus"]}
+
+
+@pytest.fixture(scope="module")
+def found() -> Decision:
+    return design(**FIELDS, model=MODEL)
+
+
+def test_contenders_are_ranked_by_the_step(found: Decision) -> None:
+    times = []
+    for one in found.contenders:
+        assert one.step is not None
+        used = Fraction(one.topology.degree, 4)
+        priced = price_step(MODEL, one.place, alpha="5us", bandwidth=400 * 10**9 * used)
+        assert one.time == priced.seconds == sum(seconds for _, seconds in one.step.shares)
+        times.append(one.time)
+    assert times == sorted(times)
+    assert bound_of(found.request.mix, found.request) <= times[0]
+
+
+def test_factors_are_those_of_a_step_that_is_priced_anew(found: Decision) -> None:
+    best = found.recommendation
+    assert best.step is not None
+    assert step_at(best, found.request, often={}) == best.time
+    for factor in (Fraction(1, 4), Fraction(3)):
+        rate = price_step(MODEL, best.place, alpha="5us", bandwidth=400 * 10**9 / factor, placement=best.step.nodes)
+        assert step_at(best, found.request, size=factor, often={}) == rate.seconds
+
+
+def test_where_the_time_goes_is_told(found: Decision, tmp_path: Path) -> None:
+    document, best = found.record(), found.recommendation
+    assert best.step is not None
+    assert document["request"]["model"]["name"] == "small"
+    told = document["recommendation"]["step"]
+    assert told["seconds"] == float(best.time)
+    assert len(told["collectives"]) == len(best.step.sent)
+    assert best.step.heading() in " ".join(str(found).split())
+    page = report_page(found).html()
+    assert all(one.sent.collective in page for one in best.step.sent)
+    written = found.save(tmp_path / "all")
+    plans = [load_plan(tmp_path / "all" / one.path) for one in written.files if one.path.endswith(".npz")]
+    assert plans
+    assert all(verify(plan).ok for plan in plans)
+    assert json.loads((tmp_path / "all" / "decision.json").read_text())["recommendation"]["step"] == told
+
+
+def test_failures_keep_the_layout(found: Decision) -> None:
+    assert found.failures
+    assert all(one.seconds is not None and one.seconds >= found.recommendation.time for one in found.failures)
+
+
+# -- What is not in the table is no better than a contender, and its plans are no faster than its bounds
+
+
+def _figures(one: Offer) -> tuple[Fraction, Fraction, Fraction]:
+    return one.time, one.price or Fraction(0), one.watts or Fraction(0)
+
+
+@pytest.mark.dear("prices1")
+@pytest.mark.parametrize("prices", [None, {"cable": 60, "port": 400}])
+def test_topologies_that_are_not_shown_are_dominated(prices: dict[str, int] | None) -> None:
+    step = [{"collective": "all-to-all", "size": "4MiB"}, {"collective": "allreduce", "size": "2MiB"}]
+    fields = {"nodes": 8, "degree": 3, "bandwidth": "300Gbps", "workload": {"collectives": step}}
+    request = request_of(fields | ({} if prices is None else {"prices": prices}))
+    offers = gather_offers(request, Budget(), None).offers
+    shown, beaten = split_beaten(offers, (), request)
+    assert beaten
+    assert sorted([*beaten, *(one.name for one in shown)]) == sorted(one.name for one in offers)
+    fastest = min(one.time for one in offers)
+    for one in offers:
+        if one.name in beaten:
+            dominated = any(all(map(Fraction.__le__, _figures(other), _figures(one))) for other in shown)
+            assert dominated or one.time >= FAR * fastest
+        planned = sum(part.in_step for part in plan_parts(one.place, request))
+        assert (one.least or one.time) <= planned
+        assert planned >= fastest
+
+
+@pytest.mark.dear
+def test_a_limit_of_time_says_what_it_was_too_short_for() -> None:
+    step = {"collectives": [{"collective": "all-to-all", "size": "2MiB"}, {"collective": "allreduce", "size": "2MiB"}]}
+    fields: dict[str, Any] = {"nodes": 6, "degree": 3, "bandwidth": "300Gbps", "workload": step, "grow": [7]}
+    request, budget = request_of(fields), Budget(seconds=10**-9)
+    with pytest.raises(InfeasibleError, match="no time for contenders"):
+        gather_offers(request, budget, None)
+    assert budget.cut
+    whole = design(**fields, time_limit="1h")
+    assert (whole.cut, whole.record()) == ((), design(**fields).record())
+    with pytest.raises(ParameterError, match="time_limit must be above zero"):
+        design(**fields, time_limit=0)
+    assert budget.do("growth", lambda: 1, 0) == 0
+    assert budget.cut[-1] == "growth"
+
+
+def test_progress_never_goes_back() -> None:
+    seen: list[float] = []
+    step = {"collectives": [{"collective": "allreduce", "size": "2MiB"}]}
+    prices = {"cable": 60, "port": 400}
+    design(nodes=8, degree=3, bandwidth="300Gbps", workload=step, rivals=["torus"], prices=prices, progress=seen.append)
+    assert len(seen) > 5
+    assert seen == sorted(seen)
+    assert seen[-1] <= 1

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from lxml import etree
 
 from topodesign import Plan, schedule
 from topodesign.plans.time.ticks import time_rounds
+from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.structure import structure_drawing
+from topodesign.report.figures import Picture
 from topodesign.report.page.player import player_of
+from topodesign.report.page.plotted import chart_element
 
 
 def replayed(data: dict[str, Any]) -> list[tuple[Any, int]]:
@@ -104,3 +109,55 @@ def test_of_many_sends_those_of_one_node_are_played(monkeypatch: pytest.MonkeyPa
 def test_large_plans_are_not_played() -> None:
     plan = schedule("circulant(65,1,2,3)", "allgather")
     assert player_of(plan, structure_drawing(plan.place)) is None
+
+
+# -- Charts in pages: the numbers of the chart, names as text, identifiers and colours of the page
+
+
+EVIL = "</svg><script>alert(1)</script> $\\frac$ url(#a) \u4e2d"
+CHART = Chart(
+    "times",
+    EVIL,
+    "bytes",
+    "seconds",
+    (
+        Series(EVIL, (1, 2, 4), (3, 2, 1), "points", texts=("a", EVIL, "c")),
+        Series("level", (1,), (2,), "level", "bound"),
+        Series("bars", (1, 2), (1, 2), "bars", "other"),
+    ),
+    marks=((2, EVIL),),
+    note=EVIL,
+)
+
+
+def element(**options: Any) -> Any:
+    return etree.fromstring(chart_element(CHART, "here", **options).encode())
+
+
+def test_what_is_told_of_points_is_on_them_and_choices_can_be_picked() -> None:
+    root = element(chooses=True)
+    picked = root.xpath("//*[@data-pick]")
+    assert [one.get("data-pick") for one in picked] == ["0", "1", "2"]
+    assert [one[0].text for one in picked] == list(CHART.series[0].texts)
+    assert not element().xpath("//*[@data-pick]")
+    heights = [float(one.xpath(".//*[local-name()='use']/@y")[0]) for one in picked]
+    assert heights == sorted(heights)  # downwards
+
+
+def test_names_stay_names_and_nothing_else_is_meant() -> None:
+    root = element()
+    assert not root.xpath("//*[local-name()='script' or local-name()='style']")
+    own = root.xpath("//@id")
+    assert len(set(own)) == len(own)
+    assert all(one.startswith("here-") for one in own)
+    meant = [one[1:] for one in root.xpath("//@href")]
+    meant += re.findall(r"url\(#([^)]+)\)", " ".join(root.xpath("//@clip-path | //@fill")))
+    assert set(meant) == set(own)
+    assert root.get("aria-label") == EVIL
+    assert not root.xpath("//@style")
+
+
+def test_colours_are_those_of_the_page() -> None:
+    colours = {one for one in element().xpath("//@fill | //@stroke") if not one.startswith("url(")}
+    assert all(one == "none" or one.startswith("var(--") for one in colours), colours
+    assert Picture(CHART).svg().startswith("<svg")
