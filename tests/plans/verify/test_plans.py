@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.plans.test_files import PLANS, orbit_plan, rounds_plan, trees_plan
 from tests.samples.schedules import COLLECTIVES
+from topodesign import schedule
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
 from topodesign.plans.files import save_plan
@@ -69,6 +70,9 @@ def test_a_changed_send_is_found(seed: int, collective: str) -> None:
 def test_a_spec_must_rebuild_the_links(spec: str, words: str) -> None:
     assert any(words in problem for problem in verify(replace(rounds_plan(), spec=spec)).problems)
     assert not verify(replace(trees_plan(), spec=spec)).ok
+    named = schedule("torus(3,3)")
+    assert named.topology.spec is not None
+    assert any(words in problem for problem in verify(replace(named, spec=spec)).problems)
 
 
 def test_the_spec_of_a_fabric_must_give_all_of_it_but_its_name() -> None:
