@@ -636,3 +636,11 @@ def test_every_block_of_a_simulation_says_what_it_is_of(cli: Cli, tmp_path: Path
         assert re.search(rf"^allreduce of {size}: \S+; alpha 10us, 100Gbps per node$", said, re.MULTILINE)
     both = cli("simulate", plan, "--fail", "0>1", "--fail", "1>0", "--json").status
     assert both == cli("simulate", plan, "--fail", "0-1", "--json").status == 1
+
+
+def test_a_repair_of_a_wiring_is_printed_and_needs_one_part(cli: Cli, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    topodesign.save_wiring(topodesign.plan_wiring("biring(2,4)", topodesign.plain_inventory(4, 2)), plan)
+    assert "-o cannot be combined" in cli("repair", plan, "--fail", "host1", "-o", tmp_path / "x").message()
+    assert "requires one --fail" in cli("repair", plan).message()
+    assert list(tmp_path.iterdir()) == [plan]

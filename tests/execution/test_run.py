@@ -90,6 +90,14 @@ def test_fits_are_of_plans_with_one_latency_and_bandwidth(
         assert any(cost in note for note in result.notes)
 
 
+def test_two_sizes_are_not_fitted_since_any_two_times_would_do() -> None:
+    plan = schedule("dgx_a100(1)", "allgather")
+    for sizes, told in ((["1KiB", "2KiB"], False), (["1KiB", "2KiB", "4KiB"], True)):
+        result = run_plan(plan, size=sizes, iterations=1, warmup=0)
+        assert result.fit is None
+        assert any("no one bandwidth" in note for note in result.notes) == told
+
+
 def damaged(plan: Plan) -> Plan:
     return replace(plan, movement=plan.rounds.rows(np.arange(len(plan.rounds)) > 0))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from tests.floors import reached
 from topodesign.base.errors import MissingLibraryError
@@ -491,3 +492,9 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discrete._WORKER, "ask", answer_to)
     with pytest.raises(MissingLibraryError, match=r"needs ortools: pip install 'topodesign\[exact\]'"):
         Discrete().solve()
+
+
+def test_parts_of_numbers_are_no_entries() -> None:
+    with pytest.raises(ValueError, match="whole"):
+        Entries.of(sparse.coo_array([[1.0, 0.5]]))
+    assert Entries.of(sparse.coo_array([[1.0, 2.0]])).value.tolist() == [1, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +29,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels, relabel_kernels
 from topodesign.wiring.change.change import fewest_moves
 from topodesign.wiring.change.fields import labelled
-from topodesign.wiring.change.patches import Change, as_simplex, wired_topology
+from topodesign.wiring.change.patches import Change, Pairing, as_simplex, wired_topology
 from topodesign.wiring.change.relabel import Relabelling, list_symmetries, most_kept, relabel
 from topodesign.wiring.change.rewire import change_wiring
 from topodesign.wiring.change.stages import Stage, stages
@@ -351,6 +352,28 @@ def test_duplex_and_one_way() -> None:
     check_plan(as_simplex(ring))
     check_plan(change.after)
     assert change.after.mode == "simplex"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_fibre_is_given_to_two_links(seed: int) -> None:
+    """Whatever is wished for first: each end is free, or of a patch that goes, and is taken once."""
+    rng, spot = random.Random(seed), ("h", "AB", "f")  # noqa: S311  a sample
+    plan = wired(build("circulant(8,1,2)"), 4, 1, mode="duplex")
+    ends = [end for connect in plan.connects for end in (connect.a, connect.b)]
+    rng.shuffle(ends)
+    free, old = ends[:6], list(zip(ends[6:14:2], ends[7:14:2], strict=True))
+    pairing = Pairing([(spot, spot)] * 6, [((spot, a), (spot, b)) for a, b in old], {spot: [*free]})
+    granted = {}
+    for number in range(3):
+        wished = (free[2 * number], ends[rng.randrange(6, 14)])
+        if pairing.wish(number, wished):
+            granted[number] = wished
+    made = pairing.settle()
+    taken = [end for pair in made for end in pair]
+    assert len(set(taken)) == len(taken) == 12
+    assert set(taken) <= set(ends[:14])
+    assert all(made[number] == wished for number, wished in granted.items())
+    assert granted
 
 
 @pytest.mark.parametrize("mode", ["simplex", "duplex"])
