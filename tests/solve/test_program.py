@@ -497,4 +497,4 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_of_numbers_are_no_entries() -> None:
     with pytest.raises(ValueError, match="whole"):
         Entries.of(sparse.coo_array([[1.0, 0.5]]))
-    assert Entries.of(sparse.coo_array([[1.0, 2.0]])).value.tolist() == [1, 2]
+    assert np.asarray(Entries.of(sparse.coo_array([[1.0, 2.0]])).value).tolist() == [1, 2]
