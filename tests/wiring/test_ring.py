@@ -158,7 +158,7 @@ def test_rails_of_one_nic_fit_panels_of_their_own(panels: int) -> None:
         ("boxes(dgx_h100,complete(9))", {"place": True}, "--place cannot be combined with boxes"),
         ("boxes(dgx_h100,circulant(20,1,2))", {}, "hosts are missing"),
         ("boxes(dgx_h100,complete(9),2)", {}, "too few ports"),
-        ("boxes(dgx_h100,bipartite(8),1,3)", {"mode": "duplex"}, "take --mode simplex"),
+        ("boxes(dgx_h100,bipartite(8),1,3)", {"mode": "duplex"}, "use --simplex"),
         ("boxes(dgx_h100,complete(9))", {"speed": "100Gbps"}, "no lane has 100 ?Gbps"),
     ],
 )
