@@ -167,7 +167,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert run(["run", "wrong.npz", "--no-verify", "--size", "1KiB"]) == 1
     assert "every result was checked: WRONG" in capsys.readouterr().out
     for words, said in (
-        (["plan.npz", "--sweep", "1KiB"], "no range of sizes such as 1KiB..64MiB"),
+        (["plan.npz", "--sweep", "1KiB"], "is not a range of sizes; expected 1KiB..64MiB"),
         (["plan.npz", "--sweep", "2KiB..1KiB"], "must increase"),
         (["plan.npz", "--sweep", "1B..1PB", "--factor", "2"], "would need about"),
         (["plan.npz", "--sweep", "1KiB..2KiB", "--size", "1KiB"], "--size cannot be combined with --sweep"),
