@@ -18,8 +18,8 @@ COMMANDS = [
     "convert --as links torus(3,3)", "info families torus", "evaluate dgx_a100(1)", "schedule torus(3,3)",
     "verify p.npz",
     "verify p.npz --json", "verify wrong.npz", "verify absent.npz", "simulate p.npz", "compile p.npz -o p.xml",
-    "evaluate torus(3,3) -o p.svg", "evaluate circulant(12,2,3) -o p.html", "examples", "info json pareto",
-    "compare best ring -n 12 -d 4", "compare torus(3,3) --algorithm all", "nonsense", "--help",
+    "evaluate torus(3,3) -o p.svg", "evaluate circulant(12,2,3) -o p.html", "examples",
+    "compare best ring -n 12 -d 4", "info json pareto", "compare torus(3,3) --algorithm all", "nonsense", "--help",
 ]  # fmt: skip
 CLOSED = [kinds for many in (1, 2, 3) for kinds in itertools.combinations((0, 1, 2), many)]
 

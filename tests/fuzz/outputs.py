@@ -50,13 +50,8 @@ COMMANDS = (
 SLOW = ("catalog build", "catalog verify", "pareto -n 33", "failures", "schedule torus(3,3) --collective all-to-all")
 """How commands begin that the quick run omits."""
 FEW = (
-    "links",
-    "fabric dragonfly",
-    "schedule circulant",
-    "compile rounds.npz -o",
-    "examples",
-    "wire plan",
-    "wire check",
+    *("convert --as links", "convert --as fabric dragonfly", "schedule circulant", "compile rounds.npz -o"),
+    *("examples", "wire plan", "wire check"),
 )
 """How those begin that every run has."""
 
