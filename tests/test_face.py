@@ -19,7 +19,7 @@ NAMES = [name for name in topodesign.__all__ if name != "__version__"]
 def needed(name: str) -> int:
     """How many arguments a function cannot do without."""
     parameters = inspect.signature(getattr(topodesign, name)).parameters.values()
-    return sum(one.default is one.empty and one.kind is not one.KEYWORD_ONLY for one in parameters)
+    return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
 
 
 FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(topodesign, name)) and needed(name)]

@@ -86,6 +86,7 @@ from topodesign.runtime.phases import check_phases as check_phases
 from topodesign.runtime.rules import runtime_rules as runtime_rules
 from topodesign.schedulers.circuits.reconfigure import reconfigure as reconfigure
 from topodesign.schedulers.evaluation import evaluate as evaluate
+from topodesign.schedulers.evaluation import evaluate_topology as evaluate_topology
 from topodesign.schedulers.failure_plans import failure_plans as failure_plans
 from topodesign.schedulers.failure_plans import repair as repair
 from topodesign.schedulers.listing import methods as methods

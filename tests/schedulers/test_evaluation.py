@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given, settings
 
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, evaluate, price, price_deferred
+from topodesign import (
+    build,
+    build_fabric,
+    evaluate,
+    evaluate_topology,
+    optimum,
+    price,
+    price_deferred,
+    price_groups,
+    price_uneven,
+)
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TooLargeError, TopodesignError, TopologyError, UnitError
 from topodesign.pricing import closed_form, split_deferral
@@ -166,7 +176,7 @@ def test_numbers_are_taken_for_quantities() -> None:
         lambda: evaluate(nx.DiGraph([(0, 1)])),
         lambda: evaluate("complete(1)"),
         lambda: evaluate("torus(4,4)", alpha=float("nan")),
-        lambda: evaluate("torus(4,4)", sizes=None),  # type: ignore[arg-type]
+        lambda: evaluate("torus(4,4)", sizes=None),
         lambda: evaluate("torus(4,4)", sizes=[]),
         lambda: evaluate("torus(4,4)", bandwidth=True),
         lambda: price("fabric.yaml"),
@@ -222,3 +232,13 @@ def test_a_file_is_as_exact_as_its_spec_up_to_32_nodes() -> None:
     by_pairs, by_orbits = evaluate(plain).all_to_all, evaluate(spec).all_to_all
     assert by_pairs.exact
     assert by_pairs.bandwidth == by_orbits.bandwidth
+
+
+def test_the_argument_selects_the_method() -> None:
+    """One function for every network and question, as the command has."""
+    fabric, group = build_fabric("dgx_a100(1)"), [[0, 1], [2, 3]]
+    assert evaluate(nx.DiGraph([(0, 1), (1, 0)])).record() == evaluate_topology(nx.DiGraph([(0, 1), (1, 0)])).record()
+    assert evaluate(fabric).record() == optimum(fabric, "allreduce").record()
+    assert evaluate("torus(2,2)", collective="allgather").record() == optimum("torus(2,2)", "allgather").record()
+    assert evaluate("torus(2,2)", group=group).record() == price_groups("torus(2,2)", "allreduce", group).record()
+    assert evaluate("torus(2,2)", traffic="zipf:1.2").record() == price_uneven("torus(2,2)", "zipf:1.2").record()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import topodesign
 from topodesign.base.options import flag_of
 from topodesign.base.work_options import OwnWorkOptions
-from topodesign.cli.answers import form, json_option, print_json, say, show, tell
+from topodesign.cli.answers import form, json_option, show, tell
 from topodesign.cli.drawing import PAGE, DrawingCommand, give, plot_option, wanted_plot
 from topodesign.cli.options import SPEC, collective_of, offer, option, setting, whole
 from topodesign.cli.progress import progress_bar
@@ -19,15 +19,14 @@ from topodesign.fabrics.options import PlaceOptions
 from topodesign.pricing.efforts import EFFORTS
 from topodesign.schedulers.options import ShapeOptions
 
-if TYPE_CHECKING:
-    from topodesign.collectives import Collective
-
 _WORK = ("alpha", "sizes", "bandwidth")
 _OF_TOPOLOGY = {*_WORK, "effort", "tolerance", "deferred", "all_sources"}
 _OF_FABRIC = {*_WORK, "collective", "root", "fixed_k", "shards", "only", "others", "without", "costs", "tolerance"}
 _OF_FABRIC |= {"scan", "frontier", "proof", "method", "mirrored"}
 _OF_GROUPS = {"collective", "group", "placement", "others", "without", "root"}
 _OF_TRAFFIC = {"traffic", "piece", "tokens", "seed", "effort", "bandwidth", "table", "only", "others", "without"}
+_KEYWORDS = {"tolerance": "gap", "frontier": "compare"}
+"""Keywords of options that Python calls otherwise."""
 _SELECT = _OF_FABRIC - _OF_TOPOLOGY  # options that ask for the throughput of a topology
 
 
@@ -101,18 +100,37 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
         _draw(network, kind, given, options)
     elif options["against"]:
         raise click.UsageError("--against requires -o FILE.html; 'topodesign compare NETWORK ...' prints a table.")
-    elif options["traffic"] is not None:
+    else:
+        _answer(network, given, options)
+
+
+def _answer(network: str, given: set[str], options: dict[str, Any]) -> None:
+    """Evaluate a network and print the result."""
+    asked = {_KEYWORDS.get(name, name): options[name] for name in given - {"table"}}
+    table = True
+    if options["traffic"] is not None:
         _refuse(given - _OF_TRAFFIC, "--traffic")
-        _of_traffic(network, options)
+        asked |= {"traffic": options["traffic"], "exact": asked.pop("effort", None) == "exact"}
     elif options["group"]:
         _refuse(given - _OF_GROUPS, "--group")
-        _of_groups(network, options)
+        table = False
     elif given & _SELECT or not _is_topology(network):
         _refuse(given - _OF_FABRIC, "a throughput")
-        _of_fabric(network, options)
+        asked |= _trees_with_times(options)
+        table = False
     else:
         _refuse(given - _OF_TOPOLOGY, "the cost of a topology")
-        _of_topology(network, given, options)
+    with progress_bar("evaluating") as progress:
+        found: Any = topodesign.evaluate(network, progress=progress, **asked)
+        text = "" if table or form() != "text" else found.heading() if options["group"] else str(found)
+    if options["table"] is not None:
+        found.save(options["table"])
+    if table and options["traffic"] is None:
+        tell_of_names(found.topology)
+    if table:
+        show(found)
+    else:
+        tell(found, text)
 
 
 def _is_topology(network: str) -> bool:
@@ -130,91 +148,22 @@ def _refuse(wrong: set[str], what: str) -> None:
         raise click.UsageError(f"{names} cannot be combined with {what}; remove it.")
 
 
-def _of_topology(network: str, given: set[str], options: dict[str, Any]) -> None:
-    asked = {name: options[name] for name in _WORK if name in given}
-    with progress_bar("pricing") as progress:
-        result = topodesign.evaluate(
-            network,
-            effort=options["effort"],
-            gap=options["tolerance"] or "1%",
-            all_sources=options["all_sources"],
-            deferred=options["deferred"],
-            progress=progress,
-            **asked,
-        )
-    tell_of_names(result.topology)
-    show(result)
+def _trees_with_times(options: dict[str, Any]) -> dict[str, bool]:
+    """Return the option that lists numbers of trees if sizes are given without it.
 
-
-def _of_groups(network: str, options: dict[str, Any]) -> None:
+    Raises
+    ------
+    click.UsageError
+        If there are sizes, and no trees.
+    """
+    if not options["sizes"] or options["scan"] or options["frontier"] or options["fixed_k"]:
+        return {}
     from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
+    from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
 
-    context = click.get_current_context()
-    forward = "others" not in given_options(context) or options["others"] == "forward"
-    with progress_bar("pricing"):
-        found = topodesign.price_groups(
-            network,
-            options["collective"] or ALLREDUCE,
-            options["group"],
-            placement=options["placement"],
-            others="forward" if forward else "vanish",
-            without=options["without"],
-            root=options["root"],
-        )
-    tell(found, found.heading())
-
-
-def _of_traffic(network: str, options: dict[str, Any]) -> None:
-    place: Any = network
-    bandwidth = options["bandwidth"]
-    if options["only"] or options["without"]:
-        whole, bandwidth = topodesign.as_fabric(network, bandwidth), None
-        place = topodesign.select_part(whole, options["only"], options["others"], options["without"])
-    with progress_bar("pricing") as progress:
-        found = topodesign.price_uneven(
-            place,
-            matrix=options["traffic"],
-            piece=options["piece"],
-            tokens=options["tokens"],
-            seed=options["seed"],
-            exact=options["effort"] == "exact",
-            bandwidth=bandwidth,
-            progress=progress,
-        )
-    if options["table"] is not None:
-        found.save(options["table"])
-    show(found)
-
-
-def _of_fabric(network: str, options: dict[str, Any]) -> None:
-    from topodesign.collectives import ALLREDUCE  # noqa: PLC0415  not for help
-
-    collective: Collective = options["collective"] or ALLREDUCE
-    frontier, scan = bool(options["frontier"]), options["scan"] or 0
-    if options["sizes"] and not (scan or frontier or options["fixed_k"]):
-        from topodesign.plans.trees import TREE_COLLECTIVES  # noqa: PLC0415  NumPy, which help does without
-
-        if not collective.like(*TREE_COLLECTIVES) or options["method"] == "fluid":
-            raise click.UsageError(
-                "--size requires trees; 'topodesign compare NETWORK --algorithm all' prints all times."
-            )
-        frontier = True  # the numbers of trees that pay, with their times
-    names = ("root", "fixed_k", "shards", "only", "others", "without", "costs", "proof", "method", "mirrored", *_WORK)
-    with progress_bar("looking for the optimum") as progress:
-        result = topodesign.optimum(
-            network,
-            collective,
-            scan=scan,
-            compare=frontier,
-            gap=options["tolerance"] or "0",
-            progress=progress,
-            **{name: options[name] for name in names},
-        )
-        answer: Any = str(result) if form() == "text" else result.record()
-    if form() == "text":
-        say(answer)
-    else:
-        print_json(answer, result.to_records)
+    if not (options["collective"] or ALLREDUCE).like(*TREE_COLLECTIVES) or options["method"] == "fluid":
+        raise click.UsageError("--size requires trees; 'topodesign compare NETWORK --algorithm all' prints all times.")
+    return {"compare": True}
 
 
 def _draw(network: str, kind: str, given: set[str], options: dict[str, Any]) -> None:

@@ -107,10 +107,10 @@ def _use(name: str) -> dict[str, tuple[bool, str | None]]:
 
 def _rounds() -> None:
     from topodesign.plans.verify.plans import verify  # noqa: PLC0415
-    from topodesign.schedulers.evaluation import evaluate  # noqa: PLC0415
+    from topodesign.schedulers.evaluation import evaluate_topology  # noqa: PLC0415
     from topodesign.schedulers.scheduling import schedule  # noqa: PLC0415
 
-    evaluate("genkautz(3,20)")
+    evaluate_topology("genkautz(3,20)")
     verify(schedule("genkautz(3,20)"))
 
 

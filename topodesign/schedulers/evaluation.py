@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from topodesign.base.declared import key
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
-from topodesign.fabrics.places import as_topology
+from topodesign.fabrics.places import PlaceLike, as_place, as_topology
 from topodesign.pricing import closed_form
 from topodesign.pricing.all_to_all import AllToAll
 from topodesign.pricing.efforts import Effort
@@ -25,6 +26,15 @@ from topodesign.schedulers.price import PlanPrices, price_all_to_all, price_plan
 from topodesign.solve.flows.potentials import GAP
 from topodesign.topology.library import TopologyLike
 from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.fabrics.fabric import Fabric
+    from topodesign.fabrics.groups import Groups
+    from topodesign.optima.group_price import GroupPrice
+    from topodesign.optima.optimum import Optimum
+    from topodesign.optima.uneven import UnevenPrice
+    from topodesign.pricing.traffic_matrix import MatrixLike
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,7 +228,81 @@ class Evaluation(Result, PlanPrices):
         return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {least}, {over})"
 
 
+@overload
 def evaluate(
+    network: TopologyLike, *, traffic: None = None, group: None = None, collective: None = None, **options: Any
+) -> Evaluation: ...
+@overload
+def evaluate(network: PlaceLike, *, traffic: MatrixLike, **options: Any) -> UnevenPrice: ...
+@overload
+def evaluate(network: PlaceLike, *, group: Groups, **options: Any) -> GroupPrice: ...
+@overload
+def evaluate(network: PlaceLike, *, collective: Collective | str, **options: Any) -> Optimum: ...
+@overload
+def evaluate(network: Fabric, **options: Any) -> Optimum: ...
+def evaluate(
+    network: PlaceLike,
+    *,
+    traffic: MatrixLike | None = None,
+    group: Groups | None = None,
+    collective: Collective | str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Evaluation | Optimum | GroupPrice | UnevenPrice:
+    """Evaluate a network: cost of a topology, or throughput of a fabric.
+
+    Parameters
+    ----------
+    network
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    traffic
+        Traffic matrix of an all-to-all: the result is that of :func:`topodesign.price_uneven`.
+    group
+        Groups that communicate concurrently: the result is that of :func:`topodesign.price_groups`.
+    collective
+        Collective whose throughput to compute, as by :func:`topodesign.optimum`. By default the cost of a topology is
+        computed, and the throughput of an allreduce on a fabric.
+    progress
+        Called now and then with the share of the work that is done.
+    **options
+        Of the function that computes the result: those of :func:`topodesign.evaluate_topology` for the cost of a
+        topology; others of :func:`topodesign.optimum` ask for the throughput.
+
+    Returns
+    -------
+    Evaluation, Optimum, GroupPrice or UnevenPrice
+        Cost and bounds of a topology; throughput; cost in groups; or cost of the traffic.
+
+    Raises
+    ------
+    TopodesignError
+        As of the function that computes the result.
+
+    Examples
+    --------
+    >>> from topodesign import evaluate
+    >>> evaluate("torus(4,4)").cost
+    Cost(steps=4, bandwidth=Fraction(15, 16))
+    >>> round(evaluate("dgx_a100(1)", collective="allgather").bandwidth / 10**9)
+    343
+    """
+    if traffic is not None:
+        from topodesign.optima.uneven import price_uneven  # noqa: PLC0415  heavy
+
+        return price_uneven(network, traffic, progress=progress, **options)
+    if group is not None:
+        from topodesign.optima.group_price import price_groups  # noqa: PLC0415  heavy
+
+        return price_groups(network, collective or "allreduce", group, **options)
+    place = as_place(network)
+    if collective is None and isinstance(place, Topology) and options.keys() <= _OF_TOPOLOGY:
+        return evaluate_topology(place, progress=progress, **options)
+    from topodesign.optima.optimum import optimum  # noqa: PLC0415  heavy
+
+    return optimum(place, collective or "allreduce", progress=progress, **options)
+
+
+def evaluate_topology(
     topology: TopologyLike,
     *,
     alpha: Quantity = "10us",
@@ -230,7 +314,7 @@ def evaluate(
     deferred: bool | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Evaluate the costs of a topology against lower bounds.
+    """Compute the costs of a topology and compare them with lower bounds.
 
     Parameters
     ----------
@@ -266,8 +350,8 @@ def evaluate(
 
     Examples
     --------
-    >>> from topodesign import evaluate
-    >>> print(evaluate("torus(4,4)", sizes="1GB"))
+    >>> from topodesign import evaluate_topology
+    >>> print(evaluate_topology("torus(4,4)", sizes="1GB"))
     torus(4,4)
     nodes              16
     degree             4
@@ -302,6 +386,10 @@ def evaluate(
         price_all_to_all(graph, effort=effort, gap=gap, progress=part(progress, 0.6, 1)),
         *_least_of_both(graph, prices),
     )
+
+
+_OF_TOPOLOGY = frozenset(evaluate_topology.__kwdefaults__ or ())
+"""Options of :func:`evaluate_topology`."""
 
 
 def _least_of_both(graph: Topology, prices: PlanPrices) -> tuple[Fraction | None, Fraction | None]:

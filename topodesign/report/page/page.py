@@ -33,7 +33,7 @@ from topodesign.report.page.fabric import fabric_document, plan_document
 from topodesign.report.page.markup import markup
 from topodesign.report.page.parts import Document
 from topodesign.report.page.topology import topology_document
-from topodesign.schedulers.evaluation import evaluate
+from topodesign.schedulers.evaluation import evaluate_topology
 from topodesign.topology.topology import Topology
 
 PROGRAM = f"topodesign {__version__}"
@@ -143,7 +143,7 @@ def report_page(
     asked = None if collective is None else as_choice("collective", str(collective), PRICED)
     objective = Objective.read(asked, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
     compared = beside(subject, others, objective) if others else None
-    found = evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
+    found = evaluate_topology(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth)
     return Page(topology_document(found, name, objective, compared))
 
 
