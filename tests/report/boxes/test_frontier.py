@@ -157,3 +157,15 @@ def test_wrong_boxes_are_refused() -> None:
         pareto_boxes("dgx_h100", 1)
     with pytest.raises(ParameterError, match="dgx_h100"):
         pareto_boxes("dgx_h101", 4)
+
+
+def test_boxes_without_latencies_of_their_own_have_the_usual_ones(tmp_path: Path) -> None:
+    links = "".join(
+        f"  - {{from: g{k}, to: {to}, bandwidth: {rate}GB/s, duplex: true}}\n"
+        for k in range(2)
+        for to, rate in (("s", 100), ("network", 25))
+    )
+    (tmp_path / "box.yaml").write_text(f"name: box\nnodes: [g0, g1]\nswitches: [s, network]\nlinks:\n{links}")
+    best = pareto_boxes(tmp_path / "box.yaml", 2, sizes="1MiB").best
+    plan = best.plan("all-to-all", "1MiB")
+    assert best.time("all-to-all", "1MiB") == simulate(plan, size="1MiB").time

@@ -153,8 +153,10 @@ class BoxDesign(Result):
 
 
 def time_lifted(plan: Plan, size: Fraction) -> Fraction:
-    """Return the seconds of a lifted plan, at the latencies of the boxes."""
-    return plan.claim["time"] if "time" in plan.claim else simulate(plan, size=size, alpha=OWN_LATENCIES).time
+    """Return the seconds of a lifted plan, at the latencies of the boxes or, if they have none, the usual ones."""
+    if "time" in plan.claim:
+        return plan.claim["time"]
+    return simulate(plan, size=size, alpha=OWN_LATENCIES if plan.fabric.latency else None).time
 
 
 @dataclass(frozen=True, slots=True)
