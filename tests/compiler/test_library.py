@@ -268,4 +268,4 @@ def test_the_old_name_is_the_new_command(
     said = capsys.readouterr()
     assert json.loads(said.out)["entries"][0]["collective"] == "allgather"
     assert run(["compile", "biring(2,4)", "--for", "all", "--set", "channels=2", "-o", "x"]) == 2
-    assert "--set channels cannot be combined with --for" in capsys.readouterr().err
+    assert "--set channels= cannot be combined with --for" in capsys.readouterr().err

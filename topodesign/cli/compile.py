@@ -13,7 +13,7 @@ import topodesign
 from topodesign.base.atomic import names_directory, write_directory
 from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.options import Choice, declared, flagged
+from topodesign.base.options import Choice, declared, typed
 from topodesign.cli.answers import Command, form, json_option, print_answer, print_json, say
 from topodesign.cli.options import SPEC, SectionOption, flag, offer, option, output_option, schedule_options
 from topodesign.cli.progress import progress_bar
@@ -208,7 +208,7 @@ def _write_library(
     """Make a library for a job, and write its directory."""
     others = given_options(context) - _OF_LIBRARIES - {*_ASKED, "root", "alpha"}
     if others:
-        raise click.UsageError(f"{flagged(sorted(others))} cannot be combined with --for; remove it")
+        raise click.UsageError(f"{', '.join(map(typed, sorted(others)))} cannot be combined with --for; remove it")
     if "none" in targets and len(targets) > 1:
         raise click.UsageError("--target none cannot be combined with another --target; remove one")
     check_new(output)
