@@ -502,6 +502,7 @@ IN_HELP = frozenset({"pareto", "evaluate", "schedule", "simulate", "verify", "wi
 """Commands whose examples in help texts run as they are; those of others take longer, or need what is not here."""
 
 
+@pytest.mark.budget(12)
 def test_examples_in_help_texts_print_what_their_schemas_say(results: list[Result]) -> None:
     """In one folder, what writes files first."""
     lines = [words for _, words in SHOWN if " ".join(words[: 1 + (words[0] == "wire")]) in IN_HELP]
