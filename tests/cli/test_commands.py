@@ -23,7 +23,7 @@ from tests.conftest import few
 from topodesign.base.cost import Cost, lower_bound, moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
-from topodesign.cli.main import COMMANDS, SECTIONS
+from topodesign.cli.main import COMMANDS, SECTIONS, run
 from topodesign.cli.main import program as program_group
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.scheduling import METHODS
@@ -644,3 +644,17 @@ def test_a_repair_of_a_wiring_is_printed_and_needs_one_part(cli: Cli, tmp_path: 
     assert "-o cannot be combined" in cli("repair", plan, "--fail", "host1", "-o", tmp_path / "x").message()
     assert "requires one --fail" in cli("repair", plan).message()
     assert list(tmp_path.iterdir()) == [plan]
+
+
+def test_errors_wrap_between_words_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["evaluate", "torus(4,4)", "--group", "0,1", "--members", "0"]
+    assert run(line) == 2
+    plain = capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(line) == 2
+    said = capsys.readouterr().err
+    assert max(map(len, said.splitlines())) <= 40 < len(plain)
+    assert said.split() == plain.split()

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.base.fitted import columns_of, fitted
 from topodesign.base.version import __version__
 from topodesign.base.wording import nearest
 from topodesign.cli.interrupt import Ended, in_order, will_tell
@@ -129,10 +130,12 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _said(error: BaseException, status: int) -> int:
-    """Print an error if possible, and return the exit status."""
+    """Print an error if possible, wrapped to a terminal, and return the exit status."""
     with contextlib.suppress(OSError):
         closed = isinstance(error, OSError) and error.errno == errno.EBADF
-        click.echo(f"topodesign: {'cannot print: standard output is closed' if closed else _words(error)}", err=True)
+        text = f"topodesign: {'cannot print: standard output is closed' if closed else _words(error)}"
+        width = columns_of(sys.stderr) if sys.stderr is not None and sys.stderr.isatty() else None
+        click.echo(text if width is None else fitted(text, width), err=True)
     return status
 
 
