@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 
 from tests.samples.paths import Paths
 from tests.solve.flows.test_program import by_pairs
-from topodesign import schedule
+from topodesign import as_fabric, schedule, select_part
 from topodesign.base.errors import ParameterError
+from topodesign.cli.main import run
 from topodesign.optima.uneven import price_uneven
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.topology.library import build
@@ -86,3 +88,13 @@ def test_regret_on_fabrics_is_that_of_the_plan_that_schedule_makes(spec: str) ->
     )
     assert found.regret is not None
     assert found.regret >= 1
+
+
+def test_shards_of_an_all_to_all_are_its_traffic_among_members(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["dgx_h100(1)", "--members", "box0/gpu[0-3]", "--json"]
+    assert run(["evaluate", *words, "--collective", "all-to-all", "--shards", "zipf:1.2"]) == 0
+    by_shards = json.loads(capsys.readouterr().out)
+    assert run(["evaluate", *words, "--traffic", "zipf:1.2"]) == 0
+    assert json.loads(capsys.readouterr().out) == by_shards
+    part = select_part(as_fabric("dgx_h100(1)"), "box0/gpu[0-3]")
+    assert by_shards["seconds_exact"] == str(price_uneven(part, "zipf:1.2").seconds)

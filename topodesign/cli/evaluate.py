@@ -104,12 +104,15 @@ def command(network: str, plot_kind: str | None, **options: Any) -> None:
         _answer(network, given, options)
 
 
-def _answer(network: str, given: set[str], options: dict[str, Any]) -> None:
+def _answer(network: Any, given: set[str], options: dict[str, Any]) -> None:
     """Evaluate a network and print the result."""
     asked = {_KEYWORDS.get(name, name): options[name] for name in given - {"table"}}
-    table = True
+    table, place = True, network
     if options["traffic"] is not None:
         _refuse(given - _OF_TRAFFIC, "--traffic")
+        parts = {name: asked.pop(name) for name in ("only", "others", "without") if name in asked}
+        if parts:
+            place = topodesign.select_part(topodesign.as_fabric(network, asked.pop("bandwidth", None)), **parts)
         asked |= {"traffic": options["traffic"], "exact": asked.pop("effort", None) == "exact"}
     elif options["group"]:
         _refuse(given - _OF_GROUPS, "--group")
@@ -121,7 +124,7 @@ def _answer(network: str, given: set[str], options: dict[str, Any]) -> None:
     else:
         _refuse(given - _OF_TOPOLOGY, "the cost of a topology")
     with progress_bar("evaluating") as progress:
-        found: Any = topodesign.evaluate(network, progress=progress, **asked)
+        found: Any = topodesign.evaluate(place, progress=progress, **asked)
         text = "" if table or form() != "text" else found.heading() if options["group"] else str(found)
     if options["table"] is not None:
         found.save(options["table"])
