@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -81,6 +82,13 @@ def test_retired_commands_name_their_successor(
             printed = capfd.readouterr()
             assert not printed.out
             assert printed.err.splitlines() == [f"topodesign: '{words}' was retired: {successor}"]
+
+
+def test_successors_are_not_retired_themselves() -> None:
+    for successor in retired.COMMANDS.values():
+        assert not any(is_retired(words.split()) for words in re.findall(r"'([a-z][a-z -]*)", successor)), successor
+    for successor in retired.NAMES.values():
+        assert not {*re.findall(r"^use '?(\w+)", successor)} & retired.NAMES.keys(), successor
 
 
 def test_retired_options_name_their_successor(

@@ -568,7 +568,7 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
     ("line", "meant"),
     [
         ("evalute torus(4,4)", "did you mean 'evaluate'?"),
-        ("catalog shw -n 4 -d 2", "did you mean 'show'?"),
+        ("catalog statu -d 2", "did you mean 'status'?"),
         ("wire exprot plan.json", "did you mean 'export'?"),
         ("schedule torus(4,4) --collective all-reduce -o x.npz", "Did you mean 'allreduce'?"),
         ("schedule torus(4,4) --algorithm forrest -o x.npz", "Did you mean 'forest'?"),
