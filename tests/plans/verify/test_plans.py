@@ -143,3 +143,13 @@ def test_what_nobody_can_verify_is_refused() -> None:
 
     with pytest.raises(ScheduleError, match="not of song"):
         verify(Plan(build("complete(3)"), Song()))
+
+
+def test_routes_may_pass_through_nodes_of_other_groups() -> None:
+    plan = schedule("biring(2,4)", "allgather", group=("0,2", "1,3"), others="forward", method="fluid")
+    (flow,) = plan.flows
+    assert flow.routes is not None
+    start = flow.routes.hop_start.tolist()
+    inner = [flow.routes.hop[begin + 1 : end - 1].tolist() for begin, end in zip(start, start[1:], strict=False)]
+    assert any(inner)
+    assert verify(plan).ok, str(verify(plan))
