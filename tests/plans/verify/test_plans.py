@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,6 @@ def test_routes_may_pass_through_nodes_of_other_groups() -> None:
     (flow,) = plan.flows
     assert flow.routes is not None
     start = flow.routes.hop_start.tolist()
-    inner = [flow.routes.hop[begin + 1 : end - 1].tolist() for begin, end in zip(start, start[1:], strict=False)]
+    inner = [flow.routes.hop[begin + 1 : end - 1].tolist() for begin, end in pairwise(start)]
     assert any(inner)
     assert verify(plan).ok, str(verify(plan))
