@@ -94,7 +94,9 @@ def command(
     output: Path,
     **options: Any,
 ) -> None:
-    """Compile a schedule to a program of MSCCL, MSCCL++ or JAX, or to Chakra traces for ASTRA-sim.
+    """Compile a plan to a program or traces.
+
+    Targets are MSCCL, MSCCL++, JAX and Chakra traces for ASTRA-sim.
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`

@@ -67,7 +67,7 @@ def command(
     duplex: bool,
     **options: Any,
 ) -> None:
-    """Find fast plans of a collective whose circuits may change on the way, beside what no plan beats.
+    """Schedule a collective with changing circuits, with lower bounds.
 
     N nodes have d ports each, joined to circuit switches. Every plan that is shown is verified block by block:
     what was found, schemes that are published, and topologies that never change. With --inventory

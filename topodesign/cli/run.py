@@ -82,7 +82,9 @@ def command(
     transport: str,
     **options: Any,
 ) -> int:
-    """Run a plan: move real bytes between threads, or between processes under mpirun, and check every result.
+    """Run a plan with real data and check every result.
+
+    Ranks are threads, or processes under mpirun.
 
     SOURCE is a schedule file (.npz), which decides on the collective and how it is done, or a spec (quote it), a file
     of links or a fabric, which is scheduled first. A rank is a node. By itself this starts a thread for each; started

@@ -30,7 +30,7 @@ from topodesign.runtime.chakra.traces import is_trace_name
 @option("--network wiring NETWORK", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
 @json_option
 def command(file: Path, runtime: str, interleavings: int | None, seed: int | None, wiring: str | None) -> int:
-    """Check a schedule (.npz), a program (.xml, .json, .py, .et), or a set of plans (a directory).
+    """Check a plan, a program, traces or a directory of plans.
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree,
     route and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as

@@ -185,7 +185,10 @@ def find_pace(flow: Flow) -> Fraction:
 
 
 def find_unit_time(flow: Flow) -> Fraction:
-    """Return the time of a unit of all data at capacity one: movements follow one another unless concurrent."""
+    """Return the time of a unit of all data at capacity one.
+
+    Movements follow one another unless concurrent.
+    """
     pace = find_pace(flow)
     if flow.rate is None:
         return pace / flow.whole_units

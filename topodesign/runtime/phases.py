@@ -233,7 +233,10 @@ def _of_mscclpp(manifest: Manifest, programs: Sequence[ExecutionPlan]) -> list[F
 def _in_turn(
     manifest: Manifest, machines: Iterable[Machine], prove_one: Callable[[Machine], list[Finding]]
 ) -> list[Finding]:
-    """Run programs one after another on the workspace; return what is wrong with the first that is."""
+    """Run programs one after another on the workspace.
+
+    Return what is wrong with the first that is.
+    """
     kept: tuple[Any, Any] | None = None  # what is in the workspace, and what of it is known
     for number, machine in enumerate(machines):
         first_cell = machine.runs.base - np.array(manifest.inputs) * machine.cells

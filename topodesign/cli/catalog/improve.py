@@ -63,7 +63,9 @@ def command(
     duplex: bool | None,
     **options: Any,
 ) -> None:
-    """Search for topologies that beat the catalog's, where that gains most a second, and expand what is found.
+    """Search for topologies that beat the catalog's, and expand them.
+
+    Sizes where a second gains most come first.
 
     Searches quotients (voltage lifts whose base changes too), neighbours and links one by one, and finds deferred
     schedules, which cost less than SPFF on most topologies. Nothing that is in the catalog gets worse. The files are

@@ -160,7 +160,7 @@ def build(
 @option("-o --output", "New directory for the files, one per degree.", type=FOLDER, required=True)
 @json_option
 def merge(directories: tuple[Path, ...], output: Path) -> None:
-    """Put the rows of several catalogs together, of each size those that none of the others' beats.
+    """Merge catalogs: the Pareto-optimal rows of each size.
 
     Prices of all-to-all that are known of these rows are kept. Nothing is written if a file is damaged. Of rows that
     cost the same that of the first directory is taken.
@@ -178,7 +178,9 @@ def merge(directories: tuple[Path, ...], output: Path) -> None:
 @degrees_option("Degree or range of degrees.  [default: all that both have]", whole_range)
 @json_option
 def diff(old: Path, new: Path | None, nodes: range, degrees: range | None) -> int:
-    """Hold the catalog in directory NEW (or the shipped one) against that in OLD, size by size and cost by cost.
+    """Compare the catalog in NEW (or the shipped one) with OLD.
+
+    By size and cost.
 
     The exit status is 1 where a topology of OLD has fewer steps or a lower bandwidth factor than all of NEW.
 

@@ -1,1 +1,4 @@
-"""One machine for programs of all targets: it executes them, and decides deadlocks, races and results."""
+"""One machine for programs of all targets.
+
+It executes them, and decides deadlocks, races and results.
+"""

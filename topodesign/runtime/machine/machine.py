@@ -79,7 +79,10 @@ class _Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Proof:
-    """Findings of the one run, by kind, and the longest chain of messages; all are empty of a right program."""
+    """Findings of the one run, by kind, and the longest chain of messages.
+
+    All are empty of a right program.
+    """
 
     races: list[Finding]
     chances: list[Finding]  # what is left to chance: which wait takes which signal
@@ -233,7 +236,10 @@ class Machine:
     # -- the proof ----------------------------------------------------------------------------------------------------
 
     def prove(self) -> Proof:
-        """Decide races, deadlocks, results and lost signals for all orders; all operands are within bounds."""
+        """Decide races, deadlocks, results and lost signals for all orders.
+
+        All operands are within bounds.
+        """
         own, runs = self.columns, self.runs
         room = max(64, _CLOCKS // (self._movers * self._planes * np.dtype(self._kind).itemsize))
         number = -(-len(self._watched) // room) if self._divisible else 1
@@ -456,7 +462,10 @@ class Machine:
         return " + ".join(words[:3]) + (" + ..." if len(words) > 3 else "")
 
     def _deadlock(self, stuck: Ints, at: Ints, cursor: Ints, left: Ints) -> Finding:
-        """Return which threadblocks wait for which others at the end: a cycle, or the way to what is never given."""
+        """Return which threadblocks wait for which others at the end.
+
+        A cycle, or the way to what is never given.
+        """
         own = self.columns
         givers: dict[int, int] = {}  # by post, a threadblock that would give it something
         for b in stuck.tolist():

@@ -1,4 +1,6 @@
-"""Programs of MSCCL for the machine: the steps of threadblocks as controls, and its findings in the words of steps.
+"""Programs of MSCCL for the machine.
+
+The steps of threadblocks as controls, and its findings in the words of steps.
 
 A connection with k slots is two semaphores: of messages that have come, and of slots, of which k are free. A wait for
 a step of another threadblock is a semaphore that this gives once. What a connection carries is in memory that nothing
@@ -44,7 +46,9 @@ def build_machine(
     judged: bool = True,
     data: bool = True,
 ) -> Machine:
-    """Return a program for the machine; sends and receives match, and every access is within bounds.
+    """Return a program for the machine.
+
+    Sends and receives match, and every access is within bounds.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Plans of MSCCL++ for the machine: their phases as columns, and its findings in the words of plans."""
+"""Plans of MSCCL++ for the machine.
+
+Their phases as columns, and its findings in the words of plans.
+"""
 
 from __future__ import annotations
 

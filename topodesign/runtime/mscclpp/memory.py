@@ -52,7 +52,10 @@ class Memory:
         self.first = np.concatenate(([0], np.cumsum(sizes)))  # cell of every rank among those of all
 
     def buffers(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """Return the first cell of input, output and scratch of each rank, among those of all: shape (ranks, 3)."""
+        """Return the first cell of input, output and scratch of each rank, among those of all.
+
+        Shape (ranks, 3).
+        """
         return np.array(
             [[low + row[name][0] for name in "ios"] for low, row in zip(self.first, self.base, strict=False)]
         )
