@@ -32,7 +32,9 @@ def test_the_stub_names_everything_once() -> None:
     names = [alias.name for node in lines for alias in node.names]
     assert [alias.asname for node in lines for alias in node.names] == names
     assert len(set(names)) == len(names) == len(lines)
-    assert set(names) == set(topodesign.__all__)
+    seconds = [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
+    assert {*names, *seconds} == set(topodesign.__all__)
+    assert not {*names} & {*seconds}
     assert dir(topodesign) == sorted(topodesign.__all__)
 
 

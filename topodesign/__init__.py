@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 _LINES = Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8").splitlines()
-_HOMES = {line.split()[3]: line.split()[1] for line in _LINES if line.startswith("from ")}
-"""The module of every public name, as the stub beside this file says it."""
+_WORDS = [line.split() for line in _LINES]
+_HOMES = {words[3]: (words[1], words[3]) for words in _WORDS if words[:1] == ["from"]}
+_HOMES |= {words[0]: _HOMES[words[2]] for words in _WORDS if words[1:2] == ["="]}
+"""The module of every public name, and its name there, as the stub beside this file has them."""
 
 __all__ = [*_HOMES]  # noqa: PLE0604  names of texts
 
@@ -28,7 +30,8 @@ def __getattr__(name: str) -> Any:
         if name in retired.NAMES:
             raise AttributeError(retired.describe_retired(f"topodesign.{name}", retired.NAMES[name]))
         raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, own = _HOMES[name]
+    return getattr(importlib.import_module(module), own)
 
 
 def __dir__() -> list[str]:

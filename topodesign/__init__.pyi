@@ -130,3 +130,10 @@ from topodesign.wiring.plant.phases import CarriedPhases as CarriedPhases
 from topodesign.wiring.plant.phases import carry_phases as carry_phases
 
 __all__: list[str]  # noqa: PYI035  as many as lines above
+
+# the names of the commands
+compile = compile_plan  # noqa: A001
+failures = single_failures
+kernels = compile_kernels
+run = run_plan
+training = compare_steps

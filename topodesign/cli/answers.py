@@ -269,16 +269,6 @@ class Command(click.Command):
             formatter.write_text(f"In Python: topodesign.{function_of(words)}()")
 
 
-_FUNCTIONS = {
-    "compile": "compile_plan",
-    "failures": "single_failures",
-    "kernels": "compile_kernels",
-    "run": "run_plan",
-    "training": "compare_steps",
-}
-"""Functions that have another name than their command."""
-
-
 def function_of(command: str) -> str:
     """Return the name of the Python function of a command.
 
@@ -288,7 +278,7 @@ def function_of(command: str) -> str:
     ('plan_wiring', 'diff_catalog', 'pareto')
     """
     group, _, name = command.partition(" ")
-    return f"{name}_{'wiring' if group == 'wire' else group}" if name else _FUNCTIONS.get(command, command)
+    return f"{name}_{'wiring' if group == 'wire' else group}" if name else command
 
 
 def refuse_retired(ctx: click.Context, args: Sequence[str]) -> None:
