@@ -266,7 +266,7 @@ def test_options_of_simulate_without_effect_are_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert word in err
-    assert "remove" in err or "give" in err
+    assert "remove" in err or "requires" in err
 
 
 def test_what_a_schedule_file_decides_is_not_an_option_of_compile(

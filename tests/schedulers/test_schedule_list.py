@@ -186,11 +186,11 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("words", "said"), [
     ("--algorithm exact", "Missing option '-o'"),
-    ("--algorithm exact --size 1KiB --size 1MiB -o x.npz", "Several --size are for --list"),
+    ("--algorithm exact --size 1KiB --size 1MiB -o x.npz", "several --size require --list"),
     ("--list", "auto"),
     ("--list --algorithm spff", "spff"),
-    ("--list --algorithm exact --tick 1us", "--set tick= cannot be combined with --list of --algorithm exact"),
-    ("--list --algorithm pipeline --steps 3", "--set steps= cannot be combined with --list of --algorithm pipeline"),
+    ("--list --algorithm exact --set tick=1us", "--set tick= cannot be combined with --list of --algorithm exact"),
+    ("--list --algorithm pipeline --set steps=3", "--set steps= cannot be combined with --list"),
     ("--list --algorithm exact --traffic 0,1=allgather", "--traffic cannot be combined with --list"),
 ])  # fmt: skip
 def test_what_a_list_is_not_made_of_is_refused(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
