@@ -37,6 +37,7 @@ from topodesign.pricing.closed_form import distances
 from topodesign.schedulers import balanced_paths_kernels, peel
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
+from topodesign.solve.flows.program import UnreachableError
 from topodesign.topology.library import build
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
@@ -126,7 +127,7 @@ def check_all(spec: str) -> bool:
         return False
     try:
         exact = least_factor(topology)
-    except DisconnectedError:
+    except UnreachableError:
         return False
     for collective in (ALL_TO_ALL, SCATTER.at(topology.nodes // 2), GATHER.at(topology.nodes // 2)):
         made = exchange(topology, collective)
