@@ -40,6 +40,7 @@ from topodesign.fabrics.presets import build_fabric as build_fabric
 from topodesign.fabrics.unwinding import replace_switches as replace_switches
 from topodesign.finder.find import pareto as pareto
 from topodesign.finder.pareto import Pareto as Pareto
+from topodesign.finder.survey import show_catalog as show_catalog
 from topodesign.finder.survey import survey as survey
 from topodesign.finder.verification import verify_catalog as verify_catalog
 from topodesign.optima.failures import single_failures as single_failures

@@ -12,7 +12,6 @@ COMMANDS: dict[str, str] = {
     "catalog compare": "use 'catalog diff'.",
     "catalog list": "use 'catalog status'.",
     "catalog price": "use 'catalog improve --prices-only'.",
-    "catalog show": "use 'pareto'.",
     "compile-set": "use 'compile NETWORK --for all'.",
     "design init": "use 'design --init'.",
     "fabric": "use 'convert --as fabric'.",
@@ -80,6 +79,7 @@ _JOBS = {"--processes": "use --jobs."}
 OPTIONS: dict[str, dict[str, str]] = {
     "catalog build": _JOBS,
     "catalog improve": _JOBS | _CABLING | {"--only": "use --strategy."},
+    "catalog show": _DUPLEX,
     "catalog verify": _JOBS,
     "compare": {"--price": "use --prices."},
     "compile": _NODES
@@ -151,7 +151,6 @@ FIELDS: dict[str, str] = {"cube": "give a slice of a TPU pod as one of the rival
 """Successor of each retired field of a request."""
 
 NAMES: dict[str, str] = {
-    "show_catalog": "use pareto, or survey for several sizes.",
     "apply_wiring": "use write_change for the commands and check_wiring(ocs=...) for the answers.",
     "audit_catalog": "use verify_catalog(by='audit').",
     "buy_cables": "use bill_wiring.",
@@ -164,7 +163,7 @@ NAMES: dict[str, str] = {
     "heard_hosts": "use hosts_from_lldp.",
     "import_wiring": "use check_wiring(plan, export=...).",
     "inventory_text": "use format_inventory.",
-    "known_topologies": "use pareto, or survey for several sizes.",
+    "known_topologies": "use show_catalog.",
     "layout": "give a 'placement' of your own; 'price_step' tries several for a training step.",
     "merge_catalogs": "use merge_catalog.",
     "new_inventory": "use init_wiring.",

@@ -317,3 +317,45 @@ def survey(
     if not found:
         raise InfeasibleError(f"there is no topology of any of these sizes; {missing[0].why}")
     return Survey(objective, bidirectional, per_port, tuple(found), tuple(missing))
+
+
+@takes(FindOptions)
+def show_catalog(
+    nodes: int | Iterable[int],
+    degree: int,
+    *,
+    bidirectional: bool = False,
+    catalog: CatalogLike = True,
+    **options: Unpack[FindOptions],
+) -> Pareto | Survey:
+    """Look up the best known topologies of one or several sizes.
+
+    Parameters
+    ----------
+    nodes, degree
+        N, or several that ascend, and d.
+    bidirectional, catalog, **options
+        As for :func:`topodesign.pareto`.
+
+    Returns
+    -------
+    Pareto or Survey
+        The frontier of one size, or the fastest topology of each.
+
+    Raises
+    ------
+    TopodesignError
+        As :func:`topodesign.pareto` and :func:`survey`.
+
+    Examples
+    --------
+    >>> from topodesign import show_catalog
+    >>> show_catalog(12, 4)[0].spec
+    'circulant(12,2,3)'
+    >>> [one.best.spec for one in show_catalog(range(11, 13), 4)]
+    ['circulant(11,2,3)', 'circulant(12,2,3)']
+    """
+    sizes = as_ascending("number of nodes", nodes)
+    if len(sizes) == 1:
+        return pareto(sizes[0], degree, bidirectional=bidirectional, catalog=catalog, **options)
+    return survey(sizes, degree, bidirectional=bidirectional, catalog=catalog, **options)

@@ -7,6 +7,7 @@ import click
 from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "show": "Look up the best known topologies of a size.",
     "status": "Summarise coverage and quality of the catalog.",
     "verify": "Rebuild rows from their specs and price them again.",
     "build": "Work out the best topologies of every size of a grid.",
@@ -16,12 +17,12 @@ COMMANDS = {
 }
 
 
-_TOGETHER = {"rows": "verify build merge diff"}
+_TOGETHER = {"rows": "show verify build merge diff"}
 
 
 @click.group(name="catalog", cls=LazyGroup, package=__name__, table=COMMANDS, together=_TOGETHER)
 def command() -> None:
-    """Verify, build and improve the best known topologies of many sizes.
+    """Look up, verify, build and improve the best known topologies of many sizes.
 
-    'topodesign pareto' looks them up. Start with: topodesign catalog status
+    Start with: topodesign catalog show -n 1000 -d 4
     """

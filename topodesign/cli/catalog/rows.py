@@ -1,4 +1,4 @@
-"""``topodesign catalog verify``, ``build``, ``merge`` and ``diff``."""
+"""``topodesign catalog show``, ``verify``, ``build``, ``merge`` and ``diff``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,39 @@ from topodesign.cli.answers import Command, json_option, print_answer, show
 from topodesign.cli.options import (
     FILE,
     FOLDER,
+    bidirectional_option,
     catalog_option,
     degrees_option,
     flag,
     jobs_option,
     nodes_option,
+    offer,
     option,
     seed_option,
     whole,
     whole_range,
+    work_options,
 )
 from topodesign.cli.progress import progress_bar
+from topodesign.finder.options import FindOptions
+
+
+@click.command(name="show", cls=Command)
+@nodes_option("Number of nodes N, or a range such as 1000..1040 or 16..64..16.", required=True)
+@option("-d --degree", "Ports out of (and into) each node.", type=whole(1), required=True)
+@work_options
+@bidirectional_option
+@offer(FindOptions, "max_steps", "within")
+@catalog_option
+@json_option
+def show_rows(nodes: range, degree: int, catalog: Path | None, **options: Any) -> None:
+    """Look up the best known topologies of a size, or of a range of sizes.
+
+    'topodesign pareto' gives the same answers, and searches, compares, ranks and draws as well.
+
+    Example: topodesign catalog show -n 1021 -d 4 --within 5%
+    """
+    show(topodesign.show_catalog(nodes, degree, catalog=catalog or True, **options))
 
 
 @click.command(name="verify", cls=Command)

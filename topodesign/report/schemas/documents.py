@@ -133,6 +133,7 @@ SHAPES: dict[str, Shape | str] = {
             }
         ),
     ),
+    "catalog show": either(declared(_PARETO, "for one N"), declared("finder.survey:Survey", "for a range of N")),
     "catalog status": record(_CATALOG_LIST),
     "catalog build": record({"files": texts("The files that were written.")}),
     "catalog verify": "catalog.verify:Verification",
