@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 
 from topodesign import build, compile_plan, schedule, simulate
-from topodesign.compiler.ir import Protocol
+from topodesign.compiler.options import Protocol
 from topodesign.plans.plan import Plan
 
 PLANS = [  # links with one parameter for the ranks, and collective

@@ -40,7 +40,7 @@ def figures(spec: str, target: str, collectives: tuple[str, ...] = COLLECTIVES, 
     """Compile everything of a topology; a row each."""
     from topodesign import compile_plan, schedule  # noqa: PLC0415  of whichever checkout is measured
     from topodesign.base.errors import TopodesignError  # noqa: PLC0415
-    from topodesign.compiler.ir import Kind  # noqa: PLC0415
+    from topodesign.compiler.instructions import Kind  # noqa: PLC0415
 
     rows = []
     for collective in collectives:

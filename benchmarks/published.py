@@ -23,7 +23,7 @@ from pathlib import Path
 
 from topodesign import compile_plan, schedule
 from topodesign.base.errors import TopodesignError
-from topodesign.compiler.ir import Protocol
+from topodesign.compiler.options import Protocol
 
 TOOLS = {  # script and arguments: links, collective, method
     "allgather_ring 8 1 1": ("uniring(1,8)", "allgather", "auto"),

@@ -338,7 +338,7 @@ def test_a_damaged_catalog_is_told_and_searched_around(damaged: Path, program: R
         path.unlink()
         if text is not None:
             path.write_text(text)
-        status, out, err = program(*args, "--time-limit", 0)
+        status, out, err = program(*args, "--time-limit", "0s")
         assert status == 0
         assert json.loads(out)["origin"] == "search"
         assert err.startswith(f"topodesign: {words}")

@@ -32,7 +32,7 @@ def test_names_are_kept_beside_the_topology(named: Path) -> None:
     "words",
     [
         ["evaluate", "named.graphml"],
-        ["links", "named.graphml"],
+        ["convert", "named.graphml", "--as", "links"],
         ["schedule", "named.graphml", "-o", "plan.npz"],
         ["compile", "named.graphml", "-o", "program.xml"],
     ],

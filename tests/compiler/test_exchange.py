@@ -15,10 +15,11 @@ from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.exchange import Writer, journeys
 from topodesign.compiler.frontends.operations import SCRATCH
-from topodesign.compiler.ir import KINDS, Buffer, Kind
+from topodesign.compiler.instructions import Buffer, Kind
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.runtime.msccl.profiles import PROFILES, RuntimeProfile

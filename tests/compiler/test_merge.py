@@ -23,8 +23,10 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends.progress import ends
-from topodesign.compiler.ir import THREADBLOCKS, Kind, Program, Threadblocks
+from topodesign.compiler.instructions import Kind
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import THREADBLOCKS, Threadblocks
 from topodesign.runtime.msccl.check import CheckReport
 from topodesign.runtime.msccl.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule

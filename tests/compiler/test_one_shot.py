@@ -15,7 +15,7 @@ from tests.samples.trees import fabric, tree_schedule
 from topodesign import compile_plan, schedule
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import ALLREDUCE
-from topodesign.compiler.ir import Kind
+from topodesign.compiler.instructions import Kind
 
 
 @settings(max_examples=40, deadline=None)

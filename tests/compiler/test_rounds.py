@@ -38,8 +38,10 @@ from topodesign.base.errors import (
 from topodesign.collectives import REDUCE_SCATTER, as_collective
 from topodesign.compiler.backends.xml import to_xml
 from topodesign.compiler.compilation import compile_plan
-from topodesign.compiler.ir import PROTOCOLS, Buffer, Kind, Program, Region
+from topodesign.compiler.instructions import Buffer, Kind, Region
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import PROTOCOLS
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.plans.rounds import Rounds

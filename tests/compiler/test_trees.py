@@ -15,8 +15,9 @@ from tests.samples.programs import compile_movement, program_of_trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.compiler.backends.xml import to_xml
-from topodesign.compiler.ir import PROTOCOLS, Kind
+from topodesign.compiler.instructions import Kind
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import PROTOCOLS
 from topodesign.plans.trees import Trees
 from topodesign.runtime.msccl.check import CheckReport, check_program
 from topodesign.runtime.msccl.parse import parse_xml

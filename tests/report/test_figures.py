@@ -132,20 +132,22 @@ def test_other_endings_are_refused(pictures: dict[str, Picture], tmp_path: Path)
 @pytest.mark.parametrize(
     "words",
     few([
-        "frontier -n 30 -d 4", "sizes -n 20..40 -d 4", "winners -n 20..40 -d 4",
-        "structure mi250(1)", "structure torus(4,3)", "distances torus(4,3)",
-        "use circulant(12,2,3) --collective allgather", "timeline circulant(12,2,3) --size 4MiB",
-        "times -n 30 -d 4 --alpha 5us", "cut dgx_a100(2)",
+        "pareto -n 30 -d 4 --plot-kind frontier", "pareto -n 20..40 -d 4 --plot-kind sizes",
+        "pareto -n 20..40 -d 4 --plot-kind construction", "evaluate mi250(1) --plot-kind structure",
+        "evaluate torus(4,3) --plot-kind structure", "evaluate torus(4,3) --plot-kind distances",
+        "simulate circulant(12,2,3) --collective allgather --plot-kind utilization",
+        "simulate circulant(12,2,3) --size 4MiB --plot-kind timeline",
+        "pareto -n 30 -d 4 --alpha 5us --plot-kind times", "evaluate dgx_a100(2) --plot-kind bottleneck",
     ]),
 )  # fmt: skip
 def test_commands_write_and_print(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.svg"
-    assert run(["plot", *words.split(), "-o", str(path)]) == 0
+    assert run([*words.split(), "-o", str(path)]) == 0
     assert capsys.readouterr().out.startswith(f"wrote {path}: ")
     assert path.read_bytes().startswith(b"<?xml")
-    assert run(["plot", *words.split(), "--csv"]) == 0
+    assert run([*words.split(), "--csv"]) == 0
     assert capsys.readouterr().out.count("\n") > 1
-    assert run(["plot", *words.split()]) == 2
+    assert run(words.split()) == 2
     assert "-o FILE.svg" in capsys.readouterr().err
 
 

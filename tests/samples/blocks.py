@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.compiler.ir import BITS, BUFFERS, KINDS, NUMBER, Columns, Kind, Program, Region
+from topodesign.compiler.columns import BITS, BUFFERS, KINDS, NUMBER, Columns
+from topodesign.compiler.instructions import Kind, Region
+from topodesign.compiler.ir import Program
 
 
 @dataclass(frozen=True)

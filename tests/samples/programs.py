@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from topodesign.compiler.backends.backend import Options
+from topodesign.compiler.columns import KINDS
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.rounds import lower_rounds
 from topodesign.compiler.frontends.trees import lower_trees
-from topodesign.compiler.ir import KINDS, Kind, Program
+from topodesign.compiler.instructions import Kind
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.movement import Movement
 from topodesign.plans.plan import Plan

@@ -24,9 +24,9 @@ from topodesign.compiler.backends.backend import Backend, Checked, Files, Option
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.frontends.grain import Lowering, choices
 from topodesign.compiler.frontends.permutations import sent_of
-from topodesign.compiler.ir import Program, Threadblocks
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
-from topodesign.compiler.options import CompileOptions
+from topodesign.compiler.options import CompileOptions, Threadblocks
 from topodesign.compiler.serving import Cut
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan

@@ -10,16 +10,23 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from topodesign.base.options import Amount, Choice, Flag, Kind, Option, PathOf, Whole, declared
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
 from topodesign.fabrics.options import LEFT, GroupOptions
 
 if TYPE_CHECKING:
     from topodesign.fabrics.part import Some
     from topodesign.runtime.msccl.profiles import RuntimeProfile
+
+
+Protocol = Literal["Simple", "LL", "LL128"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+
+Threadblocks = Literal["auto", "merged", "separate"]
+"""Whether what sends and what receives share threadblocks: as far as that costs no time, wherever it can be, or not."""
+THREADBLOCKS: tuple[Threadblocks, ...] = get_args(Threadblocks)
 
 
 def _smallest(size: Any) -> int:

@@ -23,12 +23,13 @@ from topodesign.base.records import Result
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.compiler.backends.backend import Options
+from topodesign.compiler.columns import BITS, RECEIVES, SENDS
 from topodesign.compiler.compilation import CompilationError, Compiled, settle
 from topodesign.compiler.frontends.operations import OUT, SCRATCH, Operations
 from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.rounds import made_of_rounds, prune_rounds
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import BITS, RECEIVES, SENDS, Program
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import Limits
 from topodesign.compiler.options import CompileOptions
 from topodesign.plans.files import as_plan

@@ -28,7 +28,7 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.latency import USUAL
 from topodesign.cli.main import run as cli
 from topodesign.compiler.frontends.grain import Lowering
-from topodesign.compiler.ir import PROTOCOLS
+from topodesign.compiler.options import PROTOCOLS
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.forest import allreduce
 from topodesign.optima.forest.allreduce import allreduce_optimum

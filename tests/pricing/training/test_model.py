@@ -104,7 +104,7 @@ def test_operations_are_those_of_the_published_formula(tmp_path: Path) -> None:
         ({"tensor": 3}, "heads 4 is not divided by tensor 3"),
         ({"pipeline": 3}, "layers 2 is not divided by pipeline 3"),
         ({"data": 3}, "batch 8 is not divided by data times micro_batch 3"),
-        ({"expert": 2, "data": 2}, "expert parallelism needs experts"),
+        ({"expert": 2, "data": 2}, "expert parallelism requires experts"),
         ({"experts": 2, "top_k": 3}, "a token cannot go to 3 of 2"),
         ({"experts": 2, "tensor": 2, "sequence_parallel": False}, "sequence_parallel"),
         ({"sharding": "full", "pipeline": 2}, "no pipeline"),

@@ -122,8 +122,6 @@ def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixt
         "1MiB",
         "--size",
         "1GiB",
-        "--algorithm",
-        "all",
     ]
     names = ["peel", "direct", "binomial", "linear", "bruck"]
     some = [word for name in names for word in ("--algorithm", name)]

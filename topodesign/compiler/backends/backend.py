@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.options import declared, with_fields
-from topodesign.compiler import ir
-from topodesign.compiler.ir import PROTOCOLS, Program
+from topodesign.compiler import options as compile_options
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.compiler.options import EVERYONES, CompileOptions
+from topodesign.compiler.options import EVERYONES, PROTOCOLS, CompileOptions
 from topodesign.runtime.msccl.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
+    from topodesign.compiler.ir import Program
     from topodesign.fabrics.fabric import Fabric
     from topodesign.plans.plan import Plan
     from topodesign.plans.rounds import Rounds
@@ -69,7 +69,7 @@ class Backend(ABC):
     name: ClassVar[str]  # what ``--target`` calls it
     ending: ClassVar[str]  # ending of the name of what it writes, with the dot
     runtimes: ClassVar[tuple[str, ...]]  # names of the runtimes that read them, the first by default
-    protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS  # those that it knows
+    protocols: ClassVar[tuple[compile_options.Protocol, ...]] = PROTOCOLS  # those that it knows
     takes: ClassVar[frozenset[str]] = frozenset()  # names of the options beside ``EVERYONES`` that it heeds
     inplace: ClassVar[bool] = False  # whether programs in place are others than those out of place
     directory: ClassVar[bool] = False  # whether it writes a directory, with files of the names in ``Files``

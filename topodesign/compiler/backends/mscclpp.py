@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.memory import uncollected
 from topodesign.compiler.backends.backend import Backend, Files, Options
-from topodesign.compiler.ir import Buffer, Program
+from topodesign.compiler.instructions import Buffer
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import HELP, Limits
 from topodesign.compiler.serving import require_whole
 from topodesign.runtime.calls import width_of

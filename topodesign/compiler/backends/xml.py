@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.compiler.ir import BITS, BUFFERS, KINDS, NUMBER, RECEIVES, SENDS, Columns, Kind, Program
+from topodesign.compiler.columns import BITS, BUFFERS, KINDS, NUMBER, RECEIVES, SENDS, Columns
+from topodesign.compiler.instructions import Kind
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import over
 from topodesign.runtime.msccl.profiles import LARGEST_SIZE, MOST_SCRATCH, SCRATCH_COMFORT, RuntimeProfile
 

@@ -17,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.compiler.backends.backend import Options
+from topodesign.compiler.columns import NUMBER
 from topodesign.compiler.frontends.grain import Lowering, steps_cost
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Place, Row, operations_of
 from topodesign.compiler.frontends.threads import assemble
-from topodesign.compiler.ir import NUMBER, Kind, Program
+from topodesign.compiler.instructions import Kind
+from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.transfers import Transfers
 

@@ -22,8 +22,9 @@ from topodesign.base.compiled import Ints
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.compiler.columns import BITS, NUMBER
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Copies, Operations, prepare
-from topodesign.compiler.ir import BITS, NUMBER, Kind
+from topodesign.compiler.instructions import Kind
 from topodesign.plans.rounds import Rounds
 
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)  # what this module can do

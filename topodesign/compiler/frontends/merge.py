@@ -31,10 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
+from topodesign.compiler.columns import NUMBER, RECEIVES, SENDS
 from topodesign.compiler.frontends.operations import Block, Operations
 from topodesign.compiler.frontends.thread_kernels import keep_order, with_local
-from topodesign.compiler.ir import NUMBER, RECEIVES, SENDS, Kind, Threadblocks
+from topodesign.compiler.instructions import Kind
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.options import Threadblocks
 
 Connection = tuple[int, int, int]  # sender, receiver, instance
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from topodesign.base.arrays import distinct
 from topodesign.base.errors import InfeasibleError, ScheduleError
-from topodesign.compiler.ir import Act, Columns, Message, Messages, Operation, Own
+from topodesign.compiler.columns import Columns
+from topodesign.compiler.ir import Act, Message, Messages, Operation, Own
 from topodesign.plans.flow import Clock
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_transfers

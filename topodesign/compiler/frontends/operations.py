@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
-from topodesign.compiler.ir import BITS, NUMBER, Kind
+from topodesign.compiler.columns import BITS, NUMBER
+from topodesign.compiler.instructions import Kind
 
 Place = int
 """A chunk in memory: where its buffer begins, as below, plus the offset, so that places in a row are numbers in a row.

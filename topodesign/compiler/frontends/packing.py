@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.compiled import Ints, tiered
+from topodesign.compiler.columns import BITS
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Operations
-from topodesign.compiler.ir import BITS
 
 
 def packed(operations: Operations, *, reuse: bool) -> tuple[Operations, Ints]:

@@ -20,8 +20,9 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.compiler.columns import Columns
 from topodesign.compiler.frontends.colouring import Edge, degree_of, edge_colouring
-from topodesign.compiler.ir import Columns, Exchange, Permutations, Phase, Rows, Runs
+from topodesign.compiler.ir import Exchange, Permutations, Phase, Rows, Runs
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import block_amounts, list_rank_rounds, list_relays, list_rounds

@@ -12,9 +12,10 @@ from collections import defaultdict
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.compiler.columns import Columns
 from topodesign.compiler.frontends.colouring import Edge
 from topodesign.compiler.frontends.permutations import MOST_SENDS, exchanges_of, rows_of, views_of
-from topodesign.compiler.ir import Columns, Permutations, Phase
+from topodesign.compiler.ir import Permutations, Phase
 from topodesign.plans.plan import Plan
 from topodesign.plans.plan_ops import list_transfers
 from topodesign.plans.transfers import Transfers

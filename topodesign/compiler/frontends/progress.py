@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.collectives import ALLREDUCE
-from topodesign.compiler.ir import RECEIVES, SENDS, Columns
+from topodesign.compiler.columns import RECEIVES, SENDS, Columns
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.msccl.build import build_machine
 from topodesign.runtime.msccl.operations import NUMBER, Table

@@ -9,13 +9,15 @@ from itertools import count
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns
 from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
 from topodesign.compiler.frontends.packing import packed
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.frontends.thread_kernels import dependencies, passed_on
-from topodesign.compiler.ir import BITS, BUFFERS, NUMBER, RECEIVES, Buffer, Columns, Kind, Threadblocks
+from topodesign.compiler.instructions import Buffer, Kind
 from topodesign.compiler.limits import HELP, Limits
+from topodesign.compiler.options import Threadblocks
 
 _ROUNDS = 3  # in which threadblocks that become too long are no longer merged
 

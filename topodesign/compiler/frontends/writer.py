@@ -9,11 +9,12 @@ import numpy as np
 from topodesign.base.arrays import distinct
 from topodesign.base.compiled import Ints
 from topodesign.collectives import Collective
+from topodesign.compiler.columns import NUMBER
 from topodesign.compiler.frontends.layout import Layout
 from topodesign.compiler.frontends.operations import ACCUMULATOR, IN, OUT, Copies, Operations, prepare
 from topodesign.compiler.frontends.rounds_kernels import added
 from topodesign.compiler.frontends.sums import Sums
-from topodesign.compiler.ir import NUMBER, Kind
+from topodesign.compiler.instructions import Kind
 from topodesign.compiler.limits import ANY
 
 _COPIES = 4

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 
-from topodesign.compiler.ir import BITS, BUFFERS, KINDS, Buffer, Kind, Program, Region
+from topodesign.compiler.columns import BITS, BUFFERS, KINDS
+from topodesign.compiler.instructions import Buffer, Kind, Region
+from topodesign.compiler.ir import Program
 
 Spot = tuple[int, int, int]  # rank, threadblock and place in its actions
 

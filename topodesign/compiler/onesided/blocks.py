@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from topodesign.compiler.ir import Buffer, Program, Protocol, Region
+from topodesign.compiler.instructions import Buffer, Region
+from topodesign.compiler.ir import Program
 from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Way, added_at_once
 from topodesign.compiler.onesided.order import Order
+from topodesign.compiler.options import Protocol
 
 Link = tuple[int, int, int]
 """Sender, receiver and channel of the connection that a channel of MSCCL++ stands for, at both of its ends."""

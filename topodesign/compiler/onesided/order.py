@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.memory import check_memory
-from topodesign.compiler.ir import Region
+from topodesign.compiler.instructions import Region
 from topodesign.compiler.onesided.actions import Action, Actions, Deed, Message, Spot, Way
 
 Clock = NDArray[np.int32]  # by threadblock, how many of its actions are known to be over

@@ -26,7 +26,9 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.backends.backend import Options
-from topodesign.compiler.ir import Buffer, Columns, Program, Region
+from topodesign.compiler.columns import Columns
+from topodesign.compiler.instructions import Buffer, Region
+from topodesign.compiler.ir import Program
 from topodesign.compiler.onesided.blocks import Link, OneSided, Operand, Operation, Part, RankPlan
 from topodesign.plans.trees import Trees
 from topodesign.plans.verify.plans import check_movement
