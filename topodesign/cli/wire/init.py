@@ -83,7 +83,7 @@ def command(
         click.echo(text, nl=False)
         return
     write_whole(output, text)
-    click.echo(f"wrote {output}: {inventory!r}", err=True)
+    click.echo(f"wrote {output}: {inventory.name}, {inventory.heading()}", err=True)
 
 
 def _check_new(output: Path) -> None:

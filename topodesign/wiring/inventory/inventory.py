@@ -162,9 +162,13 @@ class Inventory:
             raise ParameterError("the slack of cables cannot be below zero")
 
     def __repr__(self) -> str:
+        return f"Inventory({self.name!r}, {self.heading()})"
+
+    def heading(self) -> str:
+        """Return the numbers of hosts, lanes, panels and ports."""
         lanes, ports = sum(host.lanes for host in self.hosts), len(self.panel_port)
         panels = f"{len(self.panels)} panel{'' if len(self.panels) == 1 else 's'}"
-        return f"Inventory({self.name!r}, {len(self.hosts)} hosts with {lanes} lanes, {panels} with {ports} ports)"
+        return f"{len(self.hosts)} hosts with {lanes} lanes, {panels} with {ports} ports"
 
     @cached_property
     def host(self) -> dict[str, devices.Host]:
