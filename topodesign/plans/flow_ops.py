@@ -172,7 +172,7 @@ def _reverse_circuits(circuits: Circuits, steps: int) -> Circuits:
 
 
 def concatenate(first: Flow, second: Flow, *, begin: int | None = None, collective: Collective | None = None) -> Flow:
-    """Return the allreduce of a reduce-scatter and then an allgather, or another collective of two parts.
+    """Return an allreduce of its halves, or another collective of two parts.
 
     In steps, units of blocks are as many as both count; by the clock both have the same units and clock. Circuits are
     joined by whoever knows what stays in the middle.

@@ -248,7 +248,7 @@ def find_symmetry(
 
 
 def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
-    """Yield permutations that count on the numbers in names, such as those of boxes, or of GPUs and their rails."""
+    """Yield permutations that follow numbers in names, such as boxes or rails."""
     parts = [re.findall(r"[^0-9]+|[0-9]+", name) for name in names]
     place = {name: at for at, name in enumerate(names)}
     counts: dict[str, int] = {}

@@ -153,7 +153,7 @@ class BoxDesign(Result):
 
 
 def time_lifted(plan: Plan, size: Fraction) -> Fraction:
-    """Return the seconds of a lifted plan, at the latencies of the boxes or, if they have none, the usual ones."""
+    """Return the seconds of a lifted plan at the boxes' or the usual latencies."""
     if "time" in plan.claim:
         return plan.claim["time"]
     return simulate(plan, size=size, alpha=OWN_LATENCIES if plan.fabric.latency else None).time

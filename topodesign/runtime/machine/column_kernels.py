@@ -81,7 +81,7 @@ def make_columns(**columns: Any) -> Columns:
 
 
 class Runs(NamedTuple):
-    """What callers do: cells that are theirs between launches, the inputs there, and what has to be in them."""
+    """Launches of callers: their cells, inputs, and wanted contents."""
 
     launches: int
     judged: bool
@@ -98,7 +98,7 @@ class Runs(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """What is in memory; ``flags`` of packets are their launch and 1, and there are none where no packets are."""
+    """Cells of memory; the flag of a packet is its launch plus 1."""
 
     values: Masks
     known: Bits
@@ -120,7 +120,7 @@ def fill(rank: int, launch: int, runs: Runs, cells: Cells) -> None:
 
 @compiled
 def wrong_goal(rank: int, launch: int, first: int, runs: Runs, cells: Cells) -> int:
-    """Return the first goal of a rank, from one on, that is not reached after a launch; -1 if all are."""
+    """Return the first goal not reached after a launch; -1 if all are."""
     for i in range(first, runs.goal[rank + 1]):
         at = runs.goal_cell[i]
         if cells.known[at] == 0 or cells.values[at] != runs.numbers[launch, runs.goal_number[i]]:
@@ -130,7 +130,7 @@ def wrong_goal(rank: int, launch: int, first: int, runs: Runs, cells: Cells) -> 
 
 @compiled
 def changed_input(rank: int, launch: int, runs: Runs, cells: Cells) -> int:
-    """Return the first cell of the input of a rank that is not as it was, where it may not change; -1 for none."""
+    """Return the first changed cell of a fixed input; -1 if none is."""
     if runs.kept:
         for i in range(runs.given[rank + 1] - runs.given[rank]):
             if cells.values[runs.base[rank] + i] != runs.numbers[launch, runs.given[rank] + i]:
@@ -140,7 +140,7 @@ def changed_input(rank: int, launch: int, runs: Runs, cells: Cells) -> int:
 
 @inlined
 def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Cells) -> int:
-    """Add up some elements of the sources and store the sums in all targets; return a source nobody wrote, or -1."""
+    """Add sources and store the sums; return an unwritten source, or -1."""
     unknown = -1
     packets = len(cells.flags) > 0
     first, middle, last = columns.source[one], columns.target[one], columns.source[one + 1]
@@ -183,7 +183,7 @@ def move(columns: Columns, one: int, low: int, high: int, launch: int, cells: Ce
 
 @compiled
 def lacking(columns: Columns, one: int, low: int, high: int, launch: int, cells: Cells) -> int:
-    """Return the first cell of packets that some elements of work read and that is not there; -1 if all are."""
+    """Return the first missing packet cell that some work reads; -1 if none."""
     for p in range(columns.source[one], columns.target[one]):
         if columns.wide[p] == 2:
             begin = columns.cell[p] + (launch & 1) * columns.added[p]

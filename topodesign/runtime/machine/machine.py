@@ -409,7 +409,7 @@ class Machine:
         return Finding("wrong result", f"{message} instead of {self.describe(right, launch)}", rank)
 
     def contents(self, cell: int, when: int) -> Contents | None:
-        """Return the inputs that a cell has after so many steps of the proof, None if nothing or what is unknown.
+        """Return the inputs in a cell after some steps of the proof; None if unknown.
 
         What a cell has is a sum of what other cells had before, so that the steps are followed backwards.
         """
@@ -475,7 +475,7 @@ class Machine:
                     givers.update(dict.fromkeys(posts[begin : own.control[t + 1]].tolist(), b))
 
         def waiting(b: int) -> tuple[str, int, bool]:
-            """Return what a threadblock waits for, which other one would end that or -1, and if any ever would."""
+            """Return what a threadblock waits for, which one would end it, and if any can."""
             p = int(at[b])
             if own.meeting[p] >= 0:
                 there = set(stuck[own.meeting[at[stuck]] == own.meeting[p]].tolist())
@@ -519,7 +519,7 @@ class Machine:
         return bool((run.at == self.columns.phase[1:]).all())
 
     def root(self) -> int:
-        """Return the root of a collective, of which the layout has none, by what every rank ends up with."""
+        """Return the root of a collective by what every rank ends up with."""
         runs = self.runs
         own = self.columns
         run = self._run(self._fewest, own._replace(free=own.free + _OPEN * own.silent), judged=False)

@@ -91,7 +91,7 @@ class Marks(NamedTuple):
 
 
 class Tellings(NamedTuple):
-    """What each work knew that wrote packets, and the tellings of the packets that it read, element by element."""
+    """Knowledge that packets carry from each write to each read, by element."""
 
     number: Ints  # how many there are, and the last mark of ``seen``
     work: Ints
@@ -109,7 +109,7 @@ class Tellings(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Findings by group, and how many there are: kind, work or control, cell or goal, actor, time, more, and when."""
+    """Findings by group, with their number, place, actors and times."""
 
     rows: Ints
     number: Ints
@@ -175,7 +175,7 @@ def _follows(
     when: int,
     cell: int,
 ) -> bool:
-    """Return whether packets that an element of work reads could not be there unless an actor had read a cell."""
+    """Return whether packets that are read imply that an actor read a cell."""
     if len(tellings.clock) == 0 or one < 0:
         return False
     tellings.number[1] += 1
@@ -232,7 +232,7 @@ def _write(
     own: Clocks,
     quiet: bool,
 ) -> bool:
-    """Write a cell; return whether something before it is not known to be over, which is noted unless quiet.
+    """Write a cell; return whether earlier uses of it may still run.
 
     Work ``one`` does so, or the caller on rank ``~one``.
     """
@@ -317,7 +317,7 @@ def _do(
     ranks: int, one: int, low: int, high: int, actor: int, when: int, reader: int, read_at: int, alone: bool,
     own: Clocks, launch: int, learned: Clocks,
 ) -> None:  # fmt: skip
-    """Do some elements of work at a time of an actor; note what races, and learn what packets tell.
+    """Do some elements of work at a time; note races, learn from packets.
 
     ``alone``: nothing else is done in this phase, so that with the work the phase is over.
     """

@@ -72,7 +72,7 @@ def build_machine(
 
 
 class _Program:
-    """The columns of a program, and its words: see :class:`~topodesign.runtime.machine.machine.Names`."""
+    """Columns and words of a program, as the machine names them."""
 
     def __init__(self, table: Table, layout: Layout, slots: int, piece: int, *, unsettled: bool, data: bool) -> None:
         self.table, self.layout, self.slots, self.piece = table, layout, slots, piece
@@ -153,7 +153,7 @@ class _Program:
         )
 
     def _find_places(self, works: Ints, sends: Ints, receives: Ints, into: Ints, out: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return of all work where its sources begin, and its targets, and the first cell of every place.
+        """Return where sources and targets of all work begin, and cells of places.
 
         Sources are what is received, what is read, and of what adds to its target that; targets the target, and what
         is sent. A copy onto itself only reads.
@@ -258,7 +258,7 @@ def _within(groups: Ints) -> Ints:
 
 
 def _number_connections(table: Table) -> tuple[Ints, Ints, int]:
-    """Return the connection on which each thread sends, or -1, and receives, and how many there are."""
+    """Return connections that threads send and receive on, and their number."""
     sides = ((table.rank, table.send), (table.receive, table.rank))
     ends = np.array([(*pair, table.channel) for pair in sides]).swapaxes(1, 2).reshape(-1, 3)
     used = np.flatnonzero(ends.min(axis=1) >= 0)
@@ -270,7 +270,7 @@ def _number_connections(table: Table) -> tuple[Ints, Ints, int]:
 
 
 def _find_cells(layout: Layout, table: Table) -> tuple[Ints, int]:
-    """Return the first cell of each rank's buffers, so that what has one address has one cell, and how many there are.
+    """Return the first cell of each buffer of each rank, and their number.
 
     Of scratch there are only as many as are used.
     """

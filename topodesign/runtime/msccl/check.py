@@ -186,7 +186,7 @@ def decide(program: Program, profile: RuntimeProfile, table: Table, layout: Layo
 def prepare_machine(
     program: Program, profile: RuntimeProfile, table: Table, layout: Layout, *, judged: bool = True
 ) -> Machine:
-    """Return a program for the machine, with the shortest pieces and the fewest slots that the runtime may have."""
+    """Return a program for the machine, with the fewest slots of its runtime."""
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
     late = _unsettled(program, profile)
     return build_machine(table, layout, profile.slots[program.proto], piece=piece, unsettled=late, judged=judged)
@@ -207,7 +207,7 @@ def _unsettled(program: Program, profile: RuntimeProfile) -> bool:
 
 
 def _safe(program: Program, profile: RuntimeProfile, table: Table, root: int | None) -> int:
-    """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none.
+    """Return the largest correct call of a program that deadlocks; 0 if none.
 
     Longer pieces never make a run hang that ends with shorter ones, so that halving finds the shortest that end.
     """

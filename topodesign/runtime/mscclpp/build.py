@@ -20,7 +20,7 @@ _Post = Channel | tuple[int, int]  # the end of a channel where signals come, or
 
 
 class _Plan:
-    """The columns of a plan, and its words: see :class:`~topodesign.runtime.machine.machine.Names`."""
+    """Columns and words of a plan, as the machine names them."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self.program, self.memory = program, memory
@@ -111,7 +111,7 @@ class _Plan:
         self.columns = make_columns(**dict(zip(Columns._fields, rows, strict=True)))
 
     def _link(self, givers: list[tuple[tuple[int, int], int]]) -> tuple[list[int], list[int]]:
-        """Return which post each control waits for, and which it gives something to, and number them."""
+        """Return the posts that each control waits for and gives to, by number."""
         numbers: dict[_Post, int] = {}
         waits, tells = [], []
         ends: list[tuple[set[object], set[object]]] = []
@@ -188,7 +188,7 @@ class _Plan:
 def build_machine(
     program: Program, memory: Memory, launches: int, *, judged: bool = True, sent: Sequence[int] | None = None
 ) -> Machine:
-    """Return a plan for the machine, with the callers of some launches; see :func:`make_runs` for the others."""
+    """Return a plan for the machine, with the callers of some launches."""
     plan = _Plan(program, memory)
     runs = make_runs(memory.layout, memory.buffers(), cells=program.cells, launches=launches, judged=judged, sent=sent)
     return Machine(plan.columns, runs, plan, memory.layout, int(memory.first[-1]), cells=program.cells)

@@ -155,7 +155,7 @@ def check_plan(plan: ExecutionPlan, *, root: int | None = None) -> PlanReport:
 
 
 def prove(machine: Machine) -> list[Finding]:
-    """Return what is wrong with a plan in some order of execution, of the first kind that there is."""
+    """Return the findings of the first wrong kind, in any order of execution."""
     found = machine.prove()
     first_kinds = [*found.races, *found.chances], found.deadlock, found.unknown, found.wrong, found.left
     return next((some[:MAX_FINDINGS] for some in first_kinds if some), [])

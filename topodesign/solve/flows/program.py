@@ -64,7 +64,7 @@ class DemandFlow:
         return numbers[self.classes.link], common
 
     def paths(self) -> tuple[list[tuple[int, int, tuple[int, ...], int]], int]:
-        """Return source, goal, vertices and amount of every path, and the parts of a unit that amounts are in."""
+        """Return ends, vertices and amount of every path, and the parts of a unit."""
         amounts, whole = self.flows()
         found: list[tuple[int, int, tuple[int, ...], int]] = []
         for source, row, wanted in zip(self.sources.tolist(), amounts, self.demand, strict=True):
