@@ -346,7 +346,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
         ("broken.graphml", "<graphml", "not GraphML"),
         ("binary.json", "\udcff\udcfe", "not a text file"),
         ("empty.json", "", "this is an empty file"),
-        ("list.txt", "no list of any kind", "is no edge"),
+        ("list.txt", "no list of any kind", "is not an edge"),
     ):
         path = tmp_path / name
         path.write_text(content, errors="surrogateescape")
@@ -575,7 +575,7 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
         ("pareto -n 4 -d 2 --plot-kind frontir --json", "Did you mean 'frontier'?"),
         ("compare best tors -n 24 -d 4", "neither an everyday name nor a spec; did you mean 'torus'"),
         ("compare best tors(4,6) -n 24 -d 4", "neither an everyday name nor a spec; did you mean 'torus'"),
-        ("compare best@rng -n 24 -d 4", "no method; did you mean 'ring'?"),
+        ("compare best@rng -n 24 -d 4", "not a method; did you mean 'ring'?"),
         ("evaluate dgx_a100(2) --fail box9/gpu0 --collective allgather", "did you mean 'box0/gpu0' or 'box1/gpu0'"),
         (
             "evaluate dgx_a100(2) --fail box0/gpu0-box9/gpu0 --collective allgather",
@@ -609,7 +609,7 @@ def test_a_folder_is_no_spec_and_no_catalog(cli: Cli, tmp_path: Path, monkeypatc
     (tmp_path / "folder").mkdir()
     assert "folder: this is a directory, and no spec" in cli("evaluate", "folder").message()
     said = cli("catalog", "verify", "-n", "12", "-d", "4", "--catalog", "folder").message()
-    assert "the directory is no catalog" in said
+    assert "the directory is not a catalog" in said
 
 
 @pytest.mark.parametrize(

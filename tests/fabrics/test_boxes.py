@@ -85,7 +85,7 @@ def test_a_file_of_a_box_has_its_nics_at_the_network(tmp_path: Path) -> None:
     [
         ("boxes(dgx_h100,complete(16))", "split each NIC into 2"),
         ("boxes(dgx_h199,complete(4))", "dgx_h100"),
-        ("boxes(tpu_v4,complete(4))", "is no box"),
+        ("boxes(tpu_v4,complete(4))", "is not a box"),
         ("boxes(dgx_h100,complet(4))", "complete"),
         ("boxes(dgx_h100)", "write boxes"),
         ("boxes(8,complete(4))", "write boxes"),

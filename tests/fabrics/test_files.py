@@ -314,7 +314,7 @@ def test_refused_content(tmp_path: Path, content: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "x", "'x' is no edge"),
+        ("a.txt", "x", "'x' is not an edge"),
         ("a.yaml", "", "this is an empty file"),
         ("a.yaml", "nodes: [a\nlinks: []\n", "line 2: not YAML"),
         ("a.yaml", "nodes:\n\t- a\n", "line 2: not YAML"),

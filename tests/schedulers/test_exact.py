@@ -268,7 +268,7 @@ def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch, flips:
     value = Discrete.value
     wrong = set(np.random.default_rng(flips).integers(10, 60, size=flips).tolist())
     monkeypatch.setattr(Discrete, "value", lambda program, name: value(program, name) ^ (name in wrong))
-    with pytest.raises(ScheduleError, match="the solver's answer is no schedule"):
+    with pytest.raises(ScheduleError, match="the solver's answer is not a schedule"):
         fewest_rounds(build("diamond()"), REDUCE_SCATTER, steps=3, chunks=2)
 
 

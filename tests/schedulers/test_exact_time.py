@@ -222,7 +222,7 @@ def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> Non
     searched = [seed for seed in range(30) if _searched(random_setting(seed, 4, 6, ALLGATHER))]
     assert searched
     for seed in searched:
-        with pytest.raises(ScheduleError, match="the solver's answer is no plan"):
+        with pytest.raises(ScheduleError, match="the solver's answer is not a plan"):
             fastest(random_setting(seed, 4, 6, ALLGATHER))
 
 

@@ -47,7 +47,7 @@ def test_failures_that_end_it_say_so(tmp_path: Path) -> None:
     made.save(tmp_path / "set")
     with pytest.raises(InfeasibleError, match="no longer reach each other"):
         repair(tmp_path / "set", "box0/nvswitch")
-    with pytest.raises(ParameterError, match="is no single failure"):
+    with pytest.raises(ParameterError, match="is not a single failure"):
         repair(tmp_path / "set", "box0/gpu9")
     with pytest.raises(ParameterError, match="name one with --fail"):
         repair(tmp_path / "set", ("box0/gpu0", "box0/gpu1"))
@@ -59,7 +59,10 @@ def test_an_index_that_is_none(tmp_path: Path) -> None:
     failure_plans("dgx_a100(1)").save(tmp_path / "set")
     index = tmp_path / "set" / INDEX
     whole = index.read_text()
-    for wrong, words in ((whole.replace("failure plans", "failure"), "no index"), (whole.replace('"00"', '"a/b"'), "")):
+    for wrong, words in (
+        (whole.replace("failure plans", "failure"), "not an index"),
+        (whole.replace('"00"', '"a/b"'), ""),
+    ):
         index.write_text(wrong)
         if wrong != whole:
             with pytest.raises(FileFormatError, match=words):

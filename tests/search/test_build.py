@@ -211,7 +211,7 @@ def test_lines_of_a_journal_that_say_nonsense_are_refused(text: str, tmp_path: P
         pass
     with path.open("ab") as stream:
         stream.write(b"%08x %s\n" % (zlib.crc32(text.encode()), text.encode()))
-    with pytest.raises(CatalogError, match=r"journal:2: this is no result"):
+    with pytest.raises(CatalogError, match=r"journal:2: this is not a result"):
         Journal(path, EFFORT)
 
 

@@ -37,11 +37,11 @@ def ring(nodes: int, capacity: int = 1) -> Topology:
     [
         ([1, 2, 3, 0], None),
         ([2, 3, 0, 1], "node 1 is the image of no representative"),
-        ([1, 0, 3, 2], "takes the link 0->1 to 1->0, which is no link"),
-        ([1, 2, 3, 3], "no permutation"),
-        ([1, 2, 3, 4], "no permutation"),
-        ([-1, 0, 1, 2], "no permutation"),
-        ([1, 2, 0], "no permutation of 4 nodes"),
+        ([1, 0, 3, 2], "takes the link 0->1 to 1->0, which is not a link"),
+        ([1, 2, 3, 3], "not a permutation"),
+        ([1, 2, 3, 4], "not a permutation"),
+        ([-1, 0, 1, 2], "not a permutation"),
+        ([1, 2, 0], "not a permutation of 4 nodes"),
     ],
 )
 def test_wrong_claims_are_found_out(generator: list[int], words: str | None) -> None:
@@ -55,7 +55,7 @@ def test_wrong_claims_are_found_out(generator: list[int], words: str | None) -> 
 
 def test_capacities_and_switches_must_be_kept() -> None:
     turn = cyclic(3).action()
-    with pytest.raises(TopologyError, match="no link of that capacity"):
+    with pytest.raises(TopologyError, match="not a link of that capacity"):
         turn.check(Topology.from_links(3, [(0, 1), (1, 2), (2, 0, 2)]))
     with pytest.raises(TopologyError, match="takes a switch to a node that is none"):
         turn.check(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]))

@@ -170,10 +170,10 @@ def test_what_does_not_fit_is_refused() -> None:
     for options, words in (
         ({"base": "10.0.0.0/27"}, "a /26 is needed"),
         ({"base": "10.0.0.0/24", "subnet": 24}, "or a smaller subnet"),
-        ({"base": "10.0.0.1/24"}, "is no IPv4 network"),
-        ({"base": "fd64::/48"}, "is no IPv4 network"),
+        ({"base": "10.0.0.1/24"}, "is not an IPv4 network"),
+        ({"base": "fd64::/48"}, "is not an IPv4 network"),
         ({"ipv6": "fd64::/64"}, "a /60 is needed"),
-        ({"ipv6": "10.0.0.0/8"}, "is no IPv6 network"),
+        ({"ipv6": "10.0.0.0/8"}, "is not an IPv6 network"),
         ({"subnet": 32}, "subnet must be from 16 to 31"),
         ({"mtu": 100}, "mtu must be from 1280"),
         ({"routes": "some"}, "routes 'some' is not known"),
@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(TypeError, match="did you mean 'mtu'"):
         bringup(FIVE, mtuu=9)  # type: ignore[call-arg]
     named = plan_of(build("circulant(5,1,2)"), "duplex", hosts=("a b", "c", "d", "e", "f"))
-    with pytest.raises(ParameterError, match="'a b' is no name that a network takes"):
+    with pytest.raises(ParameterError, match="'a b' is not a name that a network takes"):
         bringup(named)
 
 
@@ -213,11 +213,11 @@ def test_interfaces_have_the_names_that_a_table_says(tmp_path: Path) -> None:
     for text, words in (
         ("host,port,interface\nh9,eth0,a", "line 2: the inventory has no port 'eth0' of host 'h9'"),
         ("host,port,interface\nh1,eth0,a\nh1,eth0,b", "line 3: there are two rows"),
-        ("host,port,interface\nh1,eth0,a/b", "'a/b' is no name of an interface"),
-        ("host,port,interface\nh1,eth0,$(reboot)", "is no name of an interface"),
-        (f"host,port,interface\nh1,eth0,{NODE}", "is no name of an interface"),
+        ("host,port,interface\nh1,eth0,a/b", "'a/b' is not a name of an interface"),
+        ("host,port,interface\nh1,eth0,$(reboot)", "is not a name of an interface"),
+        (f"host,port,interface\nh1,eth0,{NODE}", "is not a name of an interface"),
         ("host,port,interface,device\nh1,eth0,a,b c", "as many devices"),
-        ("host,port,interface,device\nh1,eth0,a,b'c", "is no name of a device"),
+        ("host,port,interface,device\nh1,eth0,a,b'c", "is not a name of a device"),
         ("host,port,neighbour_host\n", "this is a list of neighbours, not a table of interfaces"),
     ):
         table.write_text(text)
@@ -236,7 +236,7 @@ def test_interfaces_have_the_names_that_a_table_says(tmp_path: Path) -> None:
         return replace(end, port=moved[end.port]) if end.host == "h0" else end
 
     connects = tuple(replace(one, a=there(one.a), b=there(one.b)) for one in FIVE.connects)
-    with pytest.raises(ParameterError, match="'port 0' of host 'h0' is no name of an interface"):
+    with pytest.raises(ParameterError, match="'port 0' of host 'h0' is not a name of an interface"):
         bringup(replace(FIVE, inventory=room, connects=connects, fixed=tuple(map(there, FIVE.fixed))))
 
 

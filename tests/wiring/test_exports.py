@@ -220,7 +220,7 @@ def relabelled(plan: WiringPlan, label: str) -> WiringPlan:
 @pytest.mark.parametrize(("label", "file_format"), [("p1", "sonic"), ("01", "sonic"), ("p1", "scpi"), ("7", "scpi")])
 def test_switch_ports_must_be_numbers(label: str, file_format: str, tmp_path: Path) -> None:
     plan = relabelled(plan_of(build("complete(3)"), kind="ocs"), label)
-    with pytest.raises(ParameterError, match=r"is no number|labelled from 1"):
+    with pytest.raises(ParameterError, match=r"is not a number|labelled from 1"):
         export_wiring(plan, file_format, tmp_path / "x")
     assert not list(tmp_path.iterdir())
 

@@ -585,7 +585,7 @@ def test_tables_of_circuits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ("text", "words"),
     [
         ("from,to,loss\n1,99,1\n", "line 2: the switch has no port '99'; "),
-        ("from,to,loss\n1,2,x\n", "line 2: 'x' is no loss such as 1.2"),
+        ("from,to,loss\n1,2,x\n", "line 2: 'x' is not a loss such as 1.2"),
         ("from,to,loss\n1,2,1\n1,2,2\n", "line 3: from 1 to 2 is there twice"),
         ("from,to,loss\n1,2\n", "line 2: expected a port, a port and a loss"),
         ("in\n", "line 1: expected the columns from, to and loss, or a port at the head"),
@@ -618,8 +618,8 @@ CORD = "cords:\n  - {part: c, ends: LC duplex, lengths: [1m, 2m], price: 4, lead
     [
         ("name: x\n", "there are no parts; sections are cords, breakouts"),
         (CORD.replace("lead: 3d", "led: 3d"), "line 2: cords: unknown field 'led'; did you mean 'lead'?"),
-        (CORD.replace("price: 4", "price: 4 EUR"), "line 2: cords.price: '4 EUR' is no price such as 12.50"),
-        (CORD.replace("3d", "3 days"), "cords.lead: '3 days' is no time such as 5d or 3w"),
+        (CORD.replace("price: 4", "price: 4 EUR"), "line 2: cords.price: '4 EUR' is not a price such as 12.50"),
+        (CORD.replace("3d", "3 days"), "cords.lead: '3 days' is not a time such as 5d or 3w"),
         (CORD.replace("LC duplex", "LC triplex"), "cords.ends: 'LC triplex' is none of LC simplex, LC duplex"),
         (CORD.replace("[1m, 2m]", "[]"), "cords.lengths: expected 1 to 200 lengths"),
         (CORD + CORD[7:], "line 3: cords.part: there are two parts 'c'"),
@@ -653,7 +653,7 @@ def test_other_files_are_told(tmp_path: Path) -> None:
 
 def test_what_is_asked_is_looked_at(parts: PartsList) -> None:
     plan = plan_wiring("biring(2,8)", room(2, 4, 2))
-    with pytest.raises(ParameterError, match="'many' is no share of spares such as 3%"):
+    with pytest.raises(ParameterError, match="'many' is not a share of spares such as 3%"):
         bill_wiring(plan, parts, spares="many")
     with pytest.raises(ParameterError, match="from 0% to 100%"):
         bill_wiring(plan, parts, spares="120%")

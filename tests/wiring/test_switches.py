@@ -218,7 +218,7 @@ def test_labels_name_the_lane_of_each_side(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("N[1-5]", "N[2-6]", "those of each side of 'ocs1' must be labelled from 1 on"),
-        ("N[1-5]", "north[a-e]", "is no number"),
+        ("N[1-5]", "north[a-e]", "is not a number"),
     ],
 )
 def test_ports_that_cannot_be_numbered_are_refused(old: str, new: str, words: str, tmp_path: Path) -> None:

@@ -40,4 +40,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise FileFormatError(f"not JSON: {text} is no number")
+    raise FileFormatError(f"not JSON: {text} is not a number")

@@ -83,7 +83,7 @@ def read_number(value: object) -> Fraction:
         elif decimal is not None:
             number = sign * Fraction(decimal[1]) * Fraction(10) ** int(decimal[2] or 0)
         else:
-            raise UnitError(f"{str(value)[:50]!r} is no number such as 2, 0.5, 2/3 or 1e-3")
+            raise UnitError(f"{str(value)[:50]!r} is not a number such as 2, 0.5, 2/3 or 1e-3")
     if number and not Fraction(1, _MOST) <= abs(number) <= _MOST:
         raise UnitError(f"{str(value)[:50]} is too {'large' if abs(number) > 1 else 'small'} to be meant")
     return number

@@ -178,7 +178,7 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
     try:
         stream = open_input(path)
     except FileFormatError as error:
-        other = "; the directory is no catalog" if kind_of(path.parent) is FileKind.DIRECTORY else ""
+        other = "; the directory is not a catalog" if kind_of(path.parent) is FileKind.DIRECTORY else ""
         raise CatalogError(f"{path}: {error}{other}") from None
     with stream:
         if not os.fstat(stream.fileno()).st_size:

@@ -268,7 +268,9 @@ class Collective:
         chosen = [node for node in range(nodes) if node not in switches] if self.group is None else list(self.group)
         wrong = next((node for node in chosen if node >= nodes or node in switches), None)
         if wrong is not None:
-            raise ParameterError(f"the group names node {wrong}, which is {'a switch' if wrong < nodes else 'no node'}")
+            raise ParameterError(
+                f"the group names node {wrong}, which is {'a switch' if wrong < nodes else 'not a node'}"
+            )
         if self.rooted and self.root is None and self.roots is None:
             raise ParameterError(f"{self.name} requires a root (--root NODE)")
         if self.root is not None and self.root not in chosen:

@@ -647,7 +647,7 @@ def read_measured(path: str | Path, methods: Sequence[str]) -> Measured:
                 raise FileFormatError(f"line {line}: {error}") from None
             of_method = found.setdefault(collective, {}).setdefault(method, {})
             if many.denominator != 1 or int(many) in of_method:
-                why = "is there already" if many.denominator == 1 else "is no whole number of bytes"
+                why = "is there already" if many.denominator == 1 else "is not a whole number of bytes"
                 raise FileFormatError(f"line {line}: the size {size} {why}")
             of_method[int(many)] = seconds
         for collective, by_method in found.items():

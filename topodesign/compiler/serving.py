@@ -44,7 +44,7 @@ def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction],
     about = About("", collective.name.replace("-", ""), ranks, 1, inplace=True, outofplace=True)
     for size in sizes:
         if size.denominator != 1 or size < 1:
-            raise ParameterError(f"a call of {size} bytes is no whole number of bytes above 0")
+            raise ParameterError(f"a call of {size} bytes is not a whole number of bytes above 0")
         call = Call(about.collective, int(size), ranks, None, width)
         for reason in about.reasons(call):
             near = " or ".join(f"{one}" for one in about.nearest(call) if one is not None)

@@ -160,7 +160,7 @@ def named_box(spec: Spec) -> Box:
     try:
         return box_of(make(2, *spec.args), str(Spec(spec.name, spec.args, bare=not spec.args)))
     except TypeError:
-        raise ParameterError(f"'{spec}' is no box; write a preset of boxes without their number") from None
+        raise ParameterError(f"'{spec}' is not a box; write a preset of boxes without their number") from None
 
 
 def wired(box: Box, graph: Topology, split: int = 1, shift: int = 0, swaps: Sequence[int] = ()) -> Wiring:

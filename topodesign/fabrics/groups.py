@@ -143,7 +143,7 @@ def _ranks_in_file(fabric: Fabric, path: Path) -> tuple[int, ...]:
     with naming(path):
         for line, (rank, node) in fixed_columns(read_text(path, (".csv",)), ("rank", "node"), "a row such as 0,gpu0"):
             if not (rank.isascii() and rank.isdecimal() and len(rank) <= 9) or int(rank) in nodes:
-                raise FileFormatError(f"line {line}: {rank[:30]!r} is no rank, or already exists")
+                raise FileFormatError(f"line {line}: {rank[:30]!r} is not a rank, or already exists")
             nodes[int(rank)] = fabric.number(node)
         if sorted(nodes) != list(range(len(nodes))):
             raise FileFormatError("the ranks do not count from 0 without a gap")

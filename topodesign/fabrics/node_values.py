@@ -129,7 +129,7 @@ def _size(value: object, name: str) -> Fraction:
             return Fraction(str(value))
     except ZeroDivisionError:
         pass
-    raise ParameterError(f"the shard size {str(value)[:30]!r} of {name[:100]} is no number such as 2, 0.5 or 2/3")
+    raise ParameterError(f"the shard size {str(value)[:30]!r} of {name[:100]} is not a number such as 2, 0.5 or 2/3")
 
 
 _SIZES = _Kind("shard sizes", "shards", "size", "2,1,1", ("node", "size"), "a row such as gpu0,2", _size)

@@ -187,7 +187,7 @@ def failure_image(fabric: Fabric, first: str, other: str) -> IntArray | None:
     named = _failing(fabric)
     if other not in named:
         known = ", ".join([*named][:2])
-        raise ParameterError(f"'{other}' is no single failure of {fabric.name}; they are such as {known}")
+        raise ParameterError(f"'{other}' is not a single failure of {fabric.name}; they are such as {known}")
     start, goal = (tuple(sorted(named[name])) for name in (first, other))
     images: dict[Links, IntArray] = {start: np.arange(fabric.topology.nodes)}
     waiting, generators = [start], _symmetry(fabric).generators

@@ -84,7 +84,7 @@ def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
         except OSError as error:
             raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
-            raise FileFormatError(f"{source} is damaged or is no schedule file: {error}") from None
+            raise FileFormatError(f"{source} is damaged or is not a schedule file: {error}") from None
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -179,7 +179,7 @@ def _header(archive: ZipFile) -> dict[str, Any]:
     """Return the fields of the header."""
     names = archive.namelist()
     if "header.json" not in names:
-        raise FileFormatError("it has no header.json, so it is no schedule file")
+        raise FileFormatError("it has no header.json, so it is not a schedule file")
     if len(names) != len(set(names)):
         raise FileFormatError("a member occurs twice")
     try:
@@ -263,7 +263,7 @@ def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> t
             raise FileFormatError("'links' of a shared limit in header.json must be numbers of links")
         ends = [every[place][:2] for place in places]
         if not all(max(pair) < len(names) for pair in ends):
-            raise FileFormatError("a fabric needs one name for each vertex")
+            raise FileFormatError("a fabric requires one name for each vertex")
         limits.append(
             Shared(
                 read_texts([entry.get("name")], "name")[0],

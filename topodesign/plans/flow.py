@@ -214,7 +214,7 @@ class Clock(NamedTuple):
                 raise ScheduleError(f"column {name!r} of a clock must be an int64 array with a number for every link")
             column.setflags(write=False)
         if links[0] and (int(self.latency.min()) < 0 or int(self.per_unit.min()) < 1):
-            raise ScheduleError("a link needs a latency from 0 and at least one tick for a unit")
+            raise ScheduleError("a link requires a latency from 0 and at least one tick for a unit")
         slowest = int(self.latency.max(initial=0)) + flow.units * int(self.per_unit.max(initial=0))
         if max(slowest, int(flow.end.max(initial=0)), self.begin + 1) >= MAX_TICKS or self.begin < 0:
             raise ScheduleError(f"times must be below {MAX_TICKS} ticks; use longer ones")

@@ -307,7 +307,7 @@ def _find_sources(flow: Flow) -> IntArray:
 def relabel(flow: Flow, order: IntArray, place: Topology | Fabric) -> Flow:
     """Return a flow with node v called ``order[v]``, on the renamed place."""
     if not np.array_equal(np.sort(order), np.arange(flow.nodes)):
-        raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {flow.nodes - 1}")
+        raise ScheduleError(f"relabelling requires a permutation of the nodes 0 to {flow.nodes - 1}")
     if flow.fold is not None:
         raise InfeasibleError(f"a plan in {flow.kind} has no image under {len(order)} names")
     routes, circuits, sizes = flow.routes, flow.circuits, flow.sizes

@@ -157,7 +157,7 @@ def apart(topology: Topology, schedule: Rounds) -> list[tuple[Topology, Rounds]]
         at = int(strays[0])
         node = next(node for node in (int(schedule.src[at]), int(schedule.dst[at])) if team[node] != own[at])
         raise InfeasibleError(
-            f"node {node} passes on data of a group that it is no member of, and a program is run by members alone; "
+            f"node {node} passes on data of a group that it is not a member of, and a program is run by members alone; "
             "make the schedule with --no-forward"
         )
     return [

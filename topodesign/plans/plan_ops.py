@@ -105,7 +105,7 @@ def list_transfers(plan: Plan, parts: int = 1) -> tuple[Transfers, ...]:
         return (transfers_of_rounds(list_rounds(plan)[1], plan.topology.switches),)
     if len(relays := list_relays(plan)):
         raise InfeasibleError(
-            f"switch {plan.fabric.names[int(relays[0])]} adds or copies in these trees, and a switch is no rank; "
+            f"switch {plan.fabric.names[int(relays[0])]} adds or copies in these trees, and a switch is not a rank; "
             "schedule without in-network trees, one-shot and two-level with --set by-ranks=yes"
         )
     if adds_at_ranks(plan) and plan.collective.group is None:

@@ -60,7 +60,7 @@ class Rounds(Movement):
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.units < 1 or self.steps < 0:
-            raise ScheduleError("a schedule needs at least one node, one unit and a number of steps")
+            raise ScheduleError("a schedule requires at least one node, one unit and a number of steps")
         self.take_over()
         check_reduce_steps(self.collective, self.steps, self.reduce_steps)
         node, blocks = (0, self.nodes - 1), self.collective.block_count(self.nodes)

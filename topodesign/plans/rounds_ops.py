@@ -144,7 +144,7 @@ def share(schedules: Sequence[Rounds]) -> Rounds:
 def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
     """Return the schedule with node v called ``order[v]``."""
     if order.shape != (schedule.nodes,) or not np.array_equal(np.sort(order), np.arange(schedule.nodes)):
-        raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {schedule.nodes - 1}")
+        raise ScheduleError(f"relabelling requires a permutation of the nodes 0 to {schedule.nodes - 1}")
     names = order.astype(np.int32)
     return schedule.having(
         collective=renamed(schedule.collective, order.tolist()),
@@ -231,7 +231,7 @@ def find_links(topology: Topology, schedule: Rounds) -> IntArray:
     bad = np.flatnonzero((link < 0) | (schedule.src == schedule.dst))
     if len(bad):
         row = int(bad[0])
-        raise ScheduleError(f"the schedule sends over {schedule.src[row]}->{schedule.dst[row]}, which is no link")
+        raise ScheduleError(f"the schedule sends over {schedule.src[row]}->{schedule.dst[row]}, which is not a link")
     return link
 
 

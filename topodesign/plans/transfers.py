@@ -143,7 +143,7 @@ def _among_ranks(
     number, computes = numbers_without(moved.nodes, switches)
     count = int(computes.sum())
     if not np.all(computes[moved.src] & computes[moved.dst]):
-        raise ScheduleError("a send begins or ends at a switch, which is no rank")
+        raise ScheduleError("a send begins or ends at a switch, which is not a rank")
     lo, hi = (column.astype(np.int64, copy=False) for column in (moved.lo, moved.hi))
     return Transfers(
         renamed(moved.collective, number.tolist()),

@@ -138,7 +138,7 @@ def _read(text: str) -> IntArray:
             raise FileFormatError(f"line {line}: more than {MOST_NODES} nodes")
         wrong = next((one for one in cells if not re.fullmatch(r"\s*[0-9]{1,13}\s*", one, re.ASCII)), None)
         if wrong is not None:
-            raise FileFormatError(f"line {line}: {wrong[:30]!r} is no whole number")
+            raise FileFormatError(f"line {line}: {wrong[:30]!r} is not a whole number")
         if rows and len(cells) != len(rows[0]):
             raise FileFormatError(f"line {line}: {len(cells)} numbers, and {len(rows[0])} in the first line")
         rows.append(list(map(int, cells)))

@@ -107,7 +107,7 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
         raise ParameterError(f"the plot '{chosen}' is not of this; there is {' and '.join(fits)}")
     wrong = set(options) - _OPTIONS.get(chosen, set())
     if wrong:
-        raise ParameterError(f"{min(wrong)!r} is no option of the plot '{chosen}'")
+        raise ParameterError(f"{min(wrong)!r} is not an option of the plot '{chosen}'")
     return Picture(PLOTS[chosen].make(what, **given))
 
 

@@ -95,11 +95,11 @@ def parse_call(text: str) -> Call:
     """
     name, *rest = (word.strip() for word in str(text).split(":"))
     if not rest:
-        raise ParameterError(f"{text!r:.60} is no call; write COLLECTIVE:SIZE:TYPE, such as allreduce:64MiB:bf16")
+        raise ParameterError(f"{text!r:.60} is not a call; write COLLECTIVE:SIZE:TYPE, such as allreduce:64MiB:bf16")
     collective = as_collective(name).name.replace("-", "")
     size = parse_size(rest.pop(0))
     if size.denominator != 1 or size < 1:
-        raise ParameterError(f"the size of {text!r:.60} is no whole number of bytes above 0")
+        raise ParameterError(f"the size of {text!r:.60} is not a whole number of bytes above 0")
     inplace = width = None
     for word in rest:
         if word in {"in-place", "out-of-place"} and inplace is None:

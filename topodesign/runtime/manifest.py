@@ -103,20 +103,20 @@ def read_manifest(path: Path) -> Manifest:
 
 def _whole(value: Any, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ValueError(f"{value!r:.40} is no number from 0 to {most}")
+        raise ValueError(f"{value!r:.40} is not a number from 0 to {most}")
     return value
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > 200:
-        raise ValueError(f"{value!r:.40} is no text of at most 200 letters")
+        raise ValueError(f"{value!r:.40} is not a text of at most 200 letters")
     return value
 
 
 def _name(value: Any) -> str:
     text = _text(value)
     if "/" in text.removesuffix("/"):
-        raise ValueError(f"{text!r:.40} is no name")
+        raise ValueError(f"{text!r:.40} is not a name")
     return text
 
 

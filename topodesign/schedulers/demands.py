@@ -425,7 +425,7 @@ def written(setting: Setting, sends: list[Send]) -> Flow:
     report = check_movement(setting.place, timed)
     if not report.ok:
         raise ScheduleError(
-            f"the solver's answer is no plan, which is its fault or ours:\n{report.said(timed.collective)}"
+            f"the solver's answer is not a plan, which is its fault or ours:\n{report.said(timed.collective)}"
         )
     return timed
 

@@ -190,7 +190,7 @@ def _list(request: Request) -> ScheduleList:
     least = fewest_steps(topology, collective)
     most = least + 2 if request.steps is None else as_integer("steps", request.steps, 1, least + MOST_LIMIT)
     if most < least:
-        raise InfeasibleError(f"{collective} needs at least {least} steps on this topology, not {most}")
+        raise InfeasibleError(f"{collective} requires at least {least} steps on this topology, not {most}")
     found, unsettled = search_counts(there, range(least, most + 1), chunks, request)
     bound = in_turn_of(topology, collective, "forward")
     return ScheduleList(where, collective, "exact", chunks, most, bound, tuple(found), tuple(unsettled))

@@ -74,7 +74,7 @@ def fewest_rounds(
     require_at_least("chunks", chunks, 1)
     way, demands = _forwards(topology, collective)
     if steps < (fewest := _farthest(way, demands)):
-        raise InfeasibleError(f"{collective} needs at least {fewest} steps on this topology, not {steps}")
+        raise InfeasibleError(f"{collective} requires at least {fewest} steps on this topology, not {steps}")
     if len(demands) * chunks * len(way.src) * steps > MOST_CHOICES:
         raise TooLargeError(
             f"{len(demands) * chunks} chunks, {len(way.src)} links and {steps} steps are too many for an exact search: "
@@ -114,7 +114,7 @@ def fewest_rounds(
     report = check_movement(topology, schedule)
     if not report.ok:
         raise ScheduleError(
-            f"the solver's answer is no schedule, which is its fault or ours:\n{report.said(collective)}"
+            f"the solver's answer is not a schedule, which is its fault or ours:\n{report.said(collective)}"
         )
     return FewestRounds(schedule, rounds, bound, "none" if rounds > bound else proof)
 

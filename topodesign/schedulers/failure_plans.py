@@ -277,7 +277,7 @@ def read_failures(folder: Path) -> list[dict[str, Any]]:
     with naming(folder / INDEX):
         record = parse_json(read_text(folder / INDEX))
         if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != 1:
-            raise FileFormatError(f"it is no index of version 1 that says {FORMAT!r}")
+            raise FileFormatError(f"it is not an index of version 1 that says {FORMAT!r}")
         entries = record.get("entries")
         if not isinstance(entries, list):
             raise FileFormatError("it has no list of entries")

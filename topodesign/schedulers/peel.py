@@ -122,7 +122,7 @@ class _Maker:
             known = ", ".join(map(str, COLLECTIVES))
             raise ParameterError(f"ways through time are for {known}, not for {self.collective}")
         if self.topology.switches:
-            raise TopologyError(f"{with_article(self.collective)} in rounds needs a topology without switches")
+            raise TopologyError(f"{with_article(self.collective)} in rounds requires a topology without switches")
         self.collective.members(self.topology.nodes)
 
     @cached_property
@@ -130,7 +130,7 @@ class _Maker:
         """Sources and links up to symmetry."""
         topology, root = self.topology, self.collective.root
         if topology.nodes < 2:
-            raise TopologyError("a collective needs at least 2 nodes")
+            raise TopologyError("a collective requires at least 2 nodes")
         if root is None:
             whole = quotient(topology, symmetric=self.capacity is None)
             return whole if self.capacity is None else replace(whole, room=sealed(self.capacity[whole.arcs]))

@@ -46,7 +46,7 @@ def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) ->
         raise ParameterError(f"this bound is for an allgather or a reduce-scatter, not {collective}")
     require_at_least("steps", steps, 1)
     if topology.switches or topology.nodes < 2:
-        raise TopologyError("this bound needs at least 2 nodes and no switches")
+        raise TopologyError("this bound requires at least 2 nodes and no switches")
     sends = topology.nodes * len(topology.src) * steps
     if sends > MOST_SENDS:
         raise TooLargeError(

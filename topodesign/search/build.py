@@ -262,7 +262,7 @@ def _result(text: str, where: str) -> tuple[Task, list[Row]]:
         return Task(as_count(nodes, "nodes"), as_count(degree, "degree"), Stage(stage)), [read_row(row) for row in rows]
     except (TypeError, ValueError, AttributeError) as error:
         why = f": {error}" if isinstance(error, FileFormatError) else ""
-        raise CatalogError(f"{where}: this is no result of a task{why}; remove the file to start anew") from None
+        raise CatalogError(f"{where}: this is not a result of a task{why}; remove the file to start anew") from None
 
 
 def _checked(line: bytes) -> str | None:

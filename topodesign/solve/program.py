@@ -319,7 +319,7 @@ class Program:
         import highspy  # noqa: PLC0415  heavy
 
         if status == highspy.HighsStatus.kError:
-            raise ValueError("the solver refuses this: a place twice, a number out of range, or one that is no number")
+            raise ValueError("the solver refuses this: a place twice, a number out of range, or NaN")
 
 
 class _Table:

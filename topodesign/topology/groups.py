@@ -136,7 +136,7 @@ def metacyclic(n: int, m: int, r: int) -> Group:
     check_buildable(n * m, 0)
     r %= n
     if pow(r, m, n) != 1 % n:
-        raise ParameterError(f"metacyclic({n},{m},{r}) is no group: {r}^{m} is not 1 modulo {n}")
+        raise ParameterError(f"metacyclic({n},{m},{r}) is not a group: {r}^{m} is not 1 modulo {n}")
     powers = np.empty(m, dtype=np.int64)
     powers[0] = 1 % n
     for b in range(1, m):

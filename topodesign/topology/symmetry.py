@@ -74,7 +74,7 @@ class Symmetry:
         rows = [np.asarray(row).astype(np.int32) for row in self.make()]
         for number, row in enumerate(rows):
             if row.shape != (self.nodes,) or not _is_permutation(row):
-                raise TopologyError(f"generator {number} is no permutation of {self.nodes} nodes")
+                raise TopologyError(f"generator {number} is not a permutation of {self.nodes} nodes")
         return sealed(np.array(rows, dtype=np.int32).reshape(-1, self.nodes))
 
     @cached_property
@@ -132,7 +132,7 @@ class Symmetry:
                 u, v = int(topology.src[wrong[0]]), int(topology.dst[wrong[0]])
                 raise TopologyError(
                     f"generator {number} takes the link {u}->{v} to {generator[u]}->{generator[v]}, "
-                    "which is no link of that capacity"
+                    "which is not a link of that capacity"
                 )
             if np.any(switch[generator] != switch):
                 raise TopologyError(f"generator {number} takes a switch to a node that is none")

@@ -105,7 +105,7 @@ def test_weights_of_rocm_smi() -> None:
     weights = f"GPU0 GPU1\nGPU0 0 {HUGE}\nGPU1 {HUGE} 0\n"
     bar = "=" * 12
     text = f"{bar} Weight between two GPUs {bar}\n{weights}\n{bar} Link Type between two GPUs {bar}\n{links}\n"
-    with pytest.raises(FileFormatError, match="is no number"):
+    with pytest.raises(FileFormatError, match="is not a number"):
         rocm_smi.read(text)
 
 
@@ -138,7 +138,7 @@ def test_a_longer_way_over_other_gpus_is_no_link() -> None:
     [
         ("GPU0 GPU1", "no table of the link types"),
         (HALVES.replace("XGMI", "IF"), "which rocm-smi does not print"),
-        (HALVES.replace("15 ", "x  "), "is no number"),
+        (HALVES.replace("15 ", "x  "), "is not a number"),
     ],
 )
 def test_bad_texts(text: str, message: str) -> None:

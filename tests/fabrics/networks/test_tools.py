@@ -112,7 +112,7 @@ LAB = (
 def test_containerlab(tmp_path: Path) -> None:
     fabric = read_network(put(tmp_path, LAB)).fabric()
     assert (switches(fabric), len(fabric.links())) == ({"leaf"}, 4)
-    with pytest.raises(FileFormatError, match="names 'h3', which is no node"):
+    with pytest.raises(FileFormatError, match="names 'h3', which is not a node"):
         read_network(put(tmp_path, LAB.replace('"h2:eth1"', '"h3:eth1"')))
 
 

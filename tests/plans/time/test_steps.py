@@ -322,9 +322,9 @@ def test_errors() -> None:
         with pytest.raises(ParameterError, match="no link"):
             run(ring, schedule, speeds={link: (ALPHA, BANDWIDTH)})
     for speed in ((Fraction(-1), BANDWIDTH), (ALPHA, Fraction(0))):
-        with pytest.raises(ParameterError, match="0->1 needs"):
+        with pytest.raises(ParameterError, match="0->1 requires"):
             run(ring, schedule, speeds={(0, 1): speed})
-    with pytest.raises(ScheduleError, match="0->2, which is no link"):
+    with pytest.raises(ScheduleError, match="0->2, which is not a link"):
         run(ring, make("allgather", 3, 1, [(1, 0, 2, 0, 0, 1)], steps=1))
     with pytest.raises(TooLargeError, match="units"):
         run(ring, replace(schedule, units=2**63))

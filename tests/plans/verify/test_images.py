@@ -83,7 +83,7 @@ def test_a_symmetry_of_another_fabric_is_refused() -> None:
     other = replace(orbit, fold=fold_of(swapped))
     (problem,) = verify_trees(other).problems
     assert "the symmetry is none of the topology" in problem
-    assert "which is no link" in problem
+    assert "which is not a link" in problem
 
 
 def test_a_symmetry_that_leaves_nodes_where_they_are_is_refused() -> None:

@@ -216,7 +216,7 @@ def test_files_go_to_the_bench(tmp_path: Path) -> None:
         ("alpha", "4us", "alpha: boxes have bandwidths"),
         ("degree", 9, "degree: a box dgx_h100 has 8 ports; ask for as many or fewer"),
         ("box", "dgx_h1000", "unknown box 'dgx_h1000'"),
-        ("rivals", ["rail"], "rivals: 'rail' is no name, spec or file; did you mean 'rails'"),
+        ("rivals", ["rail"], "rivals: 'rail' is not a name, spec or file; did you mean 'rails'"),
     ],
 )
 def test_what_contradicts_boxes_is_refused(field: str, value: Any, said: str) -> None:

@@ -90,7 +90,7 @@ BAD: list[tuple[str, str, int, str]] = [
         "expected a file",
     ),
     ("workload:", "mix:", 6, "unknown field 'mix'; did you mean 'workload'?"),
-    ("torus, ring", "tors", 8, "rivals: 'tors' is no name, spec or file; did you mean 'torus'"),
+    ("torus, ring", "tors", 8, "rivals: 'tors' is not a name, spec or file; did you mean 'torus'"),
     ("torus, ring", "torus, torus", 8, "rivals: torus is there twice"),
     ("torus, ring", "'torus(4,'", 8, "rivals: "),
     ("[torus, ring]", "{torus: 1}", 8, "rivals: expected a list"),
@@ -184,7 +184,7 @@ def test_files_and_arguments_make_the_same_request(tmp_path: Path) -> None:
         ("bandwidth", "fast", "bandwidth"),
         ("prices", {"cabel": 3}, "prices: nothing is called 'cabel'"),
         ("grow", [16, 14], "grow: sizes ascend"),
-        ("rivals", "tors", "rivals: 'tors' is no name"),
+        ("rivals", "tors", "rivals: 'tors' is not a name"),
     ],
 )
 def test_wrong_arguments_are_told_without_lines(name: str, value: Any, said: str) -> None:

@@ -318,7 +318,7 @@ def test_halves_begin_where_a_packet_may(monkeypatch: pytest.MonkeyPatch) -> Non
         assert all(one % (multiple * inputs) for one in odd)
         if odd:
             report = checked_in(plan, [odd[0]] * 6, monkeypatch)
-            assert "is no multiple of 16" in str(report)
+            assert "is not a multiple of 16" in str(report)
 
 
 def test_sizes_are_those_of_the_executor() -> None:

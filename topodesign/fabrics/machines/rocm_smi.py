@@ -48,7 +48,7 @@ def read(text: str) -> Machine:
             continue
         weight = "15" if weights is None else weights.get((a, b), "15")
         if not _WEIGHT.fullmatch(weight):
-            raise FileFormatError(f"the weight between {a} and {b} is no number: {weight[:20]!r}")
+            raise FileFormatError(f"the weight between {a} and {b} is not a number: {weight[:20]!r}")
         if int(weight) in _ONE_HOP:
             found = _RANGE.fullmatch(widths.get((a, b), ""))
             direct[named[a], named[b]] = 1, None if found is None else Fraction(int(found[2]), 1000) or None

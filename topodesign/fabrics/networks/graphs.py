@@ -209,7 +209,7 @@ def read_node_link(data: dict[str, Any]) -> RawNetwork:
     nodes: dict[str, Mapping[str, Any]] = {}
     for place, entry in enumerate(data["nodes"]):
         if not isinstance(entry, dict):
-            raise FileFormatError(f"not node-link data: nodes[{place}] is no object with an id")
+            raise FileFormatError(f"not node-link data: nodes[{place}] is not an object with an id")
         fields = dict(entry)
         key = fields.pop("id", place if "name" not in fields else None)
         name = fields.pop("name", None) if key is None else key

@@ -44,7 +44,7 @@ def read_lines(text: str, ending: str, rules: Rules) -> RawNetwork:
     if not form and not lengths <= {2, 3} and not _all_numbers(rows):
         number, cells, _ = next(row for row in rows if len(row[1]) not in {2, 3} or not all(map(is_whole, row[1])))
         raise FileFormatError(
-            f"line {number}: {' '.join(cells)[:40]!r} is no edge, and begins no format that is known (see networks.md)"
+            f"line {number}: {' '.join(cells)[:40]!r} is not an edge, and begins no known format (see networks.md)"
         )
     if not form and len(rows[0][1]) == 1 and {len(cells) for _, cells, _ in rows[1:]} == {2}:
         form = "edges"  # after the number of nodes
@@ -154,7 +154,7 @@ def name_nodes(words: Iterable[str], rules: Rules, notes: list[str]) -> dict[str
     names = dict.fromkeys(words)
     wrong = next((name for name in names if not is_whole(name) and re.fullmatch(r"[+-]?[\d.]+", name)), None)
     if wrong is not None:
-        raise FileFormatError(f"{wrong[:30]!r} is no node: nodes are whole numbers or names")
+        raise FileFormatError(f"{wrong[:30]!r} is not a node: nodes are whole numbers or names")
     if not all(map(is_whole, names)) or rules.nodes == "names":
         return dict.fromkeys(names, PLAIN)
     used = sorted({int(name) for name in names})

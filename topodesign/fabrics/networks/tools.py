@@ -90,7 +90,7 @@ def read_containerlab(data: dict[str, Any]) -> RawNetwork:
         ends = [str(end.get("node") if isinstance(end, dict) else end).partition(":")[0] for end in said]
         strange = next((end for end in ends if end not in nodes), None)
         if strange is not None:
-            raise FileFormatError(f"topology.links[{place}] names {strange[:40]!r}, which is no node")
+            raise FileFormatError(f"topology.links[{place}] names {strange[:40]!r}, which is not a node")
         edges.append((ends[0], ends[1], PLAIN))
     note = "kind linux is a node, other kinds are switches" if hosts else "no kind is linux: all are nodes"
     return RawNetwork("containerlab", nodes, edges, directed=False, exact=True, notes=[note])

@@ -90,7 +90,7 @@ def run_circuits(plan: Plan, flow: Flow, now: Conditions) -> SimulationResult:
         for link, units in zip(loads.link[some].tolist(), loads.units[some].tolist(), strict=True):
             src, dst = int(topology.src[link]), int(topology.dst[link])
             if (src, dst) not in switching.pairs:
-                raise ScheduleError(f"step {step} sends over {src}->{dst}, which is no circuit of its phase")
+                raise ScheduleError(f"step {step} sends over {src}->{dst}, which is not a circuit of its phase")
             lanes = switching.pairs[src, dst]
             begin = max(start, *(switching.ready[one] for one in lanes))
             end = begin + alpha + units * unit / (second * len(lanes))

@@ -150,7 +150,7 @@ def find_loads(flow: Flow) -> Loads:
     send, link = flow.find_links()
     if len(link) and int(link.min()) < 0:
         row = send[int(np.argmin(link))]
-        raise ScheduleError(f"row {row} sends over {flow.src[row]}->{flow.dst[row]}, which is no link")
+        raise ScheduleError(f"row {row} sends over {flow.src[row]}->{flow.dst[row]}, which is not a link")
     share, width = flow.share_of(flow.block), (flow.hi - flow.lo).astype(np.int64)
     if flow.units * int(share.max(initial=1)) * max(1, len(link)) >= 2**63:
         raise TooLargeError(f"{flow.units} units per shard are too many for {len(flow)} sends; use fewer units")
@@ -211,7 +211,7 @@ def find_pace(flow: Flow, unit_bits: Fraction, alpha: Fraction, bandwidth: Fract
         index = find_link(topology, pair)
         own = Fraction(table.alpha.get(pair, alpha)), Fraction(table.bandwidth.get(pair, rates[kind[index]]))
         if own[0] < 0 or own[1] <= 0:
-            raise ParameterError(f"link {pair[0]}->{pair[1]} needs an alpha from 0 and a bandwidth above 0")
+            raise ParameterError(f"link {pair[0]}->{pair[1]} requires an alpha from 0 and a bandwidth above 0")
         kind[index] = len(rates)
         alphas.append(own[0])
         rates.append(own[1])

@@ -95,7 +95,7 @@ def backpropagation(
         raise ParameterError("alpha must not be negative, bandwidth and bucket must be above zero")
     ordered = sorted(layers, key=lambda layer: layer.ready)
     if not ordered:
-        raise ParameterError("a workload needs at least one layer")
+        raise ParameterError("a workload requires at least one layer")
     if bucket is not None:
         ordered = list(_fuse(ordered, bucket))
 

@@ -276,7 +276,7 @@ def load_right(path: str | Path) -> Plan:
     report = verify(plan)
     if not report.ok:
         problems = "".join(f"\n  {problem}" for problem in report.problems)
-        raise ParameterError(f"{path} is no right schedule:{problems}")
+        raise ParameterError(f"{path} is not a correct schedule:{problems}")
     if plan.spec is None or isinstance(plan.place, Fabric):
         return plan
     return replace(plan, place=build(plan.spec))

@@ -241,7 +241,7 @@ def found_contender(
     if not at:
         text, method = what, "auto"
     elif method not in SCHEDULERS:
-        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, SCHEDULERS)}")
+        raise ParameterError(f"{method!r} in {what!r} is not a method; {suggest(method, SCHEDULERS)}")
     if text.strip() in EVERYDAY:
         if nodes is None or degree is None:
             raise ParameterError(f"'{text}' is a kind, not a size; say how many nodes and ports (-n, -d)")

@@ -46,7 +46,7 @@ class Everyday(NamedTuple):
 def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
     """Return the network of a standard name."""
     if name not in EVERYDAY:
-        raise ParameterError(f"{name!r} is no everyday name; {suggest(name, EVERYDAY)}")
+        raise ParameterError(f"{name!r} is not an everyday name; {suggest(name, EVERYDAY)}")
     found = EVERYDAY[name].find(nodes, degree, work)
     if isinstance(found, str):
         raise InfeasibleError(f"there is no {name} of {nodes} nodes with {degree} ports: {found}")
@@ -70,7 +70,7 @@ def _torus(dimensions: int | None) -> Find:
         counts = range(1, degree + 1) if dimensions is None else (dimensions,)
         grids = _grids(nodes, degree, counts, lambda side: 1 if side == 2 else 2)
         if not grids:
-            return f"{nodes} is no product of sides whose torus needs at most {degree} ports"
+            return f"{nodes} is not a product of sides whose torus needs at most {degree} ports"
         ports, sides = min(grids, key=lambda grid: (sum(side // 2 for side in grid[1]), -grid[0], grid[1]))
         return Found(_trunked(f"torus({','.join(map(str, sides))})", ports, degree))
 
@@ -127,7 +127,7 @@ def _dragonfly(nodes: int, _degree: int, _work: Workload) -> Found | str:
         one = abs(math.log(routers / (2 * hosts))), (groups, routers, hosts)
         best = one if best is None else min(best, one)
     if best is None:
-        return f"{nodes} is no product of groups, routers and hosts with few enough groups"
+        return f"{nodes} is not a product of groups, routers and hosts with few enough groups"
     return Found(build_fabric(f"dragonfly({','.join(map(str, best[1]))})"))
 
 

@@ -39,7 +39,7 @@ def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
     """
     found = find_rails(box, boxes)
     if not found:
-        raise InfeasibleError(f"{box.name} is no preset, so that its rails are not known")
+        raise InfeasibleError(f"{box.name} is not a preset, so that its rails are not known")
     names = found[0].fabric.names
     whole = [name.partition("/")[0] for name in names]
     place = {name: number for number, name in enumerate(sorted(dict.fromkeys(whole), key=lambda one: one in names))}

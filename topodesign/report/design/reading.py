@@ -335,7 +335,9 @@ def _rivals(fields: Fields) -> tuple[tuple[str, ...], dict[str, Topology | Fabri
             except TopodesignError as error:
                 plain = name.isidentifier()
                 why = suggest(name, known) if plain else str(error).splitlines()[0]
-                wrong_at(one, f"rivals: {name[:50]!r} is no name, spec or file; {why}" if plain else f"rivals: {why}")
+                wrong_at(
+                    one, f"rivals: {name[:50]!r} is not a name, spec or file; {why}" if plain else f"rivals: {why}"
+                )
         names.append(name)
     return tuple(names), given
 

@@ -78,7 +78,7 @@ def read_network(path: Path) -> Network:
         if shape not in SHAPES:
             raise FileFormatError(f"a network of {shape[:50]!r}; understood are {' and '.join(SHAPES)}")
         if not ranks.isdecimal() or len(ranks) > 5 or not 2 <= int(ranks) <= 2**16:
-            raise FileFormatError(f"npus_count {ranks[:50]!r} is no number from 2 to {2**16}")
+            raise FileFormatError(f"npus_count {ranks[:50]!r} is not a number from 2 to {2**16}")
         bandwidth, latency = (_number(_only(document, name), name) for name in ("bandwidth", "latency"))
         if not bandwidth:
             raise FileFormatError("the bandwidth is zero")
@@ -96,5 +96,5 @@ def _only(document: dict[Any, Any], name: str) -> str:
 
 def _number(text: str, name: str) -> float:
     if not _DECIMAL.fullmatch(text) or float(text) > _MOST_NUMBER:
-        raise FileFormatError(f"{name} {text[:50]!r} is no number from 0 to 1e12")
+        raise FileFormatError(f"{name} {text[:50]!r} is not a number from 0 to 1e12")
     return float(text)

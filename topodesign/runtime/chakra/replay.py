@@ -104,9 +104,9 @@ def _illegal_message(node: Node, rank: int, ranks: int) -> Iterator[Finding]:
     if peer is None or not 0 <= peer < ranks or peer == rank:
         yield Finding("illegal", f"node {node.id}: {other} {peer} is none of the other ranks", rank)
     if size is None or not 1 <= size < 2**63:
-        yield Finding("illegal", f"node {node.id}: comm_size {size} is no number of bytes", rank)
+        yield Finding("illegal", f"node {node.id}: comm_size {size} is not a number of bytes", rank)
     if tag is None or not 0 <= tag < 2**31:
-        yield Finding("illegal", f"node {node.id}: comm_tag {tag} is no tag from 0 to 2^31 - 1", rank)
+        yield Finding("illegal", f"node {node.id}: comm_tag {tag} is not a tag from 0 to 2^31 - 1", rank)
     if own in node.attributes and self_said != rank:
         yield Finding("illegal", f"node {node.id}: {own} {self_said} is not its own rank", rank)
 

@@ -77,7 +77,7 @@ def parse_module(content: bytes) -> Module:
         text = content.decode()
         body = ast.parse(text).body
     except (UnicodeDecodeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ModuleError(f"this is no module of Python: {error}") from None
+        raise ModuleError(f"this is not a Python module: {error}") from None
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
     count = len(HEADER)

@@ -154,7 +154,7 @@ def _steps(gpu: Gpu, profile: RuntimeProfile) -> dict[int, list[Finding]]:
     rules: list[tuple[Ints, Callable[[Step], str]]] = [
         ((s < 0) | (s >= most), lambda step: f's="{step.s}" must be from 0 to {most - 1}'),
         (depid >= len(lengths), lambda step: f'depid="{step.depid}" names no threadblock of this rank'),
-        ((depid >= 0) & ((deps < 0) | (deps >= most)), lambda step: f'deps="{step.deps}" is no step'),
+        ((depid >= 0) & ((deps < 0) | (deps >= most)), lambda step: f'deps="{step.deps}" is not a step'),
         (
             acts & ((count < moves) | (count > profile.chunks_per_step)),
             lambda step: (

@@ -201,7 +201,7 @@ class Prepared:
         return build_machine(self.program, self.memory(), number, judged=judged, sent=self.plan.sent)
 
     def _unaligned(self) -> list[Finding]:
-        said = "the second half of scratch begins at byte {}, which is no multiple of {}"
+        said = "the second half of scratch begins at byte {}, which is not a multiple of {}"
         return [
             Finding("illegal", said.format(one.half, self.cell), rank)
             for rank, one in enumerate(self.contexts)

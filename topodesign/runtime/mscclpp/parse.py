@@ -172,7 +172,7 @@ def parse_plan(source: str | Path) -> ExecutionPlan:
 
 
 def _refuse(word: str) -> NoReturn:
-    raise PlanError(f"not JSON: {word} is no number")
+    raise PlanError(f"not JSON: {word} is not a number")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -233,12 +233,12 @@ def bringup(plan: WiringLike, **options: Unpack[BringupOptions]) -> Bringup:
     wiring, known = as_wiring(plan), read(BringupOptions, options, "bringup")
     wrong = next((host for host in wiring.hosts if not _HOST.fullmatch(host) or len(host) > 253), None)
     if wrong is not None:
-        raise ParameterError(f"host {wrong!r:.80} is no name that a network takes; give it one in the inventory")
+        raise ParameterError(f"host {wrong!r:.80} is not a name that a network takes; give it one in the inventory")
     table = InterfaceTable()
     if known["interfaces"] is not None:
         table = read_interfaces(as_path(known["interfaces"]), wiring.inventory, reserved=NODE)
     if known["management"] and not LINUX_NAME.fullmatch(known["management"]):
-        raise ParameterError(f"management {known['management']!r:.60} is no name of an interface")
+        raise ParameterError(f"management {known['management']!r:.60} is not a name of an interface")
     joined = [
         (cable, a, here, b, there)
         for cable, a, b in _cabled(wiring)
@@ -281,7 +281,7 @@ def _interfaces(plan: WiringPlan, table: InterfaceTable, end: Fixed) -> tuple[In
     name = plan.split_name(end)
     found = table.interfaces(end.host, plan.interface(end))
     if not found and (not LINUX_NAME.fullmatch(name) or name == NODE):
-        raise ParameterError(f"port {end.port!r:.60} of host '{end.host}' is no name of an interface; {_ASK}")
+        raise ParameterError(f"port {end.port!r:.60} of host '{end.host}' is not a name of an interface; {_ASK}")
     return found or (Interface(name, ""),)
 
 
@@ -311,7 +311,7 @@ def _addresses(base: str, length: int, lines: int, hosts: int) -> tuple[list[tup
     try:
         network = ipaddress.IPv4Network(base)
     except ValueError:
-        raise ParameterError(f"base {base!r:.60} is no IPv4 network; expected one such as 10.64.0.0/12") from None
+        raise ParameterError(f"base {base!r:.60} is not an IPv4 network; expected one such as 10.64.0.0/12") from None
     size, block = 1 << (_V4 - length), 1 << (hosts + 1).bit_length()
     needed = (lines * size + block - 1).bit_length()
     if _V4 - needed < network.prefixlen or network.prefixlen > length:
@@ -328,7 +328,7 @@ def _addresses6(base: str, lines: int, hosts: int) -> tuple[list[tuple[str, str]
     try:
         network = ipaddress.IPv6Network(base)
     except ValueError:
-        raise ParameterError(f"ipv6 {base!r:.60} is no IPv6 network; expected one such as fd64::/48") from None
+        raise ParameterError(f"ipv6 {base!r:.60} is not an IPv6 network; expected one such as fd64::/48") from None
     least = _V6_SUBNET - lines.bit_length()
     if network.prefixlen > least:
         raise ParameterError(

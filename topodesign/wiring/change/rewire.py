@@ -420,7 +420,7 @@ def _walked_less(
     """Return a change and stages with less walking, if found."""
     best = Rewiring(change, found, None)
     if best.metres is None:
-        raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
+        raise ParameterError("to walk less, the inventory requires the coordinates of the racks of all panels (racks:)")
     orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
     for other_seed in range(seed, seed + orders):
         wanted, other = change.after.topology, change

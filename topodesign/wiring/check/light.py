@@ -143,5 +143,5 @@ def _dbm(text: str, place: str) -> float:
     except ValueError:
         dbm = math.nan
     if math.isnan(dbm) or dbm > _MOST_LIGHT:
-        raise FileFormatError(f"{place}: '{text[:20]}' is no power in dBm; expected one such as -2.3")
+        raise FileFormatError(f"{place}: '{text[:20]}' is not a power in dBm; expected one such as -2.3")
     return dbm

@@ -135,7 +135,7 @@ def _way(plan: WiringPlan, path: Path | OpenPath, name: str) -> Way:
             return Way(receiver, through[::-1], sender, metres)
         return Way(sender, through, receiver, metres)
     note = {"A": "free to send", "B": "free to receive", "AB": "free"}[path.side]
-    note = note if path.sender.end.host in plan.node else "free: the host is no node"
+    note = note if path.sender.end.host in plan.node else "free: the host is not a node"
     return Way(sender, path.through, "", metres, note)
 
 

@@ -147,7 +147,7 @@ def read_located(value: Located, where: str, parse: Callable[[str], _Value]) -> 
 def parse_whole(said: str, least: int) -> int:
     """Return an integer of at least ``least``."""
     if not (said.isascii() and said.isdecimal() and len(said) <= 9 and int(said) >= least):
-        raise FileFormatError(f"{said[:50]!r} is no integer of at least {least}")
+        raise FileFormatError(f"{said[:50]!r} is not an integer of at least {least}")
     return int(said)
 
 
@@ -408,7 +408,7 @@ class _Number(Field):
         """Return a value as YAML, which requires a decimal."""
         shown = self.show(value)
         if "/" in shown:
-            raise ParameterError(f"{shown} is no decimal, which a file needs")
+            raise ParameterError(f"{shown} is not a decimal, which a file needs")
         return shown
 
     def load(self, data: Any, where: str) -> Any:
@@ -432,7 +432,7 @@ class Quantity(_Number):
         """Return the number in a text with a unit."""
         match = _QUANTITY.fullmatch(said) or (_RATIO.fullmatch(said) if exact else None)
         if match is None or match[2] not in self.units or (said.startswith("-") and not self.signed):
-            raise FileFormatError(f"{said[:50]!r} is no {self.noun}")
+            raise FileFormatError(f"{said[:50]!r} is not a {self.noun}")
         return Fraction(match[1]) * self.units[match[2]]
 
     def show(self, value: Any) -> str:

@@ -95,7 +95,7 @@ def read_interfaces(path: Path, inventory: Inventory, reserved: str = "") -> Int
 def _unfit(names: list[str], devices: list[str], reserved: str) -> Iterator[str]:
     for name in names:
         if not LINUX_NAME.fullmatch(name) or name == reserved:
-            yield f"{name[:60]!r} is no name of an interface"
+            yield f"{name[:60]!r} is not a name of an interface"
     for device in filter(None, devices):
         if not _DEVICE.fullmatch(device) or device == reserved:
-            yield f"{device[:60]!r} is no name of a device"
+            yield f"{device[:60]!r} is not a name of a device"

@@ -335,12 +335,12 @@ def _share(value: str | Fraction | int) -> Fraction:
     if isinstance(value, str):
         match = _SHARE.fullmatch(value.strip())
         if match is None:
-            raise ParameterError(f"{value[:50]!r} is no share of spares such as 3%")
+            raise ParameterError(f"{value[:50]!r} is not a share of spares such as 3%")
         share = Fraction(match[1]) / 100
     elif isinstance(value, Fraction | int) and not isinstance(value, bool):
         share = Fraction(value)
     else:
-        raise ParameterError(f"{value!r:.50} is no share of spares; give text such as '3%'")
+        raise ParameterError(f"{value!r:.50} is not a share of spares; give text such as '3%'")
     if not 0 <= share <= 1:
         raise ParameterError("spares are a share from 0% to 100%")
     return share

@@ -284,7 +284,7 @@ def _ports(entry: FileFields, name: str) -> int:
 def _price(entry: FileFields, name: str) -> Fraction:
     said = entry.text(name)
     if not _PRICE.fullmatch(said):
-        raise entry.wrong(name, f"{said[:50]!r} is no {'price' if 'p' in name else 'number'} such as 12.50")
+        raise entry.wrong(name, f"{said[:50]!r} is not a {'price' if 'p' in name else 'number'} such as 12.50")
     return Fraction(said)
 
 
@@ -292,7 +292,7 @@ def _lead(entry: FileFields) -> int:
     said = entry.text("lead")
     match = _LEAD.fullmatch(said)
     if match is None:
-        raise entry.wrong("lead", f"{said[:50]!r} is no time such as 5d or 3w")
+        raise entry.wrong("lead", f"{said[:50]!r} is not a time such as 5d or 3w")
     return int(match[1]) * _DAYS[match[2]]
 
 

@@ -146,7 +146,7 @@ def _label(cell: str, known: PortLabels, labels: Mapping[str, None], line: int) 
 def _loss(cell: str, line: int) -> Fraction:
     text = cell.strip()
     if not _LOSS.fullmatch(text):
-        raise FileFormatError(f"line {line}: {text[:50]!r} is no loss such as 1.2 (in dB)")
+        raise FileFormatError(f"line {line}: {text[:50]!r} is not a loss such as 1.2 (in dB)")
     return Fraction(text.removesuffix("dB").strip())
 
 

@@ -109,11 +109,11 @@ def number_ports(panel: Panel, *, whole: bool = False) -> dict[str, int]:
         if match is None or letters.setdefault(port.side, match[1]) != match[1]:
             if port.blocked and not whole:
                 continue
-            words = f"switches number their ports; '{port.label}' of '{panel.name}' is no number"
+            words = f"switches number their ports; '{port.label}' of '{panel.name}' is not a number"
             raise ParameterError(f"{words}, such as 1 or N1 with the same letters for all")
         if two_sided and not port.side:
             if whole:
-                raise ParameterError(f"port '{port.label}' of '{panel.name}' needs a side to be numbered")
+                raise ParameterError(f"port '{port.label}' of '{panel.name}' requires a side to be numbered")
             continue
         sides.setdefault(port.side, {})[port.label] = int(match[2])
     first, second = sides.get("1", {}), sides.get("2", {})

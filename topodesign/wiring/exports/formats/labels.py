@@ -84,7 +84,7 @@ def _pdf(pages: list[list[Label]]) -> bytes:
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:
-        raise MissingLibraryError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
+        raise MissingLibraryError("PDF requires reportlab: pip install 'topodesign[print]', or export SVG") from None
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
     canvas.setTitle("Cable labels")
