@@ -74,9 +74,9 @@ class Objective:
         """Description of the times."""
         match self.collective:
             case "allreduce":
-                return "allreduce times, y of half one"
+                return "allreduce times, y per phase"
             case None:
-                return f"{self.mix.words}, y of half an allreduce"
+                return f"{self.mix.words}, y per phase of an allreduce"
         return f"{self.mix.words}, y of {self.collective}"
 
     @property

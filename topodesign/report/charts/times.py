@@ -100,8 +100,8 @@ def frontier_chart(found: Pareto) -> Chart:
     return Chart(
         "frontier",
         f"{found.nodes} nodes of degree {found.degree}: what latency costs in bandwidth",
-        "communication steps of half an allreduce",
-        "y of half an allreduce (time = y M/B)",
+        "communication steps per phase",
+        "BW factor y per phase (time = y M/B)",
         tuple(series),
         marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
         note="left and low is better",

@@ -273,7 +273,7 @@ class Comparison(SideBySide):
             known |= {size: f"{format_time(time)}{blank}" for size, time in zip(sizes, both, strict=True)}
             rows.append(tuple(known.get(name, "") for name in columns))
         over = ", percentages are over it" * designs
-        half = "; steps and y are those of half an allreduce" * self.halved
+        half = "; steps and y per phase of the allreduce" * self.halved
         return Table(
             self.heading(),
             tuple(columns),
