@@ -76,7 +76,7 @@ def test_the_form_is_checked() -> None:
     ):
         with pytest.raises(ScheduleError):
             replace(orbit, **wrong)
-    with pytest.raises(TopologyError, match="no permutation"):
+    with pytest.raises(TopologyError, match="not a permutation"):
         refolded(orbit, 0 * symmetry.generators)
 
 

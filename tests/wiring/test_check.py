@@ -278,7 +278,7 @@ def test_powers_that_are_none_are_refused(tmp_path: Path, power: str) -> None:
     plan = wired(build("biring(2,4)"), 2)
     path = tmp_path / "light.csv"
     path.write_text(f"host,port,rx_dbm\nh0,p0/1,{power}\n")
-    with pytest.raises(FileFormatError, match=r"light\.csv.*line 2.*no power in dBm"):
+    with pytest.raises(FileFormatError, match=r"light\.csv.*line 2.*not a power in dBm"):
         light_with_notes(path, known_names(plan))
 
 

@@ -231,7 +231,7 @@ def test_the_weakest_channel_counts_for_one_lane(tmp_path: Path) -> None:
     [
         ("h0.ethtool", QSFP, "line 3: no interface is named"),
         ("h0.p0.ethtool", "netlink error: Invalid argument\n", "no power is reported"),
-        ("h0.p0.ethtool", SFP.replace("-33.98", "77"), "line 3: '77' is no power"),
+        ("h0.p0.ethtool", SFP.replace("-33.98", "77"), "line 3: '77' is not a power"),
         ("h0.p0.ethtool", '[{"rx_power": {}}]', "rx_power"),
         ("h0.p0.ethtool", "[{}]", "no power is reported"),
         ("h0.ethtool", '[{"rx_power": {"values": [1]}}]', "HOST.INTERFACE"),

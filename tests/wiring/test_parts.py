@@ -800,7 +800,7 @@ def alone_fill(plan: WiringPlan, parts: PartsList, way: Way) -> Fraction:
 def test_wrong_trays(tmp_path: Path) -> None:
     text = format_inventory(with_trays(room(2, 1, 2), Fraction(1, 2)))
     for old, new, words in (
-        ("length: 1m", "fill: 0.4, length: 1m", "trays.fill: '0.4' is no share such as 40%"),
+        ("length: 1m", "fill: 0.4, length: 1m", "trays.fill: '0.4' is not a share such as 40%"),
         ("to: r1", "to: r0", "both ends are at 'r0'"),
         ("width: 0.5m", "width: 0m", "lengths are above zero"),
         ("length: 1m", "lenght: 1m", "did you mean 'length'?"),

@@ -74,7 +74,7 @@ def test_what_a_file_cannot_say_is_refused() -> None:
     odd = replace(room, hosts=(replace(room.hosts[0], name="a[0]"), *room.hosts[1:]))
     with pytest.raises(ParameterError, match="begins a range"):
         format_inventory(odd)
-    with pytest.raises(ParameterError, match="no decimal"):
+    with pytest.raises(ParameterError, match="not a decimal"):
         format_inventory(replace(room, slack=Fraction(1, 3)))
 
 

@@ -80,7 +80,7 @@ MARK = "    x = jnp.asarray(x)\n"
         (lambda text: text.replace('"adds": True', '"adds": False'), "adds that should store"),
         (lambda text: text.replace("ROOT = None", "ROOT = 1"), "ROOT 1 does not fit"),
         (lambda text: text.replace("def allreduce", "def sum_up"), "its first function is none of"),
-        (lambda text: text[: len(text) // 2], "no module of Python"),
+        (lambda text: text[: len(text) // 2], "not a Python module"),
         (lambda text: text.replace('"pairs": [(', '"pairs": [(0, 1), (', 1), "twice in a permutation"),
         (lambda text: text.replace('"put": [[(', '"put": [[(0, 1), (', 1), "received"),
         (lambda text: text.replace('"put": [[(', '"put": [[(99, 999), (', 1), "within the"),

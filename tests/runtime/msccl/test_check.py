@@ -553,7 +553,7 @@ LIMITS: dict[str, tuple[Callable[[], str], str, str | None]] = {
     "cnt -1": (lambda: swap('cnt="1"', 'cnt="-1"'), "from 0 to 71", None),
     "s": (lambda: swap(' s="0"', ' s="256"'), "from 0 to 255", None),
     "depid": (lambda: swap('depid="-1"', 'depid="1"'), "no threadblock of this rank", None),
-    "deps": (lambda: swap('depid="-1" deps="-1"', 'depid="0" deps="-1"'), "no step", None),
+    "deps": (lambda: swap('depid="-1" deps="-1"', 'depid="0" deps="-1"'), "not a step", None),
     "offset below": (lambda: swap('srcoff="0"', 'srcoff="-2"'), 'srcoff="-2"', None),
     "offset above": (lambda: swap('dstoff="0"', 'dstoff="3"'), 'dstoff="3"', None),
     "offset of 16 bits": (
