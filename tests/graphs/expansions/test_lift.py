@@ -559,7 +559,7 @@ RIGHT = even_split(DUPLEX)
     ("call", "error", "message"),
     [
         (lambda: lift_of(line)(build("uniring(1,4)"), GOOD), ScheduleError, "3 nodes"),
-        (lambda: lift_of(line)(build("transpose(uniring(1,3))"), GOOD), ScheduleError, "no link"),
+        (lambda: lift_of(line)(build("transpose(uniring(1,3))"), GOOD), ScheduleError, "not a link"),
         (lambda: lift_of(line)(RING, share([GOOD, GOOD]), 0), ParameterError, "at least 1"),
         (lambda: lift_of(line)(RING, GOOD, 65), ParameterError, "64"),
         (lambda: lift_of(line)(RING, doubled(GOOD)), ScheduleError, "prune"),
@@ -580,7 +580,7 @@ RIGHT = even_split(DUPLEX)
         (
             lambda: lift_of(product)(RING, GOOD, RING, lift_of(transpose)(TURNED, GOOD)),
             ScheduleError,
-            "no link",
+            "not a link",
         ),
         (lambda: lift_of(product)(DUPLEX, RIGHT, DUPLEX, reverse(RIGHT)), ScheduleError, "one collective"),
         (lambda: halves(GOOD), ScheduleError, "halves"),

@@ -93,7 +93,7 @@ def test_only_right_plans_are_loaded(tmp_path: Path) -> None:
     told = replace(orbit_plan(), spec="circulant(12,2,3)")
     assert load_right(save_plan(tmp_path / "y.npz", told)).topology.symmetry is not None  # the spec is built again
     save_plan(tmp_path / "x.npz", replace(plan, claim={"steps": Fraction(1), "bandwidth": Fraction(1)}))
-    with pytest.raises(ParameterError, match="no right schedule"):
+    with pytest.raises(ParameterError, match="not a correct schedule"):
         load_right(tmp_path / "x.npz")
 
 
