@@ -17,7 +17,7 @@ from topodesign.base.units import parse_bandwidth, parse_size, parse_time
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)\*?")
 SIZE = re.compile(r"\d+(?:\.\d+)?(?:[KMGT]i?)?B")
-TREES = re.compile(r"(\d+) pair\(s\) of trees of (\d+) levels")
+TREES = re.compile(r"(\d+) pairs? of trees of (\d+) levels")
 
 
 @dataclass(frozen=True)

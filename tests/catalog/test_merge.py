@@ -77,7 +77,7 @@ def test_of_each_size_the_better_rows_stay(tmp_path: Path) -> None:
     kept = read_rows(tmp_path / "both", DEGREE)
     assert [row.spec for row in kept] == ["paley(9)", "old"]
     assert [(one.degree, one.rows, one.kept) for one in shares] == [(4, 2, 1), (4, 2, 1)]
-    assert str(shares).splitlines()[0] == "2 rows of 1 degree(s)"
+    assert str(shares).splitlines()[0] == "2 rows of 1 degree"
 
 
 def test_degrees_come_from_whoever_has_them(tmp_path: Path) -> None:

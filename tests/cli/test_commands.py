@@ -511,7 +511,7 @@ def test_python_dash_m() -> None:
     assert Topology.from_links(8, [tuple(link) for link in json.loads(done.stdout)["links"]]) == build("diamond()")
     done = program("convert", "--as", "links", "diamond(")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("topodesign: 1 closing bracket(s) missing\n")
+    assert done.stderr.startswith("topodesign: 1 closing bracket missing\n")
     assert "Traceback" not in done.stderr
 
 

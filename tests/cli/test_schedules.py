@@ -246,7 +246,7 @@ def test_tables_fit_schedule_and_simulate_alike(
             assert f"no link of the topology, such as {stray}" in capsys.readouterr().err
     table.write_text(head + rows[rows.index("\n") + 1 :])
     assert [run(command) for command in commands] == [2, 0]
-    assert "lacks 1 link(s) of the topology, such as 0,2" in capsys.readouterr().err
+    assert "lacks 1 link of the topology, such as 0,2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ WRONG_TABLES = [
     ("b,host", 'b,"ho"st', "b,", "not CSV"),
     ("b,host", "b,hast", "b,", "kind: 'hast' is none of host, patch panel, ocs"),
     ("P,ocs,r2,,2", "P,ocs,r3,,2", "r3", "rack: the first row of 'P' says otherwise"),
-    ("5 6 7 8", "5 6 7", "b,", "panel_ports: expected a panel and a label for each of 4 lane(s) of 'eth0'"),
+    ("5 6 7 8", "5 6 7", "b,", "panel_ports: expected a panel and a label for each of the 4 lanes of 'eth0'"),
     ("5 6 7 8", "4 5 6 7", "b,", "cabling.panel_port: port '4' of 'P' takes two lanes"),
     (",,8,,,,,simplex,,", ",,8,,,,,simplex,yes,", "b,", "cabling.panel_port: port '8' is blocked"),
     ("P,ocs,r2,,2", "P,ocs,r2,,1", "1dB", "panels.ports.label: panel 'P' has two ports labelled '1'"),

@@ -12,6 +12,7 @@ from topodesign.base.atomic import write_directory
 from topodesign.base.declared import key
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
+from topodesign.base.wording import counted
 from topodesign.catalog.all_to_all import PRICES, Bounds, PriceKey
 from topodesign.catalog.exchange import EXCHANGE, Exchange, unbeaten
 from topodesign.catalog.files import catalog_file, rows_text
@@ -38,7 +39,7 @@ class Merged(ResultList[Share]):
 
     def heading(self) -> str:
         """Return how many rows came together."""
-        return f"{sum(one.kept for one in self)} rows of {len({one.degree for one in self})} degree(s)"
+        return f"{sum(one.kept for one in self)} rows of {counted(len({one.degree for one in self}), 'degree')}"
 
     def table(self) -> Table:
         """Return the counts."""

@@ -20,6 +20,7 @@ from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.processes import check_threads, end_with_parent
 from topodesign.base.records import Result
 from topodesign.base.text_files import naming, read_text
+from topodesign.base.wording import counted
 from topodesign.catalog.audit import Audited
 from topodesign.catalog.exchange import EXCHANGE, Exchange
 from topodesign.catalog.files import stored_file
@@ -94,7 +95,7 @@ class Verification(Result):
         before = f", {self.verified_before} of them before" if self.verified_before else ""
         some = f", {self.sampled} by a sample of their nodes" if self.sampled else ""
         done = {"audit": f"audited{some}", "plans": "compared with plans"}.get(self.by, "rebuilt and priced")
-        return f"{self.rows} rows {done}{before}: {len(self.faults) or 'no'} fault(s)"
+        return f"{self.rows} rows {done}{before}: {counted(len(self.faults), 'fault') if self.faults else 'no faults'}"
 
     KEYS = "rows verified_before faults audited planned sampled"
     ROWS = "faults"

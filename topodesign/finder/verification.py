@@ -84,9 +84,9 @@ def verify_catalog(
     --------
     >>> from topodesign import verify_catalog
     >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
-    <Verification: 5 rows rebuilt and priced: no fault(s)>
+    <Verification: 5 rows rebuilt and priced: no faults>
     >>> verify_catalog(by="audit", degrees=[2], nodes=range(3, 20), sample=5)
-    <Verification: 5 rows audited: no fault(s)>
+    <Verification: 5 rows audited: no faults>
     """
     as_choice("by", by, _HOW)
     source = as_catalog(catalog)

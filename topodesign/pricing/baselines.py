@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.cost import Cost
+from topodesign.base.wording import counted
 from topodesign.pricing.workload import Workload
 
 
@@ -47,7 +48,7 @@ def _shifted_rings(nodes: int, degree: int, workload: Workload) -> list[Baseline
     )
     costs = [Cost(steps, Fraction(nodes - 1, nodes)) for _, steps, _ in ways]
     return [
-        Baseline(name, cost, workload.allreduce(cost), f"{degree // 2} two-way ring(s), {model}")
+        Baseline(name, cost, workload.allreduce(cost), f"{counted(degree // 2, 'two-way ring')}, {model}")
         for cost, (name, _, model) in zip(costs, ways, strict=True)
     ]
 
@@ -76,7 +77,9 @@ def double_binary_tree(nodes: int, degree: int, workload: Workload) -> Baseline 
         times.append(
             min(_pipelined(depth, chunks, workload.alpha, whole) for chunks in _chunks(depth, workload, whole))
         )
-    model = f"{pairs} pair(s) of trees of {depth} levels, reduce then broadcast, best number of pipelined chunks"
+    model = (
+        f"{counted(pairs, 'pair')} of trees of {depth} levels, reduce then broadcast, best number of pipelined chunks"
+    )
     return Baseline("double binary tree", None, tuple(times), model)
 
 

@@ -122,7 +122,7 @@ class InRounds(InSteps):
         if moved.fold is not None:
             owners = counted(len(moved.fold.representatives), "node")
             sends += f", kept as {len(moved)}, those of the blocks of {owners}"
-        size = f"{sends}, {moved.units} unit(s) per shard, method {plan.generator['method']}, verified"
+        size = f"{sends}, {counted(moved.units, 'unit')} per shard, method {plan.generator['method']}, verified"
         alias = plan.generator.get("alias")
         named = [] if alias is None else [f"{alias}: {plan.spec}"]
         return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])

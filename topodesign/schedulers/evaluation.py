@@ -15,6 +15,7 @@ from topodesign.base.declared import key
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
+from topodesign.base.wording import counted
 from topodesign.fabrics.places import PlaceLike, as_place, as_topology
 from topodesign.pricing import closed_form
 from topodesign.pricing.all_to_all import AllToAll
@@ -170,7 +171,7 @@ class Evaluation(Result, PlanPrices):
             ("all-to-all", f"bandwidth factor {self.all_to_all.words()}{self._not_exact()}"),
             *self._equal_split(),
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
-            ("symmetry", f"{symmetry}; priced from {self.sources} node(s)"),
+            ("symmetry", f"{symmetry}; priced from {counted(self.sources, 'node')}"),
             ("diameter, girth", f"{cost.steps}, {self._shortest_cycle()}"),
             ("nodes by distance", " ".join(map(str, self.distance_profile))),
             ("links", f"{len(graph.src)}{loops}"),
@@ -359,7 +360,7 @@ def evaluate_topology(
     bandwidth factor   15/16 = 0.937500 (bound 15/16, +0.0%)
     all-to-all         bandwidth factor 2 = 2.000000 (bound 13/8, +23.1%)
     cabling            duplex: every link has its reverse
-    symmetry           vertex-transitive by construction; priced from 1 node(s)
+    symmetry           vertex-transitive by construction; priced from 1 node
     diameter, girth    4, 4
     nodes by distance  4 6 4 1
     links              64

@@ -25,6 +25,7 @@ from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.base.progress import each
 from topodesign.base.units import format_time
+from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.flows import fabric_limits
@@ -167,7 +168,7 @@ def _plan(there: Asked, schedule: Rounds, rounds: Fraction, bound: Fraction, pro
     why = f"the bound is {bound}" if proof == "none" else _WHY[proof]
     claim = Claim(Of.ROUNDS, rounds, Among.CHUNKS, Proof(proof), bound, why)
     head = f"{schedule.steps} steps{f', {steps.verdict}' if steps.proven else ''}"
-    note = f"{head}; {rounds} rounds for {schedule.units} chunk(s) of a shard; {claim}"
+    note = f"{head}; {rounds} rounds for {counted(schedule.units, 'chunk')} of a shard; {claim}"
     made = {"method": "exact", "proof": proof, "rounds": str(rounds), "bound": str(bound)}
     cost = cost_of(there.topology, schedule)
     if isinstance(there.where, Fabric) and there.where.shared:  # which rounds count, and links alone do not

@@ -12,6 +12,7 @@ from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import parse_bandwidth, parse_time
+from topodesign.base.wording import counted
 from topodesign.topology.topology import Topology
 
 Link = tuple[int, int]
@@ -34,7 +35,7 @@ class LinkTable:
         if wrong:
             u, v = wrong[0]
             raise FileFormatError(
-                f"the link table has {len(wrong)} row(s) for no link of the topology, such as {u},{v}"
+                f"the link table has {counted(len(wrong), 'row')} for no link of the topology, such as {u},{v}"
             )
         return self.renamed(lambda link: link if link[0] != link[1] else None)
 
@@ -55,7 +56,9 @@ class LinkTable:
         missing = [pair for pair in pairs if pair not in self.alpha and pair[0] != pair[1]]
         if missing:
             u, v = missing[0]
-            raise FileFormatError(f"the link table lacks {len(missing)} link(s) of the topology, such as {u},{v}")
+            raise FileFormatError(
+                f"the link table lacks {counted(len(missing), 'link')} of the topology, such as {u},{v}"
+            )
         return [self.alpha.get(p, Fraction(0)) for p in pairs], [self.bandwidth.get(p, Fraction(1)) for p in pairs]
 
     def transpose(self) -> LinkTable:

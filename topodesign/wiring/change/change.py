@@ -15,6 +15,7 @@ import numpy as np
 
 from topodesign.base.claims import Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import counted
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.fields import MOST_EXHAUSTED, Found, Problem
 from topodesign.wiring.change.patches import Change, Patches, wired_topology
@@ -192,8 +193,8 @@ class _Search:
         for node, host in enumerate(self.hosts[number] for number in place[: self.wanted.nodes]):
             if needed[node] > self.lanes[host]:
                 raise InfeasibleError(
-                    f"host '{host}' has {self.lanes[host]} lane(s) at panels and needs {needed[node]}; cable more of "
-                    "its lanes, or take another host"
+                    f"host '{host}' has {counted(self.lanes[host], 'lane')} at panels and needs {needed[node]}; "
+                    "cable more of its lanes, or take another host"
                 )
         found = problem.placed(place, seed=self.seed, given=self.given, first=self.first)
         if found is None:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import counted
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.patches import Change, Job, Key, Patches, Spot, jobs
 from topodesign.wiring.inventory.inventory import Inventory, distance
@@ -115,8 +116,8 @@ class _Work:
             jobs = _joined(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
         if not jobs:
             raise InfeasibleError(
-                f"no order of the moves is found with at most {most_dark} dark link(s) a host and a fabric that stays "
-                f"connected ({sum(map(len, chains))} moves are left); allow more dark links, or downtime"
+                f"no order of the moves is found with at most {counted(most_dark, 'dark link')} a host and a fabric "
+                f"that stays connected ({sum(map(len, chains))} moves are left); allow more dark links, or downtime"
             )
         return self.move(jobs)
 

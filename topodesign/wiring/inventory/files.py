@@ -23,6 +23,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
+from topodesign.base.wording import counted
 from topodesign.wiring.inventory import devices
 from topodesign.wiring.inventory.fields import Entries, FileFields, Stock, fields, one_of, table_of
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
@@ -170,7 +171,7 @@ def _cabled(row: FileFields) -> Iterator[Located]:
     lanes, line = devices.LANES[connector], row.values["port"].line
     labels = row.values["panel_ports"].value.split() if "panel_ports" in row else []
     if len(labels) != lanes or "panel" not in row:
-        words = f"expected a panel and a label for each of {lanes} lane(s) of '{row.values['port'].value}'"
+        words = f"expected a panel and a label for each of the {counted(lanes, 'lane')} of '{row.values['port'].value}'"
         raise FileFormatError(f"line {line}: panel_ports: {words}")
     for lane, label in enumerate(labels, start=1):
         said = {"host": row.values["device"], "port": row.values["port"], "panel": row.values["panel"]}

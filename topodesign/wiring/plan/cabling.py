@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.wording import listed
+from topodesign.base.wording import counted, listed
 from topodesign.topology.topology import IntArray
 from topodesign.wiring.inventory.devices import Fixed, Host, Lane, Mode, PortSide, Zone, lanes_of
 from topodesign.wiring.inventory.inventory import Inventory, distance
@@ -214,7 +214,9 @@ def completed(
         every = (Lane(name, port.name, number) for port, number in lanes_of(host))
         open_ = sorted((lane for lane in every if lane not in new.lanes), key=lambda lane: lane not in first)
         if lacking[name] > len(open_):
-            raise InfeasibleError(f"too few ports: host '{name}' lacks {lacking[name]} lane(s), and has no more")
+            raise InfeasibleError(
+                f"too few ports: host '{name}' lacks {counted(lacking[name], 'lane')}, and has no more"
+            )
         where = alike if wanted is None else wanted[name]
         more += [Fixed(*lane, *new.take(host, mine[name], where)) for lane in open_[: max(lacking[name], 0)]]
     return (*fixed, *more)

@@ -26,6 +26,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.units import format_bandwidth
+from topodesign.base.wording import counted
 from topodesign.catalog.lookup import Catalog
 from topodesign.pricing.closed_form import distances
 from topodesign.search.finder import Finder
@@ -283,7 +284,9 @@ def check_hosts_there(topology: Topology, inventory: Inventory, hosts: Sequence[
 def _check_lanes(names: Sequence[str], needed: IntArray, have: Mapping[str, int], where: str) -> None:
     for node, name in enumerate(names):
         if have[name] < needed[node]:
-            words = f"host '{name}' (node {node}) has {have[name]} lane(s) {where}, its links need {needed[node]}"
+            words = (
+                f"host '{name}' (node {node}) has {counted(have[name], 'lane')} {where}, its links need {needed[node]}"
+            )
             raise InfeasibleError(f"too few ports: {words}")
 
 
@@ -291,7 +294,11 @@ def _not_duplex(topology: Topology) -> str:
     capacity = {(u, v): count for u, v, count in topology.links()}
     u, v = next(link for link, count in capacity.items() if capacity.get(link[::-1]) != count)
     forth, back = capacity[u, v], capacity.get((v, u), 0)
-    reason = f"there are {forth} link(s) {u} -> {v} and {back} back" if back else f"link {u} -> {v} has no reverse"
+    reason = (
+        f"there {'is' if forth == 1 else 'are'} {counted(forth, 'link')} {u} -> {v} and {back} back"
+        if back
+        else f"link {u} -> {v} has no reverse"
+    )
     other = duplex_alternative(topology)
     advice = f"the nearest that is duplex: {other}" if other else "no duplex one of as many nodes and ports is known"
     return f"not a duplex topology: {reason}; wire it in simplex mode; {advice}"

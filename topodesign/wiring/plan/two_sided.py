@@ -15,6 +15,7 @@ import numpy as np
 
 from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.wording import counted
 from topodesign.solve.program import Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
@@ -48,7 +49,7 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
     if len(short):
         node = int(short[0])
         lanes = room[node].sum(axis=1)
-        words = f"'{names[node]}' has {lanes[0]} lane(s) at sides 1 and {lanes[1]} at sides 2, its links need"
+        words = f"'{names[node]}' has {counted(lanes[0], 'lane')} at sides 1 and {lanes[1]} at sides 2, its links need"
         raise InfeasibleError(f"too few ports: host {words} {needed[node]}")
     there = room > 0
     joined = np.any((there[u, 0] & there[v, 1]) | (there[u, 1] & there[v, 0]), axis=1)
@@ -58,7 +59,7 @@ def _refuse(u: IntArray, v: IntArray, room: IntArray, names: Sequence[str]) -> N
     one, two = int(u[apart[0]]), int(v[apart[0]])
     same = np.any(there[one].any(axis=0) & there[two].any(axis=0))
     why = "both end at the same side of every switch that they share" if same else "they share no switch"
-    more = f", and {len(apart) - 1} more link(s)" if len(apart) > 1 else ""
+    more = f", and {counted(len(apart) - 1, 'more link')}" if len(apart) > 1 else ""
     words = f"link {one} - {two} cannot be made between hosts '{names[one]}' and '{names[two]}': {why}{more}"
     raise InfeasibleError(f"{words} ({PROVEN_NONE} with these hosts and this cabling)")
 
