@@ -26,7 +26,7 @@ from topodesign import (
     price_uneven,
 )
 from topodesign.base.cost import Cost
-from topodesign.base.errors import TooLargeError, TopodesignError, TopologyError, UnitError
+from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError, TopologyError, UnitError
 from topodesign.pricing import closed_form, split_deferral
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers import price as price_module
@@ -242,3 +242,11 @@ def test_the_argument_selects_the_method() -> None:
     assert evaluate("torus(2,2)", collective="allgather").record() == optimum("torus(2,2)", "allgather").record()
     assert evaluate("torus(2,2)", group=group).record() == price_groups("torus(2,2)", "allreduce", group).record()
     assert evaluate("torus(2,2)", traffic="zipf:1.2").record() == price_uneven("torus(2,2)", "zipf:1.2").record()
+
+
+@pytest.mark.parametrize("more", [{"group": [[0, 1]]}, {"collective": "allgather"}])
+def test_traffic_is_a_question_of_its_own(more: dict[str, Any]) -> None:
+    """The command refuses the same; nothing that is given is ignored."""
+    question: Any = evaluate
+    with pytest.raises(ParameterError, match=f"{next(iter(more))} cannot be combined with traffic"):
+        question("torus(2,2)", traffic="zipf:1.2", **more)

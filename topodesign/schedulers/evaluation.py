@@ -12,6 +12,7 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Bounds, Cost, bound_in, least_steps, lower_bound, lower_bounds
 from topodesign.base.declared import key
+from topodesign.base.errors import ParameterError
 from topodesign.base.progress import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
@@ -264,7 +265,7 @@ def evaluate(
         Collective whose throughput to compute, as by :func:`topodesign.optimum`. By default the cost of a topology is
         computed, and the throughput of an allreduce on a fabric.
     progress
-        Called now and then with the share of the work that is done.
+        Called now and then with the share of the work that is done; not for groups.
     **options
         Of the function that computes the result: those of :func:`topodesign.evaluate_topology` for the cost of a
         topology; others of :func:`topodesign.optimum` ask for the throughput.
@@ -276,6 +277,8 @@ def evaluate(
 
     Raises
     ------
+    ParameterError
+        If ``traffic`` is combined with ``group`` or ``collective``.
     TopodesignError
         As of the function that computes the result.
 
@@ -288,6 +291,9 @@ def evaluate(
     343
     """
     if traffic is not None:
+        for name, value in (("group", group), ("collective", collective)):
+            if value is not None:
+                raise ParameterError(f"{name} cannot be combined with traffic, which is an all-to-all; remove one")
         from topodesign.optima.uneven import price_uneven  # noqa: PLC0415  heavy
 
         return price_uneven(network, traffic, progress=progress, **options)
