@@ -168,16 +168,17 @@ def test_runtimes_without_slots_take_turns() -> None:
 def test_as_many_as_are_too_many_are_joined_the_shortest_first_and_of_one_peer() -> None:
     topology = build("circulant(12,2,3)")
     plan = schedule_on(topology, "allreduce", units=6, pieces=3, late=0.3)
-    apart = program_of_rounds(topology, plan, limits=Limits(slots=0))
-    for most in (8, 7, 5, 4, 3):
-        program = program_of_rounds(topology, plan, limits=Limits(slots=0, blocks_per_rank=most))
+    apart = program_of_rounds(topology, plan, threadblocks="separate", limits=Limits(slots=8))
+    for most in (8, 7, 5):
+        limits = Limits(slots=8, blocks_per_rank=most)
+        program = program_of_rounds(topology, plan, threadblocks="separate", limits=limits)
         for body, before in zip(ranks_of(program), ranks_of(apart), strict=True):
             long: Counter[int | None] = Counter()  # instructions to and from a peer
             for block in before.threadblocks:
                 long[block.receive if block.send is None else block.send] += len(block.instructions)
             joined = [block.send for block in body.threadblocks if None not in {block.send, block.receive}]
             assert joined == [block.receive for block in body.threadblocks if None not in {block.send, block.receive}]
-            assert len(joined) == 8 - max(most, 4)
+            assert len(joined) == 8 - most
             others = [long[peer] for peer in long.keys() - set(joined)]
             assert max((long[peer] for peer in joined), default=0) <= min(others, default=10**9)
 

@@ -90,10 +90,9 @@ def test_limits_are_kept_by_more_channels_and_joined_threadblocks() -> None:
     schedule = sample("allreduce", nodes=12, per_root=12)
     loose = checked(compiled(schedule))
     assert loose.usage is not None
-    assert loose.usage.threadblocks_per_rank > 12
     profile = get_profile("msccl")
-    joined = program_of_trees(schedule, limits=Limits(blocks_per_rank=12, blocks_per_channel=5))
-    assert max(len(rank.threadblocks) for rank in ranks_of(joined)) < loose.usage.threadblocks_per_rank
+    joined = program_of_trees(schedule, limits=Limits(blocks_per_rank=18, blocks_per_channel=5))
+    assert max(len(rank.threadblocks) for rank in ranks_of(joined)) == 18 < loose.usage.threadblocks_per_rank
     assert all(
         [(block.send, block.channel) for block in rank.threadblocks if block.send is not None].count(pair) == 1
         for rank in ranks_of(joined)
@@ -116,6 +115,13 @@ def test_joined_threadblocks_run(collective: TreeCollective, inplace: bool) -> N
         blocks = [block for rank in ranks_of(program) for block in rank.threadblocks]
         assert any(block.send is not None and block.receive is not None for block in blocks)
         checked(to_xml(program, profile=profile, name="joined"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_program_that_deadlocks_is_made_where_threadblocks_are_too_few(seed: int) -> None:
+    schedule = sample("allreduce", nodes=8, seed=seed)
+    with pytest.raises(InfeasibleError, match="the target allows 1 threadblock per rank, and no program"):
+        program_of_trees(schedule, parts=3, channels=2, inplace=True, limits=Limits(blocks_per_rank=1))
 
 
 def test_a_busy_link_gets_more_channels_where_threadblocks_are_short() -> None:

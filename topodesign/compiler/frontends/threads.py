@@ -9,6 +9,7 @@ from itertools import count
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.wording import counted
 from topodesign.compiler.columns import BITS, BUFFERS, NUMBER, RECEIVES, Columns
 from topodesign.compiler.frontends.merge import Blocks, Merger, Pairs, joined_in, pair
 from topodesign.compiler.frontends.operations import IN, OUT, SCRATCH, Block, Operations
@@ -60,6 +61,10 @@ def assemble(
             continue
         if not waits or ends(made, limits.slots, frame.piece):
             break
+    else:  # the last way is the plainest: the back end names the limit that it exceeds, if it ends at all
+        if not ends(made, limits.slots, frame.piece):
+            most = counted(limits.blocks_per_rank, "threadblock")
+            raise InfeasibleError(f"{limits.of} allows {most} per rank, and no program with so few surely ends; {HELP}")
     return made, int(made.channel.max(initial=0)) + 1
 
 

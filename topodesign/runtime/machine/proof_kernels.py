@@ -489,6 +489,33 @@ def _wake(
         line = following[line]
 
 
+@inlined
+def _wake_readers(
+    columns: Columns,
+    one: int,
+    launch: int,
+    sleeping: Ints,
+    following: Ints,
+    asleep: NDArray[np.bool_],
+    block_of: Ints,
+    ready: NDArray[np.bool_],
+) -> bool:
+    """Let works go on that lacked packets which a work writes; return whether there are any."""
+    found = False
+    for q in range(columns.target[one], columns.source[one + 1]):
+        if columns.wide[q] == 2:
+            begin = columns.cell[q] + (launch & 1) * columns.added[q]
+            for cell in range(begin, begin + 2 * columns.size[one]):
+                woken = sleeping[cell]
+                sleeping[cell] = -1
+                while woken >= 0:
+                    asleep[woken] = False
+                    ready[block_of[woken]] = True
+                    found = True
+                    woken = following[woken]
+    return found
+
+
 @compiled
 def _least(rows: Ints, number: int, count: int, clock: Clocks, to: int) -> None:
     """Make a row entry by entry the smallest of some rows, or that with a number in their order."""
@@ -630,18 +657,10 @@ def run_with_clocks(
                                 learned[actor if packets else 0],
                             )  # fmt: skip
                             did[one] = True
-                            if packets:
-                                for q in range(columns.target[one], columns.source[one + 1]):
-                                    if columns.wide[q] == 2:
-                                        begin = columns.cell[q] + (launch[rank] & 1) * columns.added[q]
-                                        for cell in range(begin, begin + 2 * columns.size[one]):
-                                            woken = sleeping[cell]
-                                            sleeping[cell] = -1
-                                            while woken >= 0:
-                                                asleep[woken] = False
-                                                ready[block_of[woken]] = True
-                                                moving = True
-                                                woken = following[woken]
+                            if packets and _wake_readers(
+                                columns, one, launch[rank], sleeping, following, asleep, block_of, ready
+                            ):
+                                moving = True
                         for t in range(columns.line[p], columns.line[p + 1]):
                             while cursor[t] < columns.control[t + 1]:
                                 c = cursor[t]
@@ -727,18 +746,10 @@ def run_with_clocks(
                                                 own[OVER, i] = max(own[OVER, i], pending[i])
                                         now[doer] += 2
                                         _has(column, own, doer, now[doer])
-                                    if packets:
-                                        for q in range(columns.target[one], columns.source[one + 1]):
-                                            if columns.wide[q] == 2:
-                                                begin = columns.cell[q] + (launch[rank] & 1) * columns.added[q]
-                                                for cell in range(begin, begin + 2 * columns.size[one]):
-                                                    woken = sleeping[cell]
-                                                    sleeping[cell] = -1
-                                                    while woken >= 0:
-                                                        asleep[woken] = False
-                                                        ready[block_of[woken]] = True
-                                                        moving = True
-                                                        woken = following[woken]
+                                    if packets and _wake_readers(
+                                        columns, one, launch[rank], sleeping, following, asleep, block_of, ready
+                                    ):
+                                        moving = True
                                 ended = one < 0 or high == columns.size[one]
                                 if ended:
                                     if mode & FLUSHES:
