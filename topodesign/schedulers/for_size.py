@@ -6,22 +6,26 @@ timed sends. ``schedule --size`` and ``methods`` try the same methods in the sam
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from topodesign.base.errors import TopodesignError
+import numpy as np
+
+from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
+from topodesign.base.errors import TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.progress import each
 from topodesign.base.units import format_size, format_time
 from topodesign.base.wording import listed
-from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, GATHER, REDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALL_TO_ALL, ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.node_values import as_latency
+from topodesign.optima.optimum import solve
+from topodesign.optima.question import Question
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.conditions import Run
 from topodesign.schedulers.method import Method, Request
@@ -39,6 +43,7 @@ _MOST_OTHERWISE = 64
 _MOST_SWITCHED = 1536  # nodes times switches that copy or add, up to which in-network answers in seconds
 _PARTS = 8  # of a block in timed sends, which are made of whole blocks, too, where nodes differ in ports
 _LEFT = frozenset({"only", "without", "root"})  # what may be given as well, as all of these support it
+_LONGEST_REASON = 100
 _TOLD = 6  # times that a note has
 
 
@@ -57,9 +62,10 @@ def run_of(plan: Plan, request: Request, messages: Latency | None = None) -> Run
     return simulate(plan, size=request.size, alpha=alpha, gap=told.gap, hop=told.hop, bandwidth=rate).run
 
 
-def time_of(plan: Plan, request: Request, messages: Latency | None = None) -> Fraction:
-    """Return a plan's seconds for the requested size, latency and bandwidth."""
-    return run_of(plan, request, messages).time
+def take_fastest(plans: Iterable[Plan], request: Request, messages: Latency | None = None) -> Plan:
+    """Return the plan that is the fastest for the requested size."""
+    some = list(plans)
+    return some[0] if len(some) == 1 else min(some, key=lambda plan: run_of(plan, request, messages).time)
 
 
 def chooses_by_size(request: Request) -> bool:
@@ -106,13 +112,79 @@ def why_skipped(method: Method, request: Request) -> str | None:
     return None
 
 
-def make_for_size(
-    request: Request, method: Method, make: Callable[[Request, str], Plan], messages: Latency | None = None
-) -> Plan:
-    """Return a method's fastest plan for a size.
+@dataclass(frozen=True)
+class MethodPlan:
+    """Plan of a method for some sizes, or the reason that it has none.
 
-    The method gets all time options that it accepts.
+    * ``plan``: for the last size; None if there is no plan.
+    * ``runs``: of the plan for each size.
+    * ``seconds``: that making the first plan took.
     """
+
+    method: str
+    plan: Plan | None = None
+    runs: tuple[Run, ...] = ()
+    why: str = ""
+    seconds: float = 0.0
+
+
+def plan_method(
+    method: Method,
+    request: Request,
+    sizes: Sequence[Fraction],
+    make: Callable[[Request, str], Plan],
+    *,
+    messages: Latency | None = None,
+    limit: Fraction | None = None,
+    check: Callable[[Plan], str | None] = lambda _: None,
+) -> MethodPlan:
+    """Make and time the fastest plan of a method for each size.
+
+    Parameters
+    ----------
+    request
+        What all methods are asked.
+    make
+        Makes the plan of a method.
+    messages
+        What messages take beside their bytes; that of the request by default.
+    limit
+        Seconds for all sizes, or None. A search ends by itself with the best plan that it has then.
+    check
+        Returns what is wrong with a plan, or None.
+    """
+    if (reason := why_unfit(method, request)) is not None:
+        return MethodPlan(method.name, why=reason)
+    searches = method.name in SEARCHES
+    if limit is not None:
+        request = request.but(time_limit=limit / len(sizes) if searches else None)  # one search for each size
+    plan, runs, seconds, begun = None, list[Run](), 0.0, Stopwatch()
+    try:
+        with nullcontext() if limit is None else deadline(float(2 * limit if searches else limit)):
+            for size in sizes:
+                asked = request.but(size=size)
+                if plan is None or "alpha" in method.options:  # what knows of latency is made for one size
+                    plan = _make_for_size(asked, method, make, messages)
+                    seconds = seconds or begun()
+                    if (wrong := check(plan)) is not None:
+                        return MethodPlan(method.name, why=f"wrong: {wrong}")
+                runs.append(run_of(plan, asked, messages))
+    except OutOfTime:
+        if limit is None:
+            raise
+        what = "was not verified and timed" if seconds else "made no plan"
+        return MethodPlan(method.name, why=f"{what} within {format_time(limit)}")
+    except (TopodesignError, MemoryError) as error:
+        (words, *_) = str(error).splitlines() or ["not enough memory"]
+        words = words.removeprefix(f"the method '{method.name}' has ").removesuffix("; try --algorithm spff")
+        return MethodPlan(method.name, why=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
+    return MethodPlan(method.name, plan, tuple(runs), "", seconds)
+
+
+def _make_for_size(
+    request: Request, method: Method, make: Callable[[Request, str], Plan], messages: Latency | None
+) -> Plan:
+    """Return a method's fastest plan for a size, with all time options that it accepts."""
     told = messages_of(request) if messages is None else messages
     known: dict[str, Any] = {"alpha": OWN_LATENCIES if told.alpha is None else told.alpha, "overlap": True}
     known |= {"bandwidth": request.bandwidth if request.plain else None}
@@ -126,11 +198,8 @@ def make_for_size(
         known["link_table"] = LinkTable(hops, {})
     asked = request.but(alpha=None, bandwidth=None, time_limit=None, sized=False, progress=None)
     asked = asked.but(**{name: value for name, value in known.items() if name in method.options})
-    some = [asked]
-    if method.name == "tacos" and gains_by_trees(request):
-        some.append(asked.but(chunks=_PARTS))
-    plans = [make(one, method.name) for one in some]
-    return min(plans, key=lambda plan: time_of(plan, request, told)) if len(plans) > 1 else plans[0]
+    some = [asked, asked.but(chunks=_PARTS)] if method.name == "tacos" and gains_by_trees(request) else [asked]
+    return take_fastest([make(one, method.name) for one in some], request, told)
 
 
 def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], methods: Mapping[str, Method]) -> Plan:
@@ -138,75 +207,89 @@ def fastest_for_size(request: Request, make: Callable[[Request, str], Plan], met
 
     ``make`` makes the plan of a method, and of ``auto`` the best one if no size is given.
     """
-    plans = {"auto": make(request.but(alpha=None, bandwidth=None, sized=False), "auto")}
-    skipped = []
+    usual = make(request.but(alpha=None, bandwidth=None, sized=False), "auto")
+    tried, skipped = [MethodPlan("auto", usual, (run_of(usual, request),))], []
     for name, method in each(methods.items(), request.progress):
         if why_unfit(method, request) is not None:
             continue
         if len(request.fabric.compute) > MOST_NODES or why_skipped(method, request) is not None:
             skipped.append(name)
-            continue
-        try:
-            plans[name] = make_for_size(request, method, make)
-        except TopodesignError:  # a method that has nothing for this place
-            continue
-    times = {name: time_of(plan, request) for name, plan in plans.items()}
-    order = sorted(times, key=times.__getitem__)
-    chosen = plans[order[0]]
-    told = dict.fromkeys(f"{plans[name].generator['method']} {format_time(times[name])}" for name in order)
+        else:
+            tried.append(plan_method(method, request, (request.size,), make))
+    order = sorted(((one.runs[0].time, one.plan) for one in tried if one.plan is not None), key=lambda timed: timed[0])
+    time, chosen = order[0]
+    told = dict.fromkeys(f"{plan.generator['method']} {format_time(taken)}" for taken, plan in order)
     notes = []
     if skipped:
-        least = least_time(request)
-        left = f"at most {float(1 - least / times[order[0]]):.1%} could be left"
+        least = bound_plans(request).time(request.size)
+        left = f"at most {float(1 - least / time):.1%} could be left"
         notes.append(f"not tried: {listed(skipped)}; {left}: no plan takes less than {format_time(least)}")
     notes.append(f"for {format_size(request.size)}: {', '.join([*told][:_TOLD])}{', ...' if len(told) > _TOLD else ''}")
     return replace(chosen, notes=(*chosen.notes, *notes))
 
 
-def least_time(request: Request) -> Fraction:
-    """Return a lower bound in seconds on any plan."""
+class PlanBound(NamedTuple):
+    """Lower bounds on all plans of a request.
+
+    * ``bandwidth``: factor y of M/B, where B is ``rate``, in bits per second.
+    * ``latency``: in seconds.
+    """
+
+    bandwidth: Fraction
+    latency: Fraction
+    rate: Fraction
+
+    def time(self, size: Fraction) -> Fraction:
+        """Return the seconds that no plan undercuts."""
+        return max(self.latency, self.bandwidth * 8 * size / self.rate)
+
+
+def bound_plans(request: Request, messages: Latency | None = None, *, flows_within: float = 0) -> PlanBound:
+    """Return lower bounds on all plans, from latencies, data at nodes, flows and cuts.
+
+    Flows and cuts count if they are found within ``flows_within`` seconds.
+    """
     fabric, collective = request.fabric, request.collective
     if request.root_name is not None:
         collective = collective.at(fabric.number(request.root_name))
-    rate = fabric.unit * max(1, *(int(fabric.topology.out_ports[node]) for node in fabric.compute))
+    rate = 8 * fabric.unit * max(1, *(int(fabric.topology.out_ports[node]) for node in fabric.compute))
     if request.plain:
-        rate = NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth / 8
-    latency = least_latency(fabric, collective, messages_of(request))
-    busy: Fraction = node_bound(fabric, collective, 8 * rate) * request.size / rate
-    return max(latency, busy)
+        rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
+    latency = find_latency(fabric, collective, messages_of(request) if messages is None else messages)
+    least = _node_bound(fabric, collective, rate)
+    if flows_within and not fabric.unequal(fabric.multicast | fabric.aggregation):
+        # What unlike switches get they need not pass on as it is.
+        with suppress(OutOfTime, TooLargeError), deadline(flows_within):
+            # of an allreduce all data of one side, added up, have to cross every cut
+            least_of = BROADCAST.at(fabric.compute[0]) if collective.like(ALLREDUCE) else collective
+            least = max(least, rate / (8 * solve(Question(fabric, least_of)).bound))
+    return PlanBound(least, latency, rate)
 
 
-def least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
-    """Return the longest fastest-path latency to a needed node.
+def find_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
+    """Return the latency of the farthest node, over the paths of least latency.
 
-    A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
+    A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own. It is
+    exact to 2^-50 of itself, and not above it.
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+    links, compute = fabric.topology, list(fabric.compute)
     if messages.alpha is None:
         own = fabric.link_latencies()
     else:
-        switches = fabric.topology.switches
-        own = tuple(messages.hop if u in switches else messages.alpha for u, _, _ in fabric.topology.links())
-    common = math.lcm(*(one.denominator for one in own))
-    backwards = collective.like(REDUCE, GATHER)
-    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (u, v, _), one in zip(fabric.topology.links(), own, strict=True):
-        ways[v if backwards else u].append((u if backwards else v, int(one * common)))
-    slowest = 0
-    for source in fabric.compute if collective.root is None else (collective.root,):
-        known: dict[int, int] = {}
-        coming = [(0, source)]
-        while coming:  # Dijkstra, with integers of any size
-            time, at = heapq.heappop(coming)
-            if at not in known:
-                known[at] = time
-                for to, more in ways[at]:
-                    if to not in known:
-                        heapq.heappush(coming, (time + more, to))
-        slowest = max(slowest, *(known.get(node, 0) for node in fabric.compute))
-    return Fraction(slowest, common)
+        own = tuple(messages.hop if u in links.switches else messages.alpha for u, _, _ in links.links())
+    longest = math.ceil(links.nodes * max(own, default=Fraction(0)))
+    scale = min(math.lcm(*(one.denominator for one in own)), 2**52 // max(1, longest))
+    weight = np.array([int(one * scale) for one in own], dtype=np.float64)  # sums are integers below 2^53
+    ends = (links.dst, links.src) if collective.like(REDUCE, GATHER) else (links.src, links.dst)
+    sources = compute if collective.root is None else [collective.root]
+    far = dijkstra(csr_array((weight, ends), shape=(links.nodes,) * 2), indices=sources)[:, compute]
+    return Fraction(int(far[np.isfinite(far)].max(initial=0)), scale)
 
 
-def node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
+def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
     """Return a bandwidth factor bound from data at nodes."""
     topology, nodes = fabric.topology, len(fabric.compute)
     compute = list(fabric.compute)

@@ -24,7 +24,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees, flow_of_trees
 from topodesign.schedulers.baselines.baseline import Ranks, Tree, assembled, routed, spanning_plan
 from topodesign.schedulers.baselines.mpi import stars
-from topodesign.schedulers.for_size import time_of
+from topodesign.schedulers.for_size import take_fastest
 from topodesign.schedulers.forest import IN_NETWORK
 from topodesign.schedulers.method import Method, Request, spec_of, tree_plan
 
@@ -52,7 +52,7 @@ def _make(request: Request) -> list[Plan]:
             halves = [_stage(fabric, one, boxes, way) for one, way in ((REDUCE_SCATTER, inner), (ALLGATHER, hubs))]
             made.append([halves[0], between, halves[1]])
     plans = [_planned(request, Flows(tuple(flow_of_trees(fabric, one) for one in stages))) for stages in made]
-    return [min(plans, key=lambda plan: time_of(plan, request))]
+    return [take_fastest(plans, request)]
 
 
 def _planned(request: Request, stages: Flows) -> Plan:
@@ -120,7 +120,7 @@ def _one_shot(request: Request) -> list[Plan]:
         ways += IN_NETWORK.make(gathers)
     trees = [one.trees.having(collective=ALLREDUCE) for one in ways]
     made = [tree_plan(request, one, {"method": "one-shot"}) for one in trees]
-    return [min(made, key=lambda plan: time_of(plan, request))]
+    return [take_fastest(made, request)]
 
 
 ONE_SHOT = Method("one-shot", OPTIONS, (ALLREDUCE,), _one_shot, movement="trees", fabrics=True, auto=False)

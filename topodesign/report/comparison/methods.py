@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 from topodesign.base import doors
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.cost import Cost
-from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
-from topodesign.base.latency import Latency
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.options import read, takes
 from topodesign.base.progress import each
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_time
+from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.base.work_options import OwnTimingOptions
-from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, Collective, as_collective
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.collectives import ALLREDUCE, GATHER, REDUCE, Collective, as_collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.node_values import as_latency
 from topodesign.fabrics.part import Some, compute_node
 from topodesign.fabrics.places import PlaceLike, as_fabric, as_place, working
-from topodesign.optima.optimum import solve
-from topodesign.optima.question import Question
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
-from topodesign.plans.time.conditions import Run
 from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.workload import Workload
@@ -34,31 +29,9 @@ from topodesign.report.comparison.contender import Contender, Factor, Interval, 
 from topodesign.report.comparison.measures import Counts
 from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.choice import make_plan
-from topodesign.schedulers.for_size import (
-    SEARCHES,
-    least_latency,
-    make_for_size,
-    node_bound,
-    run_of,
-    why_skipped,
-    why_unfit,
-)
-from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.for_size import SEARCHES, MethodPlan, bound_plans, plan_method, why_skipped, why_unfit
+from topodesign.schedulers.method import Method, Request, sizes_of
 from topodesign.topology.topology import Topology
-
-_LONGEST_REASON = 100
-
-
-class _Asked(NamedTuple):
-    """Request that all methods share."""
-
-    place: Topology | Fabric
-    request: Request
-    messages: Latency
-    work: Workload  # sizes, and the bandwidth of all links of a node
-    counts: Counts
-    limit: Fraction  # seconds for each method
-    unit: Fraction  # bits per second of a link of capacity 1
 
 
 @takes(OwnTimingOptions)
@@ -126,8 +99,7 @@ def compare_methods(
     sizes, rate = said["sizes"], None if said["bandwidth"] is None else as_bandwidth(said["bandwidth"])
     whole = as_fabric(where, rate)
     where, fabric, left = working(where, without, rate)
-    several = [sizes] if isinstance(sizes, str | int | float | Fraction) else list(sizes)
-    amounts = tuple(as_size(size) for size in several)
+    amounts = sizes_of(sizes)
     if not amounts:
         raise ParameterError("at least one size is needed")
     messages, limit = as_latency(said["alpha"], said["gap"], said["hop"]), as_time(time_limit)
@@ -139,26 +111,28 @@ def compare_methods(
         collective = collective.at(
             compute_node(fabric, root if isinstance(root, str) else whole.names[as_integer("root", root, 0, last)])
         )
-    total = 8 * fabric.unit * max(1, *(int(fabric.topology.out_ports[node]) for node in fabric.compute))
-    if isinstance(where, Topology):
-        rate = left if without else rate
-        total = 8 * NODE_BANDWIDTH if rate is None else rate
-    timed = Workload(messages.alpha or Fraction(0), amounts, total, messages.gap, messages.hop)
-    steps, factor = _bound(fabric, collective, total, float(limit))
-    latency = least_latency(fabric, collective, messages)
-    halves = 2 if collective.like(ALLREDUCE) else 1
-    bound = Cost(max(1, steps // halves), factor / halves)
-    floor = TimedBounds((bound,), timed.by_size(max(latency, factor * 8 * size / total) for size in amounts))
+    if isinstance(where, Topology) and without:
+        rate = left
     request = Request(where, as_collective(collective.name), root=collective.root, bandwidth=rate)
-    asked = _Asked(where, request, messages, timed, counts_of(where, failures=False), limit, 8 * fabric.unit)
+    if len(fabric.compute) < 2:
+        raise InfeasibleError("one node alone needs no schedule")
+    bound, halves = bound_plans(request, messages, flows_within=float(limit)), 2 if collective.like(ALLREDUCE) else 1
+    timed = Workload(messages.alpha or Fraction(0), amounts, bound.rate, messages.gap, messages.hop)
+    half = Cost(max(1, _farthest(fabric.topology, collective) // halves), bound.bandwidth / halves)
+    floor = TimedBounds((half,), timed.by_size(map(bound.time, amounts)))
     found: list[Contender] = []
     missing: list[tuple[str, str]] = []
+    number = counts_of(where, failures=False)
     for name in each(names, progress):
-        made = _try(asked, doors.SCHEDULERS[name], named=bool(methods))
-        if isinstance(made, str):
-            missing.append((name, made))
+        method: Method = doors.SCHEDULERS[name]
+        if name in SEARCHES and not methods and why_unfit(method, request) is None:
+            missing.append((name, str(why_skipped(method, request))))
+            continue
+        made = plan_method(method, request, amounts, _make, messages=messages, limit=limit, check=_find_problem)
+        if made.plan is None:
+            missing.append((name, made.why))
         else:
-            found.append(made)
+            found.append(_contender(made.plan, made, where, timed, number))
     if not found:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
     found.sort(key=lambda one: one.times)
@@ -166,59 +140,29 @@ def compare_methods(
     return Comparison(tuple(found), timed, floor, tuple(missing), collective, messages, name)
 
 
-def _try(asked: _Asked, method: Method, *, named: bool) -> Contender | str:
-    """Return the contender of a method, or the reason it has none."""
-    name, request, limit = method.name, asked.request, asked.limit
-    reason = why_unfit(method, request)
-    if reason is None and name in SEARCHES and not named:
-        reason = why_skipped(method, request)
-    if reason is not None:
-        return reason
-    searches, seconds = name in SEARCHES, 0.0
-    told = request.but(time_limit=limit / len(asked.work.sizes) if searches else None)  # one search for each size
-    runs: list[Run] = []
-    plan: Plan | None = None
-    begun = Stopwatch()
-    try:
-        with deadline(float(2 * limit if searches else limit)):  # a search ends by itself, and is verified
-            for size in asked.work.sizes:
-                if plan is None or "alpha" in method.options:  # what knows of latency is made for one size
-                    plan = make_for_size(told.but(size=size), method, _make, asked.messages)
-                    seconds = seconds or begun()
-                    report = verify(plan)
-                    if not report.ok:
-                        return f"wrong: {report.problems[0]}"
-                runs.append(run_of(plan, request.but(size=size), asked.messages))
-    except OutOfTime:
-        what = "was not verified and timed" if seconds else "made no plan"
-        return f"{what} within {format_time(limit)}"
-    except (TopodesignError, MemoryError) as error:
-        (words, *_) = str(error).splitlines() or ["not enough memory"]
-        words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --algorithm spff")
-        return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}..."
-    if plan is None:
-        return "made no plan"
-    halves, figures = 2 if plan.collective.like(ALLREDUCE) else 1, report.figures
+def _contender(plan: Plan, made: MethodPlan, place: Topology | Fabric, work: Workload, number: Counts) -> Contender:
+    """Return the contender of a verified plan."""
+    runs, halves, figures = made.runs, 2 if plan.collective.like(ALLREDUCE) else 1, verify(plan).figures
     piped = [run for run in runs if isinstance(run, PipelineSimulation)]
     timing = Timing((), None, halves)
     if piped:
-        timing = Timing.of_run(piped[0], asked.work.bandwidth, halves)
+        timing = Timing.of_run(piped[0], work.bandwidth, halves)
     elif "steps" in figures and "bandwidth" in figures:
         timing = Timing((Phase(int(figures["steps"]), 1, 0, figures["bandwidth"]),), None, halves)
     return Contender(
-        name,
-        asked.place,
-        name,
+        made.method,
+        place,
+        made.method,
         plan,
         timing,
-        asked.work,
+        work,
         tuple(run.time for run in runs),
         tuple(run.chunks if isinstance(run, PipelineSimulation) else 1 for run in runs),
         Factor(None, None),
         Interval(None, None),
-        asked.counts,
+        number,
         None,
-        seconds=seconds,
+        seconds=made.seconds,
     )
 
 
@@ -226,28 +170,14 @@ def _make(request: Request, name: str) -> Plan:
     return make_plan(request, name, doors.SCHEDULERS)
 
 
-def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
-    """Return lower bounds on the steps and bandwidth factor of any plan.
+def _find_problem(plan: Plan) -> str | None:
+    return next(iter(verify(plan).problems), None)
 
-    Where the exact optimum takes too long, what enters or leaves a single node is the bound.
-    """
-    topology, root = fabric.topology, collective.root
-    if len(fabric.compute) < 2:
-        raise InfeasibleError("one node alone needs no schedule")
-    steps = 1
-    if not topology.switches:
-        way = topology.transpose() if collective.like(REDUCE, GATHER) else topology
-        steps = max(
-            int(distances(way, source).max()) for source in (range(topology.nodes) if root is None else (root,))
-        )
-    least = node_bound(fabric, collective, total)
-    if fabric.unequal(fabric.multicast | fabric.aggregation):
-        return steps, least  # what such switches get they need not pass on as it is
-    try:
-        with deadline(limit):
-            # of an allreduce all data of one side, added up, have to cross every cut
-            least_of = BROADCAST.at(fabric.compute[0]) if collective.like(ALLREDUCE) else collective
-            fastest = solve(Question(fabric, least_of)).bound
-    except (OutOfTime, TooLargeError):
-        return steps, least
-    return steps, max(least, total / (8 * fastest))
+
+def _farthest(topology: Topology, collective: Collective) -> int:
+    """Return the steps that no plan undercuts; 1 with switches."""
+    if topology.switches:
+        return 1
+    way = topology.transpose() if collective.like(REDUCE, GATHER) else topology
+    sources = range(topology.nodes) if collective.root is None else (collective.root,)
+    return max(int(distances(way, source).max()) for source in sources)

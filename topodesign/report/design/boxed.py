@@ -8,14 +8,14 @@ to accelerators, are made and verified beside them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.base.latency import Latency
+from topodesign.collectives import ALLGATHER
 from topodesign.fabrics.boxes import Box
 from topodesign.fabrics.fabric import Fabric
 from topodesign.optima.boxes import ANY_ORDER, BoxRates, box_rates
@@ -24,6 +24,7 @@ from topodesign.report.boxes.frontier import BoxDesign, find_rails, time_lifted
 from topodesign.report.comparison.contender import verified
 from topodesign.report.design.parts import PRICED, Offer, Part
 from topodesign.report.design.request import Request
+from topodesign.schedulers.for_size import find_latency
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
@@ -50,7 +51,7 @@ def rails_of(box: Box, boxes: int) -> tuple[BoxDesign, Topology]:
 
 def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part, ...]:
     """Return the time of every collective at proven rates."""
-    latency = _farthest(fabric, request)
+    latency = find_latency(fabric, ALLGATHER, Latency(None) if fabric.latency else request.work.latency)
     parts = []
     for share in request.mix.shares:
         rate = rates.least if share.collective == "all-to-all" else rates.allgather
@@ -60,24 +61,6 @@ def rated_parts(fabric: Fabric, rates: BoxRates, request: Request) -> tuple[Part
         waits = halves * latency
         parts.append(Part(share, PRICED, waits + halves * share.size / rate, waits))
     return tuple(parts)
-
-
-def _farthest(fabric: Fabric, request: Request) -> Fraction:
-    """Return the latency of the farthest accelerators, over lowest-latency paths."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
-
-    links, own = fabric.topology, dict(fabric.latency)
-    switched = np.isin(links.src, sorted(links.switches))
-    if own:
-        waits = [own.get(kind, Fraction(0)) for kind in fabric.classes]
-    else:
-        waits = [request.work.hop if switch else request.work.alpha for switch in switched.tolist()]
-    scale = math.lcm(*(wait.denominator for wait in waits))
-    weight = np.array([int(wait * scale) for wait in waits], dtype=np.float64)
-    nodes = list(fabric.compute)
-    far = dijkstra(csr_array((weight, (links.src, links.dst)), shape=(links.nodes,) * 2), indices=nodes)[:, nodes]
-    return Fraction(int(far.max()), scale)
 
 
 def in_any_order(graph: Topology, request: Request) -> bool:
