@@ -14,13 +14,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.graphs.expansions.insert import insert
-from topodesign.search.link_kernels import rank_insertions
 from topodesign.search.links import (
     aim_at_steps,
     anneal_links,
     ends_of,
-    ends_out,
     new_state,
     pairs_too_far,
     swapped_spec,
@@ -57,7 +54,7 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], work: int
     drafts: list[tuple[int, int, Topology]] = []
     for base in bases:
         least = _HOPELESS * target.nodes
-        for number, start in enumerate(_starts(target, steps, base, rng)):
+        for number, start in enumerate(_starts(target, base, rng)):
             if number >= _FIRST_STARTS and least > _PROMISING:
                 break
             far = pairs_too_far(start, steps)
@@ -79,39 +76,9 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], work: int
     return None
 
 
-def _starts(target: Target, steps: int, base: Topology, rng: np.random.Generator) -> Iterator[Topology]:
+def _starts(target: Target, base: Topology, rng: np.random.Generator) -> Iterator[Topology]:
     change = base.nodes - target.nodes
     made: Iterable[Topology] = [base]
-    if change == -1 and not base.self_loops and can_be_compared(target.degree, steps, duplex=target.duplex):
-        made = best_insertions(base, steps, _STARTS)
-    elif change:
+    if change:
         made = drawn(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng)
     yield from (one for one in made if one.self_loops == 0 or target.nodes * target.degree % 2)
-
-
-_LINKS = 2  # links in whose middle a node is put
-_FEWEST_STEPS = 3
-
-
-def can_be_compared(degree: int, steps: int, *, duplex: bool) -> bool:
-    """Return whether places for a node are few enough to compare.
-
-    With duplex links of degree 4, or 5 with a free port.
-    """
-    return duplex and degree // 2 == _LINKS and steps >= _FEWEST_STEPS
-
-
-def best_insertions(base: Topology, steps: int, count: int) -> Iterator[Topology]:
-    """Yield a topology with one more node in several places, best first.
-
-    * ``base``: duplex, of degree 4 or 5, without self-loops.
-    * ``steps``: how far nodes may be apart, at least 3.
-    * ``count``: how many at most.
-    """
-    out = ends_out(base)
-    first = np.array(base.representatives or range(base.nodes), dtype=np.int64)
-    best = np.zeros((count, 5), dtype=np.int64)
-    found = rank_insertions(out, first, steps, best)
-    free = [base.nodes] * 2 * (base.degree % 2)
-    for _, a, b, c, e in sorted(best[:found].tolist()):
-        yield insert(base, a, b, b, a, c, e, e, c, *free)

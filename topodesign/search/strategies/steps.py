@@ -12,7 +12,7 @@ import numpy as np
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.search.evenness import search_even
-from topodesign.search.few_steps import can_be_compared, search_near
+from topodesign.search.few_steps import search_near
 from topodesign.search.links import MOST_PORTS
 from topodesign.search.neighbours import REACH
 from topodesign.search.state import SearchState
@@ -59,26 +59,18 @@ def _search(state: SearchState, target: Target, draw: Draw) -> float:
 
 
 def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
-    """Return new lifts of nearly the size, with few steps.
+    """Return new lifts with a node or two more, with few steps; other seeds make others.
 
-    With a node more, or two, or one less; other seeds make others.
-
-    A node less often makes no pair of nodes too far apart, or few, and so does one more if all places can be compared.
-    Which one it is matters little in one lift, where many look alike, but lifts differ.
+    A node less often makes no pair of nodes too far apart, or few. Which one it is matters little in one lift, where
+    many look alike, but lifts differ.
     """
     in_pairs = target.duplex and target.degree % 2 == 1 and target.nodes % 2 == 0
-    changes = [2 if in_pairs else 1]
-    if can_be_compared(target.degree, steps, duplex=target.duplex) and not in_pairs:
-        changes.insert(0, -1)
-    found: list[str] = []
-    for change in changes:
-        beside = replace(target, nodes=target.nodes + change)
-        counts = [count for count in orbit_counts(*beside.size) if count >= _FEWEST_BESIDE]
-        for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
-            if several := search_symmetric(beside, _WORK_BESIDE, orbits=[count], seed=seed, steps=steps):
-                found += [str(one.spec) for one in several]
-                break
-    return found
+    beside = replace(target, nodes=target.nodes + (2 if in_pairs else 1))
+    counts = [count for count in orbit_counts(*beside.size) if count >= _FEWEST_BESIDE]
+    for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
+        if several := search_symmetric(beside, _WORK_BESIDE, orbits=[count], seed=seed, steps=steps):
+            return [str(one.spec) for one in several]
+    return []
 
 
 steps = Strategy("steps", _orbits, _gap, _search, rank=6)
