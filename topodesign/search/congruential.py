@@ -8,8 +8,8 @@ most digraphs that are not too close to d^k nodes have as few steps, and some of
 turning the links between near nodes (:mod:`topodesign.graphs.expansions.turn`). Their bipartite double covers
 (:mod:`topodesign.graphs.expansions.cover`) have k steps for up to 2 d^(k-1) nodes and no fixed points: half of all
 shards come a step earlier, each by the one walk there is, and the other half by any of d. For odd N a node is put into
-such a cover or taken out. Candidates are drawn, at random and close to the best ones so far, and compared by an
-estimate that is much cheaper than a price.
+such a cover or taken out. Candidates are drawn, at random and close to the best ones so far, and compared by the loads
+of the last steps, which are much cheaper than a deferred schedule.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST
+from topodesign.base.errors import DisconnectedError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.graphs.congruential import congruential
 from topodesign.graphs.expansions.cover import cover
 from topodesign.graphs.expansions.turn import turn
-from topodesign.search import congruential_kernels as kernels
-from topodesign.search.links import starts_into
+from topodesign.pricing.closed_form import price_at_least
+from topodesign.search.evenness import above_goals
+from topodesign.search.links import MOST_PORTS
 from topodesign.search.resized import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
@@ -34,6 +36,7 @@ from topodesign.topology.topology import Topology
 _FARTHEST = 3  # times d by which digits are moved at most
 _MOST_NODES = 2**13  # more are not searched, since memory is for the square of them
 _SHARE = 2  # near links are those of at most N / (2d)
+_SOURCES = 32  # nodes that wide digraphs are priced from
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,10 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
     if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MOST_NODES:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
-    best: list[tuple[int, int, Topology]] = []
+    best: list[tuple[Fraction, int, Topology]] = []
 
     def offer(topology: Topology, number: int) -> None:
-        limit = best[-1][0] if len(best) == most else LARGEST
-        if int(topology.capacity.max()) == 1 and 0 <= (score := _score(topology, steps, limit)) < limit:
+        if int(topology.capacity.max()) == 1 and (score := _score(topology, steps)) is not None:
             best.append((score, number, topology))
             best.sort(key=lambda one: one[:2])
             del best[most:]
@@ -157,10 +159,17 @@ def _changed(draft: _Draft, nodes: int, rng: np.random.Generator) -> _Draft:
     return replace(draft, near=near, places=places)
 
 
-def _score(topology: Topology, steps: int, limit: int) -> int:
-    """Return the estimate, smaller is better; -1 if too many steps."""
-    nodes, degree = topology.nodes, topology.degree
-    out = topology.dst.reshape(nodes, degree)
-    into = starts_into(out)
-    receivers = np.array(topology.representatives or range(nodes), dtype=np.int64)
-    return int(kernels.unevenness_both(np.ascontiguousarray(out), into, steps, receivers, limit))
+def _score(topology: Topology, steps: int) -> Fraction | None:
+    """Return by how much loads are above even ones, or None if nodes are too far apart.
+
+    Of few ports those of the last steps count, which deferred schedules cannot spread; of more the price by SPFF of
+    some nodes.
+    """
+    if topology.degree <= MOST_PORTS:
+        above = above_goals(topology, steps)
+        return None if above is None else Fraction(above)
+    try:
+        both = [price_at_least(one, _SOURCES) for one in (topology, topology.transpose())]
+    except DisconnectedError:
+        return None
+    return sum(one.bandwidth for one in both) / 2 if max(one.steps for one in both) <= steps else None

@@ -66,6 +66,19 @@ def search_even(base: Topology, steps: int, work: int, *, seed: int = 0) -> Spec
     return None if np.array_equal(before, now) else _spec(base, now)
 
 
+def above_goals(topology: Topology, steps: int) -> int | None:
+    """Return by how many parts the fullest link of the last steps is above the goals.
+
+    None if some nodes are more steps apart.
+
+    * ``topology``: regular, at most 8 links out of each node and none twice.
+    """
+    windows, goals = _goals(topology.nodes, topology.degree, steps)
+    ends, aim = ends_of(topology, duplex=False), aim_at_last(steps, windows, goals)
+    done = anneal_links(ends, aim, 0, 0, np.ones(1, dtype=np.uint64))
+    return None if done.far else int((done.fullest - goals).max())
+
+
 def _goals(nodes: int, degree: int, steps: int) -> tuple[range, IntArray]:
     """Return the last steps whose loads count, with goals per link.
 

@@ -152,16 +152,6 @@ def ends_out(topology: Topology) -> IntArray:
     return np.repeat(topology.dst, topology.capacity).reshape(topology.nodes, -1).astype(np.int64)
 
 
-def starts_into(out: IntArray) -> IntArray:
-    """Return the ascending starts of links into each node, from their ends.
-
-    Both of shape ``(N, d)``.
-    """
-    nodes, degree = out.shape
-    starts: IntArray = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
-    return starts
-
-
 def random_ends(target: Target, orbits: int, rng: np.random.Generator) -> Ends:
     """Return a random graph with a rotation; parallel links are possible."""
     degree = target.degree
