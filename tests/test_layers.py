@@ -45,7 +45,7 @@ LAYERS = (
 # The same for the folders of a layer: low to high, each importing from those before it.
 SUBLAYERS = {
     "wiring": (
-        *("inventory", "netbox", "plan", "bringup", "change", "switches", "exports", "parts", "check", "failures"),
+        *("inventory", "plan", "netbox", "bringup", "change", "switches", "exports", "parts", "check", "failures"),
         "plant",
     ),
 }

@@ -6,7 +6,7 @@ that was exported comes back by the same readers, so that it is compared with th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from topodesign.base.arguments import as_path
@@ -16,14 +16,15 @@ from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.wiring.check.evidence import Observed
 from topodesign.wiring.exports.formats.patches import COLUMNS
-from topodesign.wiring.inventory.devices import MODES, Lane, Mode, Panel, PortLabels, is_number
+from topodesign.wiring.inventory.devices import Lane, Mode, Panel, PortLabels, is_number
 from topodesign.wiring.netbox import model
-from topodesign.wiring.netbox.model import CONNECTED, FRONT, INTERFACE, REAR, CableEnd, NetboxCable
-from topodesign.wiring.netbox.reading import read_foreign_cables
+from topodesign.wiring.netbox.model import INTERFACE, CableEnd, NetboxCable
+from topodesign.wiring.netbox.paths import CablePaths, EndNames
+from topodesign.wiring.netbox.reading import paths_of
 from topodesign.wiring.netbox.rest import is_address, read_rest_cables
-from topodesign.wiring.netbox.tables import cable_file, read_cables
+from topodesign.wiring.netbox.tables import cable_file, read_cables, read_tables
 from topodesign.wiring.plan.cross_connects import Fibre
-from topodesign.wiring.plan.net import PanelEnd
+from topodesign.wiring.plan.net import CONNECTED, PanelEnd, PartialNet
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.switches.drivers import DRIVERS
 
@@ -31,94 +32,13 @@ DRIVER_OF = {ending: driver for driver in DRIVERS.values() for ending in driver.
 """The kind of switch by the ending of a file of its answers."""
 
 
-class ToldCables:
-    """Cables reported by ``source``, with status ``connected`` or another.
-
-    Attributes
-    ----------
-    fixed
-        Status of fixed cables, by the lane and the panel port where it is plugged in.
-    trunks
-        Trunks behind the ports where hosts plug in: by the sides of that port, where they lead and their status.
-    patches
-        Status of patches and circuits by their two ends.
-    faults
-        What cannot be, in words.
-    """
-
-    def __init__(self, plan: WiringPlan, source: str) -> None:
-        self.plan, self.source = plan, source
-        self.fixed: dict[tuple[Lane, PanelEnd], str] = {}
-        self.trunks: dict[PanelEnd, dict[str, tuple[PanelEnd, str]]] = {}
-        self.patches: dict[frozenset[Fibre], str] = {}
-        self.faults: list[str] = []
-        self._plugged: set[Fibre] = set()
-
-    def patch(self, a: Fibre, b: Fibre, status: str = CONNECTED) -> Fibre | None:
-        """Add a patch or circuit; return its first occupied end, if any."""
-        ends = [end._replace(side=side) for end in (a, b) for side in end.side]
-        taken = next((end for end in ends if end in self._plugged), None)
-        self._plugged.update(ends)
-        self.patches[frozenset((a, b))] = status
-        if taken is not None:
-            self.faults.append(f"{self.source} has two cables at {taken.panel} {taken.panel_port}{taken.side}")
-        return taken
-
-    def heard(self) -> dict[Lane, Lane]:
-        """Return the sender that each lane hears over connected cables."""
-        lane_at: dict[PanelEnd, Lane] = {}
-        for (lane, port), status in self.fixed.items():
-            if status == CONNECTED and lane_at.setdefault(self._behind(port), lane) != lane:
-                self.faults.append(f"{self.source} has two lanes at {' '.join(port)}")
-        heard: dict[Lane, Lane] = {}
-        for patch in (patch for patch, status in self.patches.items() if status == CONNECTED):
-            ends = sorted(patch, key=lambda end: end.side)
-            sides = tuple(end.side for end in ends)
-            if sides not in {("A", "B"), ("AB", "AB")}:
-                there = " and ".join(f"{end.panel} {end.panel_port}{end.side}" for end in ends)
-                self.faults.append(f"{self.source} has a cable between {there}, which carries no light")
-                continue
-            for sender, receiver in (ends, ends[::-1])[: 2 if sides == ("AB", "AB") else 1]:
-                if sender[:2] in lane_at and receiver[:2] in lane_at:
-                    heard[lane_at[receiver[:2]]] = lane_at[sender[:2]]
-        return heard
-
-    def observed(self, notes: tuple[str, ...] = ()) -> Observed:
-        """Return the observations, with reasons for silent receivers."""
-        if not self.fixed and not self.patches:
-            raise FileFormatError("there is no cable of the devices of the plan")
-        heard = self.heard()
-        unbuilt = {lane: words for lane, words in self._unbuilt() if lane not in heard}
-        return Observed(heard, unbuilt=unbuilt, faults=tuple(self.faults), notes=notes)
-
-    def _behind(self, port: PanelEnd) -> PanelEnd:
-        """Return the port behind a trunk, or the port itself."""
-        ends = {there for there, _ in self.trunks.get(port, {}).values()}
-        return next(iter(ends)) if len(ends) == 1 and self._trunk_status(port) == CONNECTED else port
-
-    def _trunk_status(self, port: PanelEnd) -> str | None:
-        """Return the status of a trunk's cables; None if incomplete."""
-        cables = self.trunks.get(port, {})
-        if cables.keys() not in ({"A", "B"}, {"AB"}):
-            return None
-        return next((status for _, status in cables.values() if status != CONNECTED), CONNECTED)
-
-    def _unbuilt(self) -> Iterator[tuple[Lane, str]]:
-        """Yield receivers with missing cables on their paths, and these cables."""
-        for path in self.plan.net.paths:
-            leads = path.sender, path.receiver
-            patch = frozenset(Fibre(*lead.end.place, side) for lead, side in zip(leads, path.sides, strict=True))
-            told = [(lead.fixed.name, self.fixed.get((lead.end.source, lead.places[0]))) for lead in leads]
-            told.insert(1, (path.cross.name, self.patches.get(patch)))
-            told += [(one.trunk.name, self._trunk_status(one.places[0])) for one in leads if one.trunk is not None]
-            lacking = [
-                f"{label} is {'not there' if status is None else status}"
-                for label, status in told
-                if status != CONNECTED
-            ]
-            for lane in (one.end.source for one in (leads[1:] if self.plan.mode == "simplex" else leads)):
-                if lacking:
-                    yield lane, f"in {self.source} {' and '.join(lacking)}"
+def observe_wires(told: PartialNet, plan: WiringPlan, notes: tuple[str, ...] = ()) -> Observed:
+    """Return what hosts hear over reported wires, with reasons for silent receivers."""
+    if not told.fixed and not told.patches:
+        raise FileFormatError("there is no cable of the devices of the plan")
+    heard = told.heard()
+    unbuilt = {lane: words for lane, words in told.lacking(plan.net) if lane not in heard}
+    return Observed(heard, unbuilt=unbuilt, faults=tuple(told.faults), notes=notes)
 
 
 def read_as_built(source: str | Path, plan: WiringPlan, *, exported: bool = False) -> Observed:
@@ -127,75 +47,61 @@ def read_as_built(source: str | Path, plan: WiringPlan, *, exported: bool = Fals
     The source is the address of a server, or the path of a CSV, what NetBox exports of its list of cables or its import
     file, or of a directory with one of these. ``exported``: whether what is only planned counts as there.
     """
-    labels = PortLabels(plan.inventory.panel_port)
+    names, told = _names_of(plan), PartialNet("NetBox")
     if is_address(source):
         cables: Iterable[NetboxCable] = read_rest_cables(str(source))
     else:
         path = cable_file(as_path(source))
-        foreign = read_foreign_cables(as_path(source)) if as_path(source).is_dir() else None
+        foreign = _foreign_paths(as_path(source))
         with expecting(path, FileKind.NETBOX):
-            cables = read_cables(path, plan.inventory.panel.__contains__) if foreign is None else foreign
-    told = _NetboxNames(plan, labels)
+            cables = read_cables(path, plan.inventory.panel.__contains__) if foreign is None else ()
+        told = told if foreign is None else foreign.net(names, "NetBox", exported=exported)
     for cable in cables:
-        told.add(cable, CONNECTED if exported else cable.status)
+        names.add(told, cable, CONNECTED if exported else cable.status)
     try:
-        return told.cables.observed(labels.notes)
+        return observe_wires(told, plan, names.labels.notes)
     except FileFormatError as error:
         raise FileFormatError(f"{source}: {error}") from None
 
 
-class _NetboxNames:
-    """NetBox cables, interpreted by the names in a plan."""
+def _foreign_paths(path: Path) -> CablePaths | None:
+    """Return the paths in a directory through panels that others modelled.
 
-    def __init__(self, plan: WiringPlan, labels: PortLabels) -> None:
-        self.cables, self.labels, self.panels = ToldCables(plan, "NetBox"), labels, plan.inventory.panel
-        self.leads_to = plan.inventory.leads_to
-        self.lanes: dict[CableEnd, list[Lane]] = {}
-        for (host, name), one in plan.inventory.interfaces.items():
-            for alias in {name, f"{name} ({one.port})"}:  # an export shows the label behind the name
-                self.lanes[CableEnd(host, INTERFACE, alias)] = [one]
-            if name != one.port:  # or one interface for all lanes, on a breakout cable
-                self.lanes.setdefault(CableEnd(host, INTERFACE, one.port), []).append(one)
-        self.sides: dict[CableEnd, Fibre] = {}
-        self.rears: dict[PanelEnd, PanelEnd] = {}
-        modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
-        for mode in modes:  # the plan's own last
-            for panel, label in plan.inventory.panel_port:
-                ends = model.front_ports(plan.inventory, panel, label, mode)
-                for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
-                    self.sides[CableEnd(panel, FRONT, front.name)] = Fibre(panel, label, side)
-        for mode in MODES:
-            for key in plan.inventory.panel_port:
-                self.rears |= dict.fromkeys(
-                    ((key[0], name) for name in model.rear_names(plan.inventory, *key, mode)), key
-                )
+    None if there are none, or if the directory lacks other tables than that of cables.
+    """
+    try:
+        paths = paths_of(read_tables(path)) if path.is_dir() else None
+    except FileFormatError:
+        return None
+    return paths if paths is not None and paths.foreign else None
 
-    def add(self, cable: NetboxCable, status: str) -> None:
-        """Add a cable; ignore cables of other devices."""
-        told, sides = self.cables, self.sides
-        a, b = (tuple(map(self._meant, ends)) for ends in (cable.a, cable.b))
-        for near, far in ((a, b), (b, a)):
-            lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-            ports = [(end.device, end.name) for end in far if end.kind == REAR]
-            for lane, port in zip(lanes, ports, strict=False):
-                told.fixed[lane, port] = status
-            for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
-                front = sides.get(end)
-                if front is not None and front[:2] in self.leads_to and end.kind == FRONT:
-                    there = self.rears.get((other.device, other.name), (other.device, other.name))
-                    told.trunks.setdefault(front[:2], {})[front.side] = there, status
-                    return
-        if len(a) == len(b) and all(end in sides for end in (*a, *b)):
-            for one, other in zip(a, b, strict=True):
-                told.patch(sides[one], sides[other], status)
 
-    def _meant(self, end: CableEnd) -> CableEnd:
-        return end._replace(name=self.labels.read(end.device, end.name)) if end.device in self.panels else end
+def _names_of(plan: WiringPlan) -> EndNames:
+    """Return the lanes and panel ports of a plan by their names in NetBox."""
+    room = plan.inventory
+    lanes: dict[CableEnd, list[Lane]] = {}
+    for (host, name), one in room.interfaces.items():
+        for alias in {name, f"{name} ({one.port})"}:  # an export shows the label behind the name
+            lanes[CableEnd(host, INTERFACE, alias)] = [one]
+        if name != one.port:  # or one interface for all lanes, on a breakout cable
+            lanes.setdefault(CableEnd(host, INTERFACE, one.port), []).append(one)
+    fronts: dict[PanelEnd, Fibre] = {}
+    rears: dict[PanelEnd, PanelEnd] = {}
+    modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
+    for mode in modes:  # the plan's own last
+        for panel, label in room.panel_port:
+            ends = model.front_ports(room, panel, label, mode)
+            for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
+                fronts[panel, front.name] = Fibre(panel, label, side)
+            rears |= dict.fromkeys(
+                ((panel, name) for name in model.rear_names(room, panel, label, mode)), (panel, label)
+            )
+    return EndNames(lanes, fronts, rears, room.leads_to, PortLabels(room.panel_port))
 
 
 def read_patches(path: Path, plan: WiringPlan) -> Observed:
     """Read a patch list as exported by ``wire export --format patches``."""
-    told, labels, room = ToldCables(plan, "the list of patches"), PortLabels(plan.inventory.panel_port), plan.inventory
+    told, labels, room = PartialNet("the list of patches"), PortLabels(plan.inventory.panel_port), plan.inventory
     with expecting(path, FileKind.PATCHES):
         for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
             a, b = ((row[f"{end}_device"], labels.read(row[f"{end}_device"], row[f"{end}_port"])) for end in "ab")
@@ -211,7 +117,7 @@ def read_patches(path: Path, plan: WiringPlan) -> Observed:
             else:
                 ends = f"from {' '.join(a)} to {' '.join(b)}, lane {row['a_lane']!r}, sides {sides}"
                 raise FileFormatError(f"line {line}: no cable of the plan can be of kind {kind!r} {ends}")
-        return told.observed(labels.notes)
+        return observe_wires(told, plan, labels.notes)
 
 
 def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
@@ -237,7 +143,7 @@ def heard_by_circuits(path: Path, files: list[Path], plan: WiringPlan) -> tuple[
     switches = plan.inventory.switches
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
-    told = ToldCables(plan, "the switches")
+    told = PartialNet("the switches")
     told.fixed = {(end.source, place): CONNECTED for place, end in plan.net.end.items()}
     for path_ in plan.net.paths:
         if path_.cross.kind == "patch":
@@ -257,7 +163,7 @@ def heard_by_circuits(path: Path, files: list[Path], plan: WiringPlan) -> tuple[
     return told.heard(), spelt.notes
 
 
-def _read_circuits(file: Path, panel: Panel, told: ToldCables, spelt: PortLabels) -> None:
+def _read_circuits(file: Path, panel: Panel, told: PartialNet, spelt: PortLabels) -> None:
     driver = DRIVER_OF.get(file.suffix, DRIVER_OF[".json"])
     labels = {port.label for port in panel.ports}
     with expecting(file, FileKind.CIRCUITS):

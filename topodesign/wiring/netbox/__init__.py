@@ -1,7 +1,7 @@
 """NetBox objects, import files, CSV exports and REST access.
 
 ``model`` has the objects and turns an inventory into them and back, ``tables`` reads and writes CSV, ``rest`` asks a
-server. Imports nothing else of the wiring but ``inventory/``. To add a field of an inventory: where it goes and how it
-is read back in ``model``, its column in ``tables`` and its key in ``rest``. Held against NetBox 4.6.8, whose own forms
-took the files and whose own paths were traced.
+server, ``paths`` makes a partial net of cables. May import ``inventory`` and ``plan``. To add a field of an inventory:
+where it goes and how it is read back in ``model``, its column in ``tables`` and its key in ``rest``. Held against
+NetBox 4.6.8, whose own forms took the files and whose own paths were traced.
 """

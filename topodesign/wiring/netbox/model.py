@@ -44,6 +44,7 @@ from topodesign.wiring.inventory.devices import (
 )
 from topodesign.wiring.inventory.fields import exact, table_of
 from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.net import CONNECTED
 
 EndKind = Literal["dcim.interface", "dcim.frontport", "dcim.rearport"]
 
@@ -155,7 +156,6 @@ HOST = "host"
 ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673ab7"}
 """The roles of devices that are made here, with a colour each."""
 
-CONNECTED = "connected"
 PROFILES = {1: "single-1c1p", 2: "single-1c2p"}  # of a cable to a rear port of so many positions
 
 TRUNK = "trunk"

@@ -1,4 +1,4 @@
-"""Cable paths in NetBox through panels that others modelled.
+"""Partial net of NetBox cables, also through panels that others modelled.
 
 A cable path runs from an interface over cables and through panels: what goes into a front port comes out of the rear
 ports and positions behind it, and the other way round. A front port with all behind it is one *port* of a panel here,
@@ -12,16 +12,18 @@ part are not in an inventory; they and all omitted cables are named.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from topodesign.wiring.inventory.devices import LANES, MODES
+from topodesign.wiring.inventory.devices import LANES, MODES, Lane, PortLabels
 from topodesign.wiring.netbox import model
-from topodesign.wiring.netbox.model import FRONT, INTERFACE, REAR, CableEnd, FrontPort, NetboxCable, RearPort
+from topodesign.wiring.netbox.model import FRONT, INTERFACE, REAR, CableEnd, FrontPort, NetboxCable
+from topodesign.wiring.plan.cross_connects import Fibre
+from topodesign.wiring.plan.net import CONNECTED, PanelEnd, PartialNet
 
-Unit = tuple[str, str]  # a panel and its port, named as the front port
+Unit = PanelEnd  # a panel and its port, named as the front port
 _MOST_PASSED = 64  # panels on a path: more are a loop
 _SIDES = 2  # positions of a rear port whose two fronts are the two fibres of a lane
 
@@ -48,10 +50,73 @@ class _Side(NamedTuple):
 
 
 @dataclass
-class PathReader:
-    """Reader that resolves cable paths through foreign panels.
+class EndNames:
+    """Lanes and panel ports by the names of cable ends.
 
-    ``lanes``: of an interface, by its type; 0 if that does not tell it. ``switches``: panels that are circuit switches.
+    Attributes
+    ----------
+    lanes
+        Lanes of an interface.
+    fronts, rears
+        The panel port that a front or rear port is part of, of a front port with its fibres.
+    leading
+        Panel ports with a trunk at the front.
+    labels
+        Spellings of the names.
+    """
+
+    lanes: Mapping[CableEnd, Sequence[Lane]]
+    fronts: Mapping[PanelEnd, Fibre]
+    rears: Mapping[PanelEnd, PanelEnd]
+    leading: Collection[PanelEnd]
+    labels: PortLabels = field(default_factory=lambda: PortLabels(()))
+
+    def add(self, net: PartialNet, cable: NetboxCable, status: str) -> None:
+        """Add a cable to a net; if no wire is made of it, its ports are open."""
+        a, b = (tuple(end._replace(name=self.labels.read(*end[::2])) for end in ends) for ends in (cable.a, cable.b))
+        for near, far in ((a, b), (b, a)):
+            lanes = [lane for end in near for lane in self.lanes.get(end, ())]
+            ports = [self.rears[end[::2]] for end in far if end.kind == REAR and end[::2] in self.rears]
+            if lanes and len(ports) == len(far):
+                net.fixed |= dict.fromkeys(zip(lanes, ports, strict=False), status)
+                return
+            for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
+                front, there = self._front(end), self.rears.get(other[::2])
+                if front is not None and front[:2] in self.leading and there is not None:
+                    net.trunks.setdefault(front[:2], {})[front.side] = there, status
+                    return
+        fronts = [[front for end in ends if (front := self._front(end)) is not None] for ends in (a, b)]
+        if len(fronts[0]) == len(fronts[1]) == len(a) == len(b):
+            for one, other in zip(*fronts, strict=True):
+                net.patch(one, other, status)
+        elif status == CONNECTED:
+            net.open |= {front[:2] for some in fronts for front in some}
+            net.open |= {self.rears[end[::2]] for end in (*a, *b) if end.kind == REAR and end[::2] in self.rears}
+
+    def _front(self, end: CableEnd) -> Fibre | None:
+        return self.fronts.get(end[::2]) if end.kind == FRONT else None
+
+
+@dataclass
+class CablePaths:
+    """Cables, and paths of those at panels that others modelled.
+
+    Attributes
+    ----------
+    lanes
+        Of an interface, by its type; 0 if that does not tell it.
+    switches
+        Panels that are circuit switches.
+    cables
+        Those at other panels and hosts.
+    foreign, units
+        Panels that others modelled, and their ports with the positions behind each.
+    fixed
+        Where the lanes of an interface are plugged in.
+    trunks, patches
+        Where ports lead to that hosts plug into, and pairs of ports.
+    omitted
+        Ports of cables that are no part of these.
     """
 
     objects: model.NetboxObjects
@@ -60,7 +125,7 @@ class PathReader:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Index the ports of foreign panels."""
+        """Index the ports of foreign panels, and follow their cables."""
         objects = self.objects
         self.rear = {(one.device, one.name): one for one in objects.rear_ports}
         self.front = {(one.device, one.name): one for one in objects.front_ports}
@@ -82,63 +147,45 @@ class PathReader:
             key: front.behind for key, front in self.front.items() if key[0] in self.foreign
         }
         self.unit_of = {(key[0], *place): key for key, places in self.units.items() for place in places}
-        self.cabled: dict[PortSide, _Side] = {}
-        self.at: dict[LaneEnd, _Side] = {}
-        self.left: set[Unit] = set()  # ports of omitted cables
-
-    def told(self) -> model.NetboxObjects:
-        """Return the objects with foreign panels modelled as here.
-
-        Cables that cannot be interpreted are omitted.
-        """
-        kept = []
-        for cable in self.objects.cables:
+        self.far: dict[LaneEnd | PortSide, _Side] = {}
+        devices = {device.name for device in objects.devices}
+        self.omitted: set[Unit] = set()
+        self.cables: list[NetboxCable] = []
+        for cable in objects.cables:
             ends = (*cable.a, *cable.b)
-            problem = self._unknown(ends)
+            problem = self._unknown(ends, devices)
             if problem:
                 self._leave(cable, problem)
-            elif any(end.device in self.foreign for end in ends) and cable.status == model.CONNECTED:
+            elif all(end.device not in self.foreign for end in ends):
+                self.cables.append(cable)
+            elif cable.status == CONNECTED:  # what is only planned there is not in the way
                 self._plug(cable)
-            elif any(end.device in self.foreign for end in ends):
-                pass  # what is only planned there is not in the way
-            else:
-                kept.append(cable)
-        if not self.foreign:
-            return replace(
-                self.objects, cables=tuple(kept), rear_ports=tuple(map(self._marked, self.objects.rear_ports))
-            )
-        heads, patches = self._paths()
-        trunks = self._trunks(heads)
-        kept += self._fixed(heads)
-        for a, b in sorted(patches):
-            kept.append(
-                NetboxCable("", model.CONNECTED, (CableEnd(a[0], FRONT, a[1]),), (CableEnd(b[0], FRONT, b[1]),))
-            )
-        kept += [
-            NetboxCable(name, model.CONNECTED, (CableEnd(near[0], FRONT, near[1]),), (CableEnd(far[0], REAR, far[1]),))
-            for near, (far, name) in trunks.items()
-        ]
-        used = {unit for path in heads.values() for unit in (path[0], path[-1])} | {u for pair in patches for u in pair}
-        used |= trunks.keys() | {far for far, _ in trunks.values()}
-        for (unit, _), side in self.cabled.items():
-            if unit not in used and unit not in self.left:
-                self._leave(side.cable, f"it joins {' '.join(unit)} to what no interface reaches")
-        rears = [self._marked(one) for one in self.objects.rear_ports if one.device not in self.foreign]
-        fronts = [one for one in self.objects.front_ports if one.device not in self.foreign]
-        for unit, places in self.units.items():
-            marked = unit in self.left or self.front[unit].marked
-            marked |= any(self.rear[unit[0], name].marked for name, _ in places if (unit[0], name) in self.rear)
-            words = "duplex" + (f", {model.TRUNK}" if unit in trunks else "")
-            rears.append(RearPort(*unit, 1, marked, words))
-            fronts.append(FrontPort(*unit, ((unit[1], 1),), marked))
-        return replace(self.objects, rear_ports=tuple(rears), front_ports=tuple(fronts), cables=tuple(kept))
+        heads, self.patches = self._paths()
+        self.trunks = self._trunks(heads)
+        self.fixed = self._fixed(heads)
+        used = {unit for path in heads.values() for unit in (path[0], path[-1])}
+        used |= {unit for pair in (*self.patches, *self.trunks.items()) for unit in pair}
+        for here, side in self.far.items():
+            if isinstance(here, PortSide) and here.unit not in used and here.unit not in self.omitted:
+                self._leave(side.cable, f"it joins {' '.join(here.unit)} to what no interface reaches")
 
-    def _marked(self, one: RearPort) -> RearPort:
-        return replace(one, marked=True) if (one.device, one.name) in self.left else one
+    def net(self, names: EndNames, source: str, *, exported: bool = False) -> PartialNet:
+        """Return all wires; ``exported``: whether what is only planned counts as there."""
+        net = PartialNet(source)
+        for cable in self.cables:
+            names.add(net, cable, CONNECTED if exported else cable.status)
+        for end, units in self.fixed.items():
+            if all(unit in names.rears for unit in units):
+                ports = [names.rears[unit] for unit in units]
+                net.fixed |= dict.fromkeys(zip(names.lanes.get(end, ()), ports, strict=False), CONNECTED)
+        net.trunks |= {near: {"AB": (far, CONNECTED)} for near, far in self.trunks.items() if far in names.rears}
+        for a, b in sorted(self.patches):
+            net.patch(Fibre(*a, "AB"), Fibre(*b, "AB"))
+        net.open |= {names.rears.get(unit, unit) for unit in self.omitted}
+        return net
 
-    def _unknown(self, ends: Sequence[CableEnd]) -> str:
+    def _unknown(self, ends: Sequence[CableEnd], devices: set[str]) -> str:
         """Return a message about an unknown cable end; empty if none."""
-        devices = {one.name for one in self.objects.devices}
         tables: dict[str, Collection[Unit]] = {INTERFACE: self.lanes, FRONT: self.front, REAR: self.rear}
         for end in ends:
             there = tables.get(end.kind)
@@ -150,7 +197,7 @@ class PathReader:
     def _leave(self, cable: NetboxCable, why: str) -> None:
         """Note an omitted cable and mark its panel ports as taken."""
         for end in (*cable.a, *cable.b):
-            self.left |= {end[::2], *self._units_at(end)}
+            self.omitted |= {end[::2], *self._units_at(end)}
         ends = " - ".join(" ".join(end[::2]) for end in (*cable.a[:1], *cable.b[:1]))
         words = f"cable {cable.label or ends} is omitted: {why}"
         if words not in self.notes:
@@ -183,12 +230,7 @@ class PathReader:
                 self._leave(cable, f"{len(a)} lanes or ports at one end and {len(b)} at the other")
             return
         for one, other in zip(a, b, strict=True):
-            for here, there in ((one, other), (other, one)):
-                side = _Side(cable, there)
-                if isinstance(here, LaneEnd):
-                    self.at[here] = side
-                else:
-                    self.cabled[here] = side
+            self.far |= {one: _Side(cable, other), other: _Side(cable, one)}
 
     def _places(self, unit: Unit, rear: str) -> frozenset[int]:
         return frozenset(place for name, place in self.units[unit] if name == rear)
@@ -199,11 +241,11 @@ class PathReader:
         for end in ends:
             if end.kind == INTERFACE:
                 units = [unit for other in others for unit in self._units_at(other)]
-                count = self.lanes[end[::2]] or (len(units) if len(units) in LANES.values() else 1)
+                count = self.lanes.get(end[::2]) or (len(units) if len(units) in LANES.values() else 1)
                 found += [LaneEnd(end, lane) for lane in range(1, count + 1)]
             else:
                 units = self._units_at(end)
-                lanes = sum(self.lanes[other[::2]] for other in others if other.kind == INTERFACE)
+                lanes = sum(self.lanes.get(other[::2], 0) for other in others if other.kind == INTERFACE)
                 if lanes and len(ends) == 1 and len(units) > lanes:
                     units = self._units_of_lanes(end, units, lanes)
                 found += [PortSide(unit, "front" if end.kind == FRONT else "rear") for unit in units]
@@ -224,7 +266,9 @@ class PathReader:
         """Return the fixed path of every lane, and the patches."""
         heads: dict[LaneEnd, list[Unit]] = {}
         patches: set[tuple[Unit, Unit]] = set()
-        for start, side in self.at.items():
+        for start, side in self.far.items():
+            if not isinstance(start, LaneEnd):
+                continue
             path, fronts, end = self._follow(side)
             if not path:
                 self._leave(side.cable, "it joins interfaces directly" if end is not None else "it ends nowhere")
@@ -257,7 +301,7 @@ class PathReader:
             if here.unit[0] in self.switches:
                 break  # its circuits are what is planned
             out = "rear" if here.side == "front" else "front"
-            following = self.cabled.get(PortSide(here.unit, out))
+            following = self.far.get(PortSide(here.unit, out))
             if following is None:
                 break
             here = following.far
@@ -265,9 +309,9 @@ class PathReader:
                 fronts.append(len(path))
         return path, fronts, None
 
-    def _trunks(self, heads: dict[LaneEnd, list[Unit]]) -> dict[Unit, tuple[Unit, str]]:
-        """Return the target and cable label of each trunk port."""
-        found: dict[Unit, tuple[Unit, str]] = {}
+    def _trunks(self, heads: dict[LaneEnd, list[Unit]]) -> dict[Unit, Unit]:
+        """Return the target of each trunk port."""
+        found: dict[Unit, Unit] = {}
         for start, path in heads.items():
             if len(path) > 1:
                 between = sorted({device for device, _ in path[1:-1]})
@@ -275,33 +319,23 @@ class PathReader:
                     self.notes.append(
                         f"the path of {' '.join(start[0][::2])} passes {', '.join(between)}, which the inventory lacks"
                     )
-                    self.left.update(path[1:-1])
-                found[path[0]] = path[-1], self._label(path[0])
-        near, far = {one[0] for one in found}, {one[0] for one, _ in found.values()}
-        for (unit, what), side in self.cabled.items():  # trunks at which no host plugs in yet
-            there = side.far
-            if not isinstance(there, PortSide) or not what == there.side == "rear" or unit in found:
+                    self.omitted.update(path[1:-1])
+                found[path[0]] = path[-1]
+        near, far = ({panel for panel, _ in units} for units in (found, found.values()))
+        for here, (_, there) in self.far.items():  # trunks at which no host plugs in yet
+            if not isinstance(here, PortSide) or not isinstance(there, PortSide):
                 continue
-            if unit[0] in near - far and there.unit[0] in far - near:
-                found[unit] = there.unit, side.cable.label
+            if here.side == there.side == "rear" and here.unit[0] in near - far and there.unit[0] in far - near:
+                found.setdefault(here.unit, there.unit)
         return found
 
-    def _label(self, unit: Unit) -> str:
-        labels = (
-            self.cabled[key].cable.label for what in ("rear", "front") if (key := PortSide(unit, what)) in self.cabled
-        )
-        return next(labels, "")
-
-    def _fixed(self, heads: dict[LaneEnd, list[Unit]]) -> Iterator[NetboxCable]:
-        """Yield one cable per interface, with a port for every lane."""
+    def _fixed(self, heads: dict[LaneEnd, list[Unit]]) -> dict[CableEnd, tuple[Unit, ...]]:
+        """Return the ports of the lanes of each interface, where all reach one."""
         lanes: defaultdict[CableEnd, dict[int, Unit]] = defaultdict(dict)
         for (end, lane), path in heads.items():
             lanes[end][lane] = path[0]
-        for end, ports in lanes.items():
-            cable = self.at[LaneEnd(end, min(ports))].cable
-            count = sum(start == end for start, _ in self.at)
-            if len(ports) == count:
-                far = tuple(CableEnd(unit[0], REAR, unit[1]) for _, unit in sorted(ports.items()))
-                yield NetboxCable(cable.label, model.CONNECTED, (end,), far)
-            else:
-                self._leave(cable, "some lanes of it do not reach a port that can be patched")
+        count = Counter(here.end for here in self.far if isinstance(here, LaneEnd))
+        for end in [end for end, ports in lanes.items() if len(ports) < count[end]]:
+            cable = self.far[LaneEnd(end, min(lanes.pop(end)))].cable
+            self._leave(cable, "some lanes of it do not reach a port that can be patched")
+        return {end: tuple(unit for _, unit in sorted(ports.items())) for end, ports in lanes.items()}

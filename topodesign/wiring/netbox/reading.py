@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
@@ -23,6 +22,7 @@ from topodesign.wiring.inventory.devices import (
     PANEL_KINDS,
     Fixed,
     Host,
+    Lane,
     Mode,
     Panel,
     PanelKind,
@@ -34,9 +34,11 @@ from topodesign.wiring.inventory.devices import (
 from topodesign.wiring.inventory.fields import noted_lines, noted_words, table_of
 from topodesign.wiring.inventory.inventory import Inventory, InventoryError
 from topodesign.wiring.netbox import model
-from topodesign.wiring.netbox.paths import PathReader
+from topodesign.wiring.netbox.paths import CablePaths, EndNames
 from topodesign.wiring.netbox.rest import is_address, read_rest
 from topodesign.wiring.netbox.tables import read_tables
+from topodesign.wiring.plan.cross_connects import Fibre
+from topodesign.wiring.plan.net import CONNECTED, PanelEnd
 
 NO_RACK = "no rack"  # the rack of a device that NetBox has in none; an inventory wants one
 
@@ -67,10 +69,9 @@ def inventory_of(
         raise FileFormatError(
             f"there are no devices{' of the roles given' if wanted else ''}; roles there are: {known}"
         )
-    paths = _paths_of(objects)
-    objects = paths.told()
-    room = _Room(objects, devices, None if speed is None else as_bandwidth(speed))
-    hosts, panels = tuple(room.hosts()), tuple(room.panels())
+    paths = paths_of(objects)
+    room = _Room(objects, paths, devices, None if speed is None else as_bandwidth(speed))
+    hosts, panels = room.hosts, tuple(room.panels())
     if not hosts or not panels:
         what = "host (a device with optical interfaces)" if not hosts else "panel (a device with rear ports)"
         raise FileFormatError(f"there is no {what} among {len(devices)} devices; which site and which roles are meant?")
@@ -84,9 +85,9 @@ def inventory_of(
         return Inventory(
             hosts,
             panels,
-            tuple(room.cabling()),
+            room.cabling(),
             racks=dict(racks),
-            trunks=tuple(room.trunks()),
+            trunks=tuple(room.trunks.values()),
             notes=tuple(paths.notes),
             **about,
         )
@@ -96,55 +97,77 @@ def inventory_of(
         raise FileFormatError(str(error)) from None
 
 
-def _paths_of(objects: model.NetboxObjects) -> PathReader:
+def paths_of(objects: model.NetboxObjects) -> CablePaths:
+    """Return the cables of NetBox objects, and their paths through foreign panels."""
     lanes = {(one.device, one.name): _lanes(one) for one in objects.interfaces}
     roles = {device.name: device.role.lower().replace("-", " ") for device in objects.devices}
-    return PathReader(objects, lanes, frozenset(name for name, role in roles.items() if role in _SWITCHES))
-
-
-def read_foreign_cables(path: Path) -> tuple[model.NetboxCable, ...] | None:
-    """Return a directory's cables with foreign panels modelled as here.
-
-    None if no panel was modelled by others.
-
-    The result is also None if the directory lacks other tables than that of cables.
-    """
-    try:
-        paths = _paths_of(read_tables(path))
-    except FileFormatError:
-        return None
-    return paths.told().cables if paths.foreign else None
+    return CablePaths(objects, lanes, frozenset(name for name, role in roles.items() if role in _SWITCHES))
 
 
 class _Room:
-    """Objects by device, and the far ends of cables."""
+    """Devices with their ports, and the net of their cables."""
 
     def __init__(
-        self, objects: model.NetboxObjects, devices: Mapping[str, model.Device], speed: Fraction | None
+        self,
+        objects: model.NetboxObjects,
+        paths: CablePaths,
+        devices: Mapping[str, model.Device],
+        speed: Fraction | None,
     ) -> None:
         self.devices = devices
         self.speed = speed
-        self.interfaces = _by_device(objects.interfaces)
-        self.rears = _by_device(objects.rear_ports)
-        self.fronts: defaultdict[tuple[str, str], list[model.FrontPort]] = defaultdict(list)
-        for front in objects.front_ports:
-            for rear in dict.fromkeys(rear for rear, _ in front.behind):
-                self.fronts[front.device, rear].append(front)
-        self.cables = [cable for cable in objects.cables if cable.status == model.CONNECTED]
-        self.far: dict[model.CableEnd, tuple[model.CableEnd, ...]] = {}
-        for cable in self.cables:
-            self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
-        self.lanes: dict[model.CableEnd, list[tuple[str, int]]] = {}
-        words = {(one.device, one.name): one.description.split(", ") for one in objects.rear_ports}
-        self.label = {  # of the panel port that a rear port is, or is a side of
-            key: next((word.removeprefix(model.PART) for word in said if word.startswith(model.PART)), key[1])
-            for key, said in words.items()
+        self.interfaces: defaultdict[str, list[model.Interface]] = defaultdict(list)
+        for interface in objects.interfaces:
+            self.interfaces[interface.device].append(interface)
+        self.plugs = {end: len(ports) for end, ports in paths.fixed.items()}  # ports at which interfaces end
+        for cable in (one for one in paths.cables if one.status == CONNECTED):
+            self.plugs |= dict.fromkeys(cable.a, len(cable.b)) | dict.fromkeys(cable.b, len(cable.a))
+        self.rears: defaultdict[str, dict[str, list[model.RearPort]]] = defaultdict(dict)  # by panel and its port
+        self.fronts: defaultdict[PanelEnd, list[model.FrontPort]] = defaultdict(list)
+        self.leading: dict[PanelEnd, list[str]] = {}  # words on the trunks at ports
+        rears = {name: port for name, port in self._index_panels(objects, paths).items() if port[0] in devices}
+        self.lanes: dict[model.CableEnd, list[Lane]] = {}
+        self.hosts = tuple(self._hosts())
+        sides = {
+            (front.device, front.name): Fibre(*port, side)
+            for port, some in self.fronts.items()
+            for front, side in zip(some, "AB" if len(some) > 1 else ["AB"], strict=False)
+            if port[0] in devices
         }
-        self.leading = {key: said for key, said in words.items() if any(_is_trunk(word) for word in said)}
-        self.trunk_fronts = {(one.device, one.name): key for key in self.leading for one in self.fronts.get(key, ())}
-        self.led = dict(self._led())
+        self.net = paths.net(EndNames(self.lanes, sides, rears, self.leading), "NetBox")
+        self.trunks: dict[PanelEnd, Trunk] = {}  # by the port where hosts plug in
+        for near, cables in self.net.trunks.items():
+            said = table_of(Trunk).noted(noted_words(self.leading.get(near, ())))
+            for far in dict.fromkeys(far for far, status in cables.values() if status == CONNECTED):
+                if near in self.trunks:  # its fibres part: one way counts, and the other ends are taken
+                    self.net.open.add((self.trunks[near].panel, self.trunks[near].panel_port))
+                self.trunks[near] = Trunk(*far, *near, **said)
 
-    def hosts(self) -> Iterator[Host]:
+    def _index_panels(self, objects: model.NetboxObjects, paths: CablePaths) -> dict[PanelEnd, PanelEnd]:
+        """Return the panel ports by the names of rear ports, after recording the parts of each."""
+        rears: dict[PanelEnd, PanelEnd] = {}
+        for rear in objects.rear_ports:
+            if rear.device not in paths.foreign:
+                words = rear.description.split(", ")
+                label = next((one.removeprefix(model.PART) for one in words if one.startswith(model.PART)), rear.name)
+                self.rears[rear.device].setdefault(label, []).append(rear)
+                rears[rear.device, rear.name] = rear.device, label
+                trunk = [word.partition(" ")[2] for word in words if word.partition(" ")[0] == model.TRUNK]
+                if trunk:
+                    self.leading[rear.device, label] = [f"loss {loss}" for loss in trunk if loss]
+        for front in objects.front_ports:
+            for there in dict.fromkeys(rears.get((front.device, name)) for name, _ in front.behind):
+                if there is not None:
+                    self.fronts[there].append(front)
+        for unit, places in paths.units.items():
+            rears[unit] = unit
+            behind = [paths.rear.get((unit[0], name)) for name, _ in places]
+            marked = any(one is not None and one.marked for one in behind)
+            self.rears[unit[0]][unit[1]] = [model.RearPort(*unit, 1, marked, "duplex")]
+            self.fronts[unit] = [paths.front[unit]]
+        return rears
+
+    def _hosts(self) -> Iterator[Host]:
         """Yield the hosts, and record the lanes of their interfaces."""
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
@@ -157,40 +180,14 @@ class _Room:
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
             said = table_of(Panel).noted(noted_lines(device.comments))
-            parts: dict[str, list[model.RearPort]] = {}
-            for rear in self.rears[device.name]:
-                parts.setdefault(self.label[device.name, rear.name], []).append(rear)
-            ports = tuple(self._panel_port(label, some) for label, some in parts.items())
+            ports = tuple(self._panel_port(label, some) for label, some in self.rears[device.name].items())
             yield Panel(device.name, *_place(device), kind, ports, **said)
 
-    def cabling(self) -> Iterator[Fixed]:
-        """Yield the fixed cabling."""
-        for cable in self.cables:
-            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-                if lanes and all(end.kind == model.REAR and end.device in self.devices for end in far):
-                    for (port, lane), end in zip(lanes, far, strict=False):
-                        there = self.led.get((end.device, self.label.get((end.device, end.name), end.name)))
-                        panel, label = (end.device, end.name) if there is None else (there.panel, there.panel_port)
-                        yield Fixed(near[0].device, port, lane, panel, label)
-
-    def trunks(self) -> Iterator[Trunk]:
-        """Yield the trunks, in the order of their cables."""
-        yield from self.led.values()
-
-    def _led(self) -> Iterator[tuple[tuple[str, str], Trunk]]:
-        """Yield the host-side port and trunk of each trunk cable."""
-        for cable in self.cables:
-            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                place = self._trunk_end(near[0]) if near else None
-                if place is not None and far and far[0].device in self.devices:
-                    there = self.label.get(far[0][::2], far[0].name)
-                    said = [f"loss {loss}" for word in self.leading[place] if (loss := _trunk_loss(word))]
-                    yield place, Trunk(far[0].device, there, *place, **table_of(Trunk).noted(noted_words(said)))
-
-    def _trunk_end(self, end: model.CableEnd) -> tuple[str, str] | None:
-        """Return the port at which the trunk of a front port begins."""
-        return self.trunk_fronts.get(end[::2]) if end.kind == model.FRONT else None
+    def cabling(self) -> tuple[Fixed, ...]:
+        """Return the fixed cabling, by the port behind trunks."""
+        plugged = [pair for pair, status in self.net.fixed.items() if status == CONNECTED]
+        led = {near: (one.panel, one.panel_port) for near, one in self.trunks.items()}
+        return tuple(Fixed(*lane, *led.get(port, port)) for lane, port in plugged)
 
     def _is_panel(self, device: model.Device) -> bool:
         return device.role in PANEL_KINDS or (device.role != model.HOST and device.name in self.rears)
@@ -214,51 +211,24 @@ class _Room:
                 continue
             for number, one in parts:
                 end = model.CableEnd(device.name, model.INTERFACE, one.name)
-                self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
+                numbers = [number] if number else range(1, LANES[connector] + 1)
+                self.lanes[end] = [Lane(device.name, port, lane) for lane in numbers]
             yield Port(port, connector, speed, **table_of(Port).noted(noted_words(first.description.split(", "))))
 
     def _parallel(self, device: model.Device, one: model.Interface) -> int:
         """Return an interface's lane count by its cable or type."""
-        far = self.far.get(model.CableEnd(device.name, model.INTERFACE, one.name), ())
         match = _PARALLEL.search(one.sort)
-        return len(far) or (1 if match is None else int(match[1]))
+        ends = self.plugs.get(model.CableEnd(device.name, model.INTERFACE, one.name), 0)
+        return ends or (1 if match is None else int(match[1]))
 
     def _panel_port(self, label: str, rears: Sequence[model.RearPort]) -> PanelPort:
         first = rears[0]
-        fronts = [front for rear in rears for front in self.fronts[rear.device, rear.name]]
+        fronts = self.fronts[first.device, label]
         words = first.description.split(", ")
         mode: Mode = "simplex" if words[0] == "simplex" or (words[0] not in MODES and len(fronts) > 1) else "duplex"
-        ends = [end for rear in rears for end in self.far.get(model.CableEnd(rear.device, model.REAR, rear.name), ())]
-        foreign = not all(end in self.lanes or self._leads_here(end, first.device, label) for end in ends)
-        leads = (first.device, label) in self.led
-        for front in fronts:
-            far = self.far.get(model.CableEnd(front.device, model.FRONT, front.name), ())
-            foreign |= not leads and not all(end.kind == model.FRONT and end.device in self.devices for end in far)
-        marked = any(rear.marked for rear in rears) or any(front.marked for front in fronts)
-        return PanelPort(label, mode, foreign or marked, **table_of(PanelPort).noted(noted_words(words)))
-
-    def _leads_here(self, end: model.CableEnd, panel: str, label: str) -> bool:
-        near = self._trunk_end(end)
-        return near is not None and (self.led[near].panel, self.led[near].panel_port) == (panel, label)
-
-
-def _is_trunk(word: str) -> bool:
-    return word.partition(" ")[0] == model.TRUNK
-
-
-def _trunk_loss(word: str) -> str:
-    """Return the loss in the description of a trunk; empty if absent."""
-    return word.partition(" ")[2] if _is_trunk(word) else ""
-
-
-_Component = TypeVar("_Component", model.Interface, model.RearPort)
-
-
-def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Component]]:
-    found: defaultdict[str, list[_Component]] = defaultdict(list)
-    for one in components:
-        found[one.device].append(one)
-    return found
+        marked = any(one.marked for one in rears) or any(one.marked for one in fronts)
+        taken = marked or (first.device, label) in self.net.open
+        return PanelPort(label, mode, taken, **table_of(PanelPort).noted(noted_words(words)))
 
 
 def _is_optical(one: model.Interface) -> bool:

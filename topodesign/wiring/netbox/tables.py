@@ -17,6 +17,7 @@ from topodesign.base.tables import csv_rows, named_columns, write_csv
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.inventory.devices import is_number
 from topodesign.wiring.netbox import model
+from topodesign.wiring.plan.net import CONNECTED
 
 Row = dict[str, str]
 
@@ -301,7 +302,7 @@ def cable_of(row: Row, is_panel: Callable[[str], bool]) -> model.NetboxCable:
             )
             for side, names, kind in zip("ab", devices, kinds, strict=True)
         ]
-    status = row.get("status", "").lower() or model.CONNECTED
+    status = row.get("status", "").lower() or CONNECTED
     return model.NetboxCable(row.get("label", ""), status, ends[0], ends[1], row.get("profile", ""))
 
 

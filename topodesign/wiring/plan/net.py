@@ -5,7 +5,8 @@ panel ports, a patch cord or a circuit of a switch the two sides that a cross-co
 lane to the panel port where it can be patched, and what ends there. A *path* is the way of light: a lead, a
 cross-connect and a lead backwards, or a lead alone where nothing is patched.
 
-Proofs, sheets, losses, failures and checks read these; nothing else follows cables from one port to the next.
+Proofs, sheets, losses, failures and checks read these. What NetBox, patch lists and switches report is a *partial
+net* of the same wires, each with a status, and perhaps without a known end.
 """
 
 from __future__ import annotations
@@ -349,3 +350,94 @@ class Net:
                 first[host.name, port.name] = before
                 before += port.lanes
         return first
+
+
+CONNECTED = "connected"
+"""Status of a wire that exists."""
+
+
+class PartialNet:
+    """Net of reported wires, each ``connected`` or of another status.
+
+    Attributes
+    ----------
+    source
+        What reports them, in words.
+    fixed
+        Status of fixed cables, by the lane and the panel port where it is plugged in.
+    trunks
+        Trunks behind the ports where hosts plug in: by the sides of that port, where they lead and their status.
+    patches
+        Status of patches and circuits by their two ends.
+    open
+        Panel ports with a connected wire of which the other end is unknown, or no port of the net.
+    faults
+        Wires that cannot be, in words.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.fixed: dict[tuple[Lane, PanelEnd], str] = {}
+        self.trunks: dict[PanelEnd, dict[str, tuple[PanelEnd, str]]] = {}
+        self.patches: dict[frozenset[Fibre], str] = {}
+        self.open: set[PanelEnd] = set()
+        self.faults: list[str] = []
+        self._plugged: set[Fibre] = set()
+
+    def patch(self, a: Fibre, b: Fibre, status: str = CONNECTED) -> Fibre | None:
+        """Add a patch or circuit; return its first occupied end, if any."""
+        ends = [end._replace(side=side) for end in (a, b) for side in end.side]
+        taken = next((end for end in ends if end in self._plugged), None)
+        self._plugged.update(ends)
+        self.patches[frozenset((a, b))] = status
+        if taken is not None:
+            self.faults.append(f"{self.source} has two cables at {taken.panel} {taken.panel_port}{taken.side}")
+        return taken
+
+    def heard(self) -> dict[Lane, Lane]:
+        """Return the sender that each lane hears over connected wires."""
+        lane_at: dict[PanelEnd, Lane] = {}
+        for (lane, port), status in self.fixed.items():
+            if status == CONNECTED and lane_at.setdefault(self._behind(port), lane) != lane:
+                self.faults.append(f"{self.source} has two lanes at {' '.join(port)}")
+        heard: dict[Lane, Lane] = {}
+        for patch in (patch for patch, status in self.patches.items() if status == CONNECTED):
+            ends = sorted(patch, key=lambda end: (end.side, end))
+            sides = tuple(end.side for end in ends)
+            if sides not in {("A", "B"), ("AB", "AB")}:
+                there = " and ".join(f"{end.panel} {end.panel_port}{end.side}" for end in ends)
+                self.faults.append(f"{self.source} has a cable between {there}, which carries no light")
+                continue
+            for sender, receiver in (ends, ends[::-1])[: 2 if sides == ("AB", "AB") else 1]:
+                if sender[:2] in lane_at and receiver[:2] in lane_at:
+                    heard[lane_at[receiver[:2]]] = lane_at[sender[:2]]
+        return heard
+
+    def lacking(self, net: Net) -> Iterator[tuple[Lane, str]]:
+        """Yield the receivers of a net whose wires are not all connected, and why."""
+        for path in net.paths:
+            leads = path.sender, path.receiver
+            patch = frozenset(Fibre(*lead.end.place, side) for lead, side in zip(leads, path.sides, strict=True))
+            told = [(lead.fixed.name, self.fixed.get((lead.end.source, lead.places[0]))) for lead in leads]
+            told.insert(1, (path.cross.name, self.patches.get(patch)))
+            told += [(one.trunk.name, self._trunk_status(one.places[0])) for one in leads if one.trunk is not None]
+            words = [
+                f"{label} is {'not there' if status is None else status}"
+                for label, status in told
+                if status != CONNECTED
+            ]
+            for lane in (one.end.source for one in (leads[1:] if net.mode == "simplex" else leads)):
+                if words:
+                    yield lane, f"in {self.source} {' and '.join(words)}"
+
+    def _behind(self, port: PanelEnd) -> PanelEnd:
+        """Return the port behind a trunk, or the port itself."""
+        ends = {there for there, _ in self.trunks.get(port, {}).values()}
+        return next(iter(ends)) if len(ends) == 1 and self._trunk_status(port) == CONNECTED else port
+
+    def _trunk_status(self, port: PanelEnd) -> str | None:
+        """Return the status of a trunk's cables; None if incomplete."""
+        cables = self.trunks.get(port, {})
+        if cables.keys() not in ({"A", "B"}, {"AB"}):
+            return None
+        return next((status for _, status in cables.values() if status != CONNECTED), CONNECTED)

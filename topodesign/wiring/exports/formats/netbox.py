@@ -21,6 +21,7 @@ from topodesign.wiring.inventory.devices import Fixed
 from topodesign.wiring.inventory.inventory import format_metres
 from topodesign.wiring.netbox import model
 from topodesign.wiring.netbox.tables import cable_table, import_files
+from topodesign.wiring.plan.net import CONNECTED
 from topodesign.wiring.plan.plan import WiringPlan
 
 
@@ -55,7 +56,7 @@ def netbox_cables(plan: WiringPlan) -> Iterator[model.NetboxCable]:
         if cable.a.lane is not None:
             fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
             a, b = model.cable_ends(fixed, room.port[fixed.socket].lanes)
-            status = model.CONNECTED if fixed.source in there else status
+            status = CONNECTED if fixed.source in there else status
             positions = len(model.sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
         else:
             a, b = (
