@@ -143,7 +143,6 @@ class Option:
 _FLAGS = {
     "bidirectional": "--duplex",
     "grow_from": "--near",
-    "interleavings": "--samples",
     "method": "--algorithm",
     "only": "--members",
     "others": "--forward",

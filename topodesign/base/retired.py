@@ -138,7 +138,10 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--window": "plans of 'exact' search all of the time at once.",
     },
     "simulate": {"--failed-link": "use --fail 'A>B'.", "--without": "use --fail."},
-    "verify": {"--interleavings": "use --samples.", "--wiring": "use --network."},
+    "verify": {
+        **dict.fromkeys(("--interleavings", "--samples", "--seed"), "omit it: every order is decided."),
+        "--wiring": "use --network.",
+    },
     "wire bill": {
         "--in-stock": "use --spares for a share of every line.",
         "--optics": "give ports a budget in the inventory, which 'wire show --loss' and 'wire bill' check.",

@@ -12,7 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.file_kinds import FileKind, kind_of, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_module, begins_as_xml
 from topodesign.cli.answers import Command, json_option, print_answer
-from topodesign.cli.options import PATH, SPEC, option, runtime_option, seed_option, whole
+from topodesign.cli.options import PATH, SPEC, option, runtime_option
 from topodesign.cli.progress import progress_bar
 from topodesign.cli.sources import wired_place
 from topodesign.runtime.chakra.traces import is_trace_name
@@ -21,26 +21,20 @@ from topodesign.runtime.chakra.traces import is_trace_name
 @click.command(name="verify", cls=Command)
 @click.argument("file", type=PATH)
 @runtime_option
-@option(
-    "--samples interleavings",
-    "Of traces: random orders in which they are replayed. [default: 20]",
-    type=whole(0, 10_000),
-)
-@seed_option("Of traces: seed of the random orders. [default: 0]", default=None)
 @option("--network wiring NETWORK", "Of a set of plans: what is wired, which it has to be for.", type=SPEC)
 @json_option
-def command(file: Path, runtime: str, interleavings: int | None, seed: int | None, wiring: str | None) -> int:
+def command(file: Path, runtime: str, wiring: str | None) -> int:
     """Check a plan, a program, traces or a directory of plans.
 
-    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree,
-    route and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
+    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
+    and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
     strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results in
     any order are reported. So is an execution plan, over several launches, and signals that are lost. Traces are named
     by their directory or by one of their files, and replayed by all ranks together: whether messages match, nothing
-    waits for ever, all data arrive, and how long ASTRA-sim takes. Of a module for JAX the data are replayed, and where
-    JAX is installed the StableHLO that it makes of them; code that is not ours is not executed. Programs by phase are
-    named by their directory, and run one after another on one memory. Of a set all plans and programs are checked so,
-    and against the index and the links. Exit status 1 if it is wrong.
+    waits for ever, all data arrive whatever the order, and how long ASTRA-sim takes. Of a module for JAX the data are
+    replayed, and where JAX is installed the StableHLO that it makes of them; code that is not ours is not executed.
+    Programs by phase are named by their directory, and run one after another on one memory. Of a set all plans and
+    programs are checked so, and against the index and the links. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
@@ -50,10 +44,6 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int | Non
     is_set = sort is FileKind.PLAN_SET
     if wiring is not None and not is_set:
         raise ParameterError("--network requires a set of plans; remove it")
-    given = (("interleavings", interleavings), ("seed", seed))
-    drawn = {name: number for name, number in given if number is not None}
-    if drawn and not is_trace_name(file):
-        raise ParameterError("--samples and --seed require traces; remove them: of programs every order is decided")
     if is_set:
         with progress_bar("checking") as progress:
             wired = None if wiring is None else wired_place(wiring)
@@ -65,7 +55,7 @@ def command(file: Path, runtime: str, interleavings: int | None, seed: int | Non
         document, text, right = row.record(), str(row), row.ok
     elif is_trace_name(file):
         with progress_bar("replaying"):
-            replayed = topodesign.check_traces(file, **drawn)
+            replayed = topodesign.check_traces(file)
         document, text, right = replayed.record(), str(replayed), replayed.ok
     elif begins_as_module(file) or begins_as_xml(file) or begins_as_json(file):
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # it lowers a module, and takes no accelerator for that

@@ -63,8 +63,8 @@ def assemble(
             break
     else:  # the last way is the plainest: the back end names the limit that it exceeds, if it ends at all
         if not ends(made, limits.slots, frame.piece):
-            most = counted(limits.blocks_per_rank, "threadblock")
-            raise InfeasibleError(f"{limits.of} allows {most} per rank, and no program with so few surely ends; {HELP}")
+            few = counted(limits.blocks_per_rank, "threadblock")
+            raise InfeasibleError(f"{limits.of} allows {few} per rank, and no program with so few surely ends; {HELP}")
     return made, int(made.channel.max(initial=0)) + 1
 
 

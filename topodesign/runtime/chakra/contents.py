@@ -4,11 +4,14 @@ Every member begins with a random number for each part of a block: its contribut
 content where it is the source. A send reads what its rank has when it starts, and must find the same when it is over; a
 receive writes, or hands on to the compute node that depends on it, which adds. In the end every destination must have
 the sum, or the source's content. Numbers count modulo 2^64, so that a wrong sum is right by chance once in 2^64.
+
+One replay decides all orders if dependencies order all that a rank does with the same data, which is proven then.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,8 +26,20 @@ from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.collectives import Collective, from_record
 from topodesign.collectives.collective import EVERYONE
-from topodesign.runtime.chakra.replay import Job, Links, Run, Shuffled
-from topodesign.runtime.chakra.traces import AMOUNTS, COLLECTIVE, DATA, PART, PHASE, RANKS, SIZE, UNITS, Node
+from topodesign.runtime.chakra.replay import Job, Links, Place, Run
+from topodesign.runtime.chakra.traces import (
+    AMOUNTS,
+    COLLECTIVE,
+    COMPUTE,
+    DATA,
+    PART,
+    PHASE,
+    RANKS,
+    SEND,
+    SIZE,
+    UNITS,
+    Node,
+)
 from topodesign.runtime.report import Finding
 
 Words = NDArray[np.uint64]
@@ -69,6 +84,10 @@ class Contents:
     def cells(self, number: int) -> Ints:
         """Return the memory cells of a message at a rank."""
         return self._cells[self._ends[number] : self._ends[number + 1]]
+
+    def adds(self, number: int) -> bool:
+        """Return whether a message is added to what its receiver has."""
+        return self.collective.movements[self.movements[number]].adds
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -202,7 +221,7 @@ def _data(node: Node, units: dict[int, int], movements: int) -> list[Piece] | st
 class Memory(Run):
     """A run with the data of every rank, a row each."""
 
-    def __init__(self, contents: Contents, transport: Links | Shuffled) -> None:
+    def __init__(self, contents: Contents, transport: Links) -> None:
         super().__init__(contents.job, transport)
         self._contents = contents
         self.findings: list[Finding] = []
@@ -233,7 +252,7 @@ class Memory(Run):
     def receive(self, number: int) -> None:
         """Write arrived data, or keep them for the adding node."""
         message = self.job.messages[number]
-        if self._contents.collective.movements[self._contents.movements[number]].adds:
+        if self._contents.adds(number):
             rank, at = message.receive
             self._landed[rank, self.job.traces[rank].nodes[at].id] = number
         else:
@@ -280,3 +299,80 @@ class Memory(Run):
         node = self.job.traces[rank].nodes[at]
         if len(self.findings) < _SHOWN:
             self.findings.append(Finding(verdict, f"node {node.id} ({node.name[:60]}) {text}", rank))
+
+
+def find_races(contents: Contents, order: Sequence[Place]) -> Iterator[Finding]:
+    """Yield nodes of a rank that use the same data in an order that nothing fixes.
+
+    A send reads from its start to its end, a receive writes at its end, and a compute node adds at its end; additions
+    may change places. If dependencies and messages order all else that uses a part of the data, every order has the
+    results of one.
+
+    Parameters
+    ----------
+    contents
+        What messages carry.
+    order
+        All nodes in the order in which they were over in a replay.
+    """
+    job = contents.job
+    past = [(0, 0, 0)]  # which nodes have written, added and read since: the same for many parts
+    known = {past[0]: 0}
+    state = np.zeros((contents.ranks, int(contents.first[-1])), dtype=np.int64)  # number of that, by part
+    for (rank, at), start, end in _order_nodes(job, order):
+        node, bit = job.traces[rank].nodes[at], 1 << at
+        if node.kind == SEND:
+            uses = [job.sent[rank, at]]
+        else:
+            brought = [
+                job.received.get((rank, one)) for one in (job.needs[rank][at] if node.kind == COMPUTE else (at,))
+            ]
+            uses = [one for one in brought if one is not None and contents.adds(one) == (node.kind == COMPUTE)]
+        for cells in map(contents.cells, uses):
+            found, which = np.unique(state[rank, cells], return_inverse=True)
+            new: list[int] = []
+            for wrote, added, read in (past[one] for one in found.tolist()):
+                if node.kind == SEND:
+                    unordered, after = (wrote | added) & ~start, (wrote, added, read | bit)
+                elif node.kind == COMPUTE:
+                    unordered, after = (wrote | read) & ~end, (wrote, added | bit, read)
+                else:
+                    unordered, after = (wrote | added | read) & ~end, (bit, 0, 0)
+                if unordered:
+                    other = job.traces[rank].nodes[unordered.bit_length() - 1]
+                    both = f"node {node.id} ({node.name[:60]}) and node {other.id} ({other.name[:60]})"
+                    block = contents.block(int(cells[which == len(new)][0]))
+                    yield Finding("race", f"{both} use block {block}, and nothing fixes their order", rank)
+                new.append(known.setdefault(after, len(past)))
+                past += [after] * (len(known) - len(past))
+            state[rank, cells] = np.array(new)[which]
+
+
+def _order_nodes(job: Job, order: Sequence[Place]) -> Iterator[tuple[Place, int, int]]:
+    """Yield each node with the nodes of its rank that are over at its start and end, a bit for each.
+
+    Before the end of a node are the ends of those that it depends on, of the send of a receive, and what is before
+    these.
+    """
+    sizes = list(map(len, job.needs))
+    first = np.cumsum([0, *sizes]).tolist()
+    over: dict[Place, int] = {}  # of nodes that are over and still of use, the nodes of all ranks before their ends
+    users = {(rank, at): len(job.children[rank][at]) + ((rank, at) in job.sent) for rank, at in order}
+    for rank, at in order:
+        needs = [(rank, one) for one in job.needs[rank][at]]
+        start = 0
+        for one in needs:
+            start |= over[one]
+        end = start | 1 << first[rank] + at
+        number = job.received.get((rank, at))
+        if number is not None:
+            needs.append(job.messages[number].send)
+            end |= over[needs[-1]]
+        for one in needs:
+            users[one] -= 1
+            if not users[one]:
+                del over[one]
+        if users[rank, at]:
+            over[rank, at] = end
+        own = (1 << sizes[rank]) - 1
+        yield (rank, at), start >> first[rank] & own, end >> first[rank] & own

@@ -11,7 +11,6 @@ Which receive belongs to which send their source, destination and tag say; of se
 from __future__ import annotations
 
 import heapq
-import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from topodesign.runtime.chakra.traces import COMPUTE, KINDS, RECEIVE, SEND, Node
 from topodesign.runtime.report import Finding
 
 Place = tuple[int, int]  # rank, and index of a node in its trace
-_LONGEST_DELAY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Job:
     messages: tuple[Message, ...]  # all messages
     sent: dict[Place, int]  # number of the message by send and by receive
     received: dict[Place, int]
-    waits: tuple[tuple[int, ...], ...]  # how many nodes each node depends on, by rank
+    needs: tuple[tuple[tuple[int, ...], ...], ...]  # the nodes that each node depends on, by rank
     children: tuple[tuple[tuple[int, ...], ...], ...]  # the nodes that depend on each node, by rank
     repeated: int  # how many messages have the source, destination and tag of another
 
@@ -55,11 +53,11 @@ def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
     findings = [finding for rank, trace in enumerate(traces) for finding in _illegal(trace, rank, len(traces))]
     if findings:
         return None, findings
-    waits, children = [], []
+    needs, children = [], []
     for rank, trace in enumerate(traces):
         index = {node.id: at for at, node in enumerate(trace.nodes)}
         below: list[list[int]] = [[] for _ in trace.nodes]
-        counts = []
+        above = []
         for at, node in enumerate(trace.nodes):
             needed = {*node.control, *node.data}
             missing = next((one for one in needed if one not in index), None)
@@ -68,8 +66,8 @@ def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
                 findings.append(Finding("illegal", text, rank))
             for one in needed & index.keys():
                 below[index[one]].append(at)
-            counts.append(len(needed))
-        waits.append(tuple(counts))
+            above.append(tuple(sorted(index[one] for one in needed & index.keys())))
+        needs.append(tuple(above))
         children.append(tuple(tuple(sorted(ones)) for ones in below))
     messages, repeated, unmatched = _match(traces)
     findings += unmatched
@@ -77,7 +75,7 @@ def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
         return None, findings
     sent = {one.send: number for number, one in enumerate(messages)}
     received = {one.receive: number for number, one in enumerate(messages)}
-    return Job(tuple(traces), tuple(messages), sent, received, tuple(waits), tuple(children), repeated), []
+    return Job(tuple(traces), tuple(messages), sent, received, tuple(needs), tuple(children), repeated), []
 
 
 def _illegal(trace: Trace, rank: int, ranks: int) -> Iterator[Finding]:
@@ -177,30 +175,16 @@ class Links:
         return 1000 * micros or 1
 
 
-class Shuffled:
-    """A replay with random durations: another order per seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311  no secret
-
-    def send(self, run: Run, number: int) -> None:
-        """Let the message arrive after any time."""
-        run.at(run.now + self._random.randrange(1, _LONGEST_DELAY), lambda: run.arrived(number))
-
-    def computing(self, micros: int) -> int:  # noqa: ARG002
-        """Return any time."""
-        return self._random.randrange(1, _LONGEST_DELAY)
-
-
 class Run:
     """One run of all ranks."""
 
-    def __init__(self, job: Job, transport: Links | Shuffled) -> None:
+    def __init__(self, job: Job, transport: Links) -> None:
         self.job, self.now = job, 0
+        self.order: list[Place] = []  # nodes that are over
         self.ends: list[Any] = [0] * len(job.traces)
         self._transport = transport
-        self._waits = [list(counts) for counts in job.waits]
-        self._left = [len(counts) for counts in job.waits]
+        self._waits = [list(map(len, needs)) for needs in job.needs]
+        self._left = list(map(len, job.needs))
         self._there: set[int] = set()
         self._wanted: set[int] = set()
         self._events: list[tuple[Any, int, Callable[[], None]]] = []
@@ -213,9 +197,9 @@ class Run:
 
     def go(self) -> list[Finding]:
         """Run to the end; return what could not be done."""
-        for rank, counts in enumerate(self.job.waits):
-            for at, count in enumerate(counts):
-                if not count:
+        for rank, needs in enumerate(self.job.needs):
+            for at, some in enumerate(needs):
+                if not some:
                     self._start(rank, at)
         while self._events:
             self.now, _, event = heapq.heappop(self._events)
@@ -255,6 +239,7 @@ class Run:
 
     def _over(self, rank: int, at: int) -> None:
         self.ends[rank] = self.now
+        self.order.append((rank, at))
         self._left[rank] -= 1
         waits = self._waits[rank]
         waits[at] = -1
