@@ -43,12 +43,17 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
 
     See :func:`topodesign.schedulers.schedule`.
     """
+    return make_plans(request, method, methods)[0]
+
+
+def make_plans(request: Request, method: str, methods: Methods) -> list[Plan]:
+    """Return the best plan, and those of other methods that may be faster for some size."""
     as_choice("method", method, ("auto", *methods))
     request.collective.check_root(request.root)
     if _needs_what_is_left(request, method, methods):
-        return _on_what_is_left(request, method, methods)
+        return [_on_what_is_left(request, method, methods)]
     if method == "auto" and chooses_by_size(request):
-        return fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods), methods)
+        return [fastest_for_size(request, lambda asked, name: make_plan(asked, name, methods), methods)]
     if method == "auto" and not request.plain and request.fabric.shared:
         method = "fluid"
     chosen = (method == "auto" and _rounds(request, methods)) or _able(request, method, methods)
@@ -72,7 +77,9 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
     first = [min(plans, key=_rank) for plans in parts]
     best = _in_turn(first)
-    best = _told(best, [best if row == first else _in_turn(row) for row in _alike(parts)])
+    made = [best if row == first else _in_turn(row) for row in _alike(parts)] if best.kind in _STEPS else []
+    others = [one for one in made if not cost_in(best).dominates(cost_in(one))]
+    best = _told(best, made, others)
     if method == "auto" and request.plain and (wanted := _WANTED.keys() & request.given()):
         able = " and ".join(words for name, words in _WANTED.items() if name in wanted)
         best = replace(best, notes=(*best.notes, f"by --algorithm {_method(best)}, which {able}"))
@@ -80,7 +87,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         best = _beside_trees(best, methods["forest"].make(request))
     if method == "auto" and MAY_BE_FASTER in best.notes:
         best = _through_switches(best, request, methods["in-network"])
-    return best
+    return [best, *(_told(one, [one], []) for one in others)]
 
 
 def _needs_what_is_left(request: Request, method: str, methods: Methods) -> bool:
@@ -299,31 +306,31 @@ def _in_turn(plans: list[Plan]) -> Plan:
     return replace(both, claim=cost_claim(cost), generator=made)
 
 
-def _told(best: Plan, others: list[Plan]) -> Plan:
-    """Return the plan with notes on limits and alternatives."""
+def _told(best: Plan, made: list[Plan], others: list[Plan]) -> Plan:
+    """Return the plan with notes on limits of those made and on others with a smaller factor."""
     if best.kind not in _STEPS:
         return best
-    notes, made = [], dict(best.generator)
-    proved = [Fraction(plan.generator["least"]) for plan in others if "least" in plan.generator]
-    if proved and "least" in made:  # all by methods whose plans have the fewest steps, or as many as asked
-        made |= {"least": str(max(proved)), "lost": str(best.claim["bandwidth"] - max(proved))}
-    lost, at_most = (Fraction(made.get(name, 0)) for name in ("lost", "lost_at_most"))
+    notes, told = [], dict(best.generator)
+    proved = [Fraction(plan.generator["least"]) for plan in made if "least" in plan.generator]
+    if proved and "least" in told:  # all by methods whose plans have the fewest steps, or as many as asked
+        told |= {"least": str(max(proved)), "lost": str(best.claim["bandwidth"] - max(proved))}
+    lost, at_most = (Fraction(told.get(name, 0)) for name in ("lost", "lost_at_most"))
     if lost > 0:
         bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
-        than = THE_LEAST if "least" in made else "without a limit on chunks"
+        than = THE_LEAST if "least" in told else "without a limit on chunks"
         notes.append(f"{float(lost):.6f} more than {than}{bound}")
     notes += [
         f"with --set steps={more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
-        for more in next((plan.generator["more_steps"] for plan in others if "more_steps" in plan.generator), ())
+        for more in next((plan.generator["more_steps"] for plan in made if "more_steps" in plan.generator), ())
     ]
-    beside = [(_method(plan), cost) for plan in others if not cost_in(best).dominates(cost := cost_in(plan))]
+    beside = [(_method(plan), cost_in(plan)) for plan in others]
     if beside:
-        made["others"] = [
+        told["others"] = [
             {"method": name, "steps": cost.steps, "bandwidth": str(cost.bandwidth)} for name, cost in beside
         ]
     for name, cost in beside:
         notes.append(f"with --algorithm {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
-    return replace(best, generator=made, notes=(*best.notes, *notes))
+    return replace(best, generator=told, notes=(*best.notes, *notes))
 
 
 Made = dict[object, Rounds | None]

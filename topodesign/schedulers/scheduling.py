@@ -18,7 +18,7 @@ from topodesign.fabrics.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES, FILES
-from topodesign.schedulers.choice import make_plan
+from topodesign.schedulers.choice import make_plans
 from topodesign.schedulers.method import Method, Progress, Request, sizes_of
 from topodesign.schedulers.options import ScheduleOptions
 from topodesign.schedulers.schedule_list import ScheduleList
@@ -109,13 +109,29 @@ def schedule(
     >>> print(schedule("torus(4,4)", "all-to-all"))
     all-to-all of 16 nodes on torus(4,4) in rounds: steps 4, bandwidth 2
     """
+    return schedule_all(place, collective, method=method, progress=progress, **options)[0]
+
+
+@takes(ScheduleOptions)
+def schedule_all(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
+    *,
+    method: str = "auto",
+    progress: Progress | None = None,
+    **options: Unpack[ScheduleOptions],
+) -> list[Plan]:
+    """Return the plan of :func:`schedule`, then those of methods that may be faster for some size.
+
+    Parameters and errors are those of :func:`schedule`.
+    """
     asked, said = as_collective(collective), read(ScheduleOptions, options, "schedule")
     if said["root"] is None:
         said["root"] = asked.root
     if said["traffic"] is not None and method == "auto":
         method = next(one.name for one in METHODS.values() if "traffic" in one.options)
     sized = options.get("size") is not None
-    return make_plan(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
+    return make_plans(Request(place, asked, sized=sized, progress=progress, **said), method, doors.SCHEDULERS)
 
 
 @takes(ScheduleOptions)

@@ -20,9 +20,9 @@ from topodesign.plans.files import load_plan
 from topodesign.plans.measure import step_costs
 from topodesign.plans.plan import Plan
 from topodesign.plans.time.chunks import PipelineSimulation
+from topodesign.plans.time.conditions import Run
 from topodesign.plans.time.simulate import simulate
 from topodesign.plans.verify.plans import verify
-from topodesign.pricing.deferral import why_not
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.report.comparison.measures import Counts, counts, widest_known
@@ -30,7 +30,7 @@ from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.evaluation import evaluate_topology
 from topodesign.schedulers.group_ways import Wires
 from topodesign.schedulers.price import price_all_to_all
-from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.scheduling import schedule_all
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.library import generator
 from topodesign.topology.topology import Topology
@@ -176,19 +176,20 @@ def contender(
         ports = Fraction(1)
     else:
         ports = Fraction(degree or place.degree, place.degree)  # those that it leaves unused carry nothing
+    made: list[Plan] = []
     if plan is not None:
         plan = replace(plan, place=place)
         _check_allreduce(plan, name)
+        made = [plan]
     elif own * len(links.src) <= _MOST_PLANNED or method != "auto" or isinstance(place, Fabric):
-        plan = schedule(place, ALLREDUCE, method=method)
-    if plan is not None:
-        per_port = None if isinstance(place, Fabric) else ports
-        timing = _of_plan(plan, per_port, workload)
-        if method == "auto" and timing.steps == 1 and isinstance(place, Topology) and why_not(place, 1) is None:
-            longer = schedule(place, ALLREDUCE, method="deferred")  # auto takes the fewest steps
-            other = _of_plan(longer, per_port, workload)
-            if other.times(workload)[0] < timing.times(workload)[0]:
-                plan, timing = longer, other
+        made = schedule_all(place, ALLREDUCE, method=method)
+        if made[0].claim.get("steps") != 2:  # one in each half, where auto takes the fewest and others may be faster
+            made = made[:1]
+    if made:
+        timed = [
+            (one, time_plan(verified(one), None if isinstance(place, Fabric) else ports, workload)) for one in made
+        ]
+        plan, timing = min(timed, key=lambda one: one[1].times(workload)[0])
         method = plan.generator.get("method", method)
     elif isinstance(place, Topology):
         method, timing = _of_links(place, ports, workload)
@@ -284,23 +285,31 @@ def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str,
     return ", ".join(methods), Timing(tuple(Phase(one.steps, 1, 0, one.bandwidth * ports) for one in pair))
 
 
-def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
-    """Verify a plan and return its timing.
+def time_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
+    """Return the timing of a plan for the latencies and the node bandwidth of a workload.
 
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
-    claim = verified(plan).claim
-    if ports is not None and plan.model == "steps":
-        if plan.flow.routes is not None:
-            costs = step_costs(plan.flow)
-            steps = zip(costs.longest, costs.factors, strict=True)
-            return Timing(tuple(Phase(1, 1, links, factor * ports) for links, factor in steps))
-        return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
-    rate = None if ports is None else work.bandwidth / ports
-    run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
-    if not isinstance(run, PipelineSimulation):
-        raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
-    return Timing.of_run(run, work.bandwidth)
+    used = work.bandwidth / node_bandwidth(plan.fabric) if ports is None else ports
+    if plan.model == "steps" and plan.flow.routes is not None:
+        costs = step_costs(plan.flow)
+        steps = zip(costs.longest, costs.factors, strict=True)
+        return Timing(tuple(Phase(1, 1, links, factor * used) for links, factor in steps))
+    run = None
+    if plan.model != "steps":
+        rate = None if ports is None else work.bandwidth / ports
+        run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
+    return timing_of(plan, run, work.bandwidth, used)
+
+
+def timing_of(plan: Plan, run: Run | None, bandwidth: Fraction, ports: Fraction = Fraction(1)) -> Timing:
+    """Return the timing of a plan that was run, for a node bandwidth in bits/s; empty of timed sends."""
+    halves = 2 if plan.collective.like(ALLREDUCE) else 1
+    if isinstance(run, PipelineSimulation):
+        return Timing.of_run(run, bandwidth, halves)
+    if "steps" in plan.claim and "bandwidth" in plan.claim:
+        return Timing((Phase(int(plan.claim["steps"]), 1, 0, plan.claim["bandwidth"] * ports),), None, halves)
+    return Timing((), None, halves)
 
 
 def verified(plan: Plan) -> Plan:

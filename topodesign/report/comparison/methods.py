@@ -25,9 +25,8 @@ from topodesign.plans.verify.plans import verify
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.workload import Workload
 from topodesign.report.comparison.compare import MOST_SECONDS, Comparison, TimedBounds
-from topodesign.report.comparison.contender import Contender, Factor, Interval, counts_of
+from topodesign.report.comparison.contender import Contender, Factor, Interval, counts_of, timing_of
 from topodesign.report.comparison.measures import Counts
-from topodesign.report.comparison.timing import Phase, Timing
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.for_size import SEARCHES, MethodPlan, bound_plans, plan_method, why_skipped, why_unfit
 from topodesign.schedulers.method import Method, Request, sizes_of
@@ -142,22 +141,16 @@ def compare_methods(
 
 def _contender(plan: Plan, made: MethodPlan, place: Topology | Fabric, work: Workload, number: Counts) -> Contender:
     """Return the contender of a verified plan."""
-    runs, halves, figures = made.runs, 2 if plan.collective.like(ALLREDUCE) else 1, verify(plan).figures
-    piped = [run for run in runs if isinstance(run, PipelineSimulation)]
-    timing = Timing((), None, halves)
-    if piped:
-        timing = Timing.of_run(piped[0], work.bandwidth, halves)
-    elif "steps" in figures and "bandwidth" in figures:
-        timing = Timing((Phase(int(figures["steps"]), 1, 0, figures["bandwidth"]),), None, halves)
+    piped = [run for run in made.runs if isinstance(run, PipelineSimulation)]
     return Contender(
         made.method,
         place,
         made.method,
         plan,
-        timing,
+        timing_of(plan, next(iter(piped), None), work.bandwidth),
         work,
-        tuple(run.time for run in runs),
-        tuple(run.chunks if isinstance(run, PipelineSimulation) else 1 for run in runs),
+        tuple(run.time for run in made.runs),
+        tuple(run.chunks if isinstance(run, PipelineSimulation) else 1 for run in made.runs),
         Factor(None, None),
         Interval(None, None),
         number,

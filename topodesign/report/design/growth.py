@@ -10,10 +10,11 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.progress import Progress, part
 from topodesign.finder.question import get_least_seconds
 from topodesign.optima.boxes import exchange_bound
+from topodesign.plans.time.simulate import simulate
 from topodesign.plans.time.steps import SimulationResult
 from topodesign.pricing.mix import Mix
 from topodesign.pricing.training.timeline import step_seconds
-from topodesign.report.design.measure import measure_step, run_of
+from topodesign.report.design.measure import measure_step
 from topodesign.report.design.parts import Limit, Part, Stage
 from topodesign.report.design.request import Request
 from topodesign.wiring.change.growth import grow
@@ -95,7 +96,7 @@ def bound_of(mix: Mix, request: Request) -> Fraction:
 
 def _limit(one: Part, least: Fraction, request: Request, wiring: WiringPlan) -> Limit:
     plan, fullest, links = one.plan, list[int](), wiring.topology
-    run = None if plan is None or request.box is not None else run_of(plan, one.share.size, request).run
+    run = None if plan is None or request.box is not None or plan.model != "steps" else simulate(plan).run
     if plan is not None and isinstance(run, SimulationResult):
         links = plan.topology
         pairs = zip(run.link_units.tolist(), links.capacity.tolist(), strict=True)

@@ -7,7 +7,7 @@ have the price of flows (:mod:`topodesign.report.design.boxed`), a step of a mod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -24,17 +24,16 @@ from topodesign.finder.candidate import Candidate, Entry, measure
 from topodesign.finder.question import Objective, Question
 from topodesign.optima.boxes import box_rates
 from topodesign.plans.plan import Plan
-from topodesign.plans.time.chunks import PipelineSimulation
-from topodesign.plans.time.simulate import Simulation, simulate
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
-from topodesign.report.comparison.contender import verified
+from topodesign.report.comparison.contender import time_plan, verified
+from topodesign.report.comparison.timing import Timing
 from topodesign.report.design.boxed import rated_parts
 from topodesign.report.design.parts import KNOWN, PRICED, Offer, Part
 from topodesign.report.design.request import Request
 from topodesign.schedulers.group_ways import Wires
 from topodesign.schedulers.price import price_all_to_all
-from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.schedulers.scheduling import schedule, schedule_all
 from topodesign.schedulers.step import StepTime, price_on
 from topodesign.topology.topology import Topology
 
@@ -172,7 +171,10 @@ def plan_parts(
     InfeasibleError
         If there is no plan of a collective, or no price.
     """
-    plans: dict[str, tuple[Plan, ...]] = {}
+    timed: dict[str, list[tuple[Plan, Timing]]] = {}
+    work = request.work
+    # Ports that a topology leaves unused carry nothing; one without links has no plans.
+    ports = None if isinstance(place, Fabric) else Fraction(request.degree, max(1, place.degree))
     parts: list[Part] = []
     for number, share in enumerate(request.mix.shares):
         what = share.collective
@@ -181,35 +183,18 @@ def plan_parts(
                 raise InfeasibleError(f"the all-to-all of {request.nodes} nodes behind switches is not worked out")
             parts.append(parts_of(price_nodes(place, request), request)[number])
             continue
-        if what not in plans:
-            plans[what] = tuple(_make_plans(place, what, method if what == "allreduce" else "auto"))
-        runs = [run_of(plan, share.size, request) for plan in plans[what]]
-        run = min(runs, key=lambda one: one.time)
-        how = str(run.plan.generator.get("method", run.plan.kind))
-        parts.append(Part(share, how, run.time, _latency(run, request), run.plan, run.time))
+        if what not in timed:
+            if what == ALL_TO_ALL.name and isinstance(place, Topology):  # what more steps would reach is not asked for
+                plans = [schedule(place, what, steps=price(place).steps)]
+            else:
+                plans = schedule_all(place, what, method=method if what == "allreduce" else "auto")
+            timed[what] = [(plan, time_plan(verified(plan), ports, work)) for plan in plans]
+        times = [(timing.time(work.latency, share.size, work.bandwidth), plan, timing) for plan, timing in timed[what]]
+        seconds, plan, timing = min(times, key=lambda one: one[0])
+        latency = timing.time(work.latency, Fraction(0), work.bandwidth)
+        how = str(plan.generator.get("method", plan.kind))
+        parts.append(Part(share, how, seconds, latency, plan, seconds, timing))
     return tuple(parts)
-
-
-def _make_plans(place: Topology | Fabric, collective: str, method: str) -> Iterator[Plan]:
-    """Yield verified plans of a collective that may be the fastest."""
-    if collective == ALL_TO_ALL.name and isinstance(place, Topology):
-        plans = [schedule(place, collective, steps=price(place).steps)]  # nor is what more steps would reach asked for
-    else:
-        plans = [schedule(place, collective, method=method)]
-        others = (one["method"] for one in plans[0].generator.get("others", ()))  # auto takes the fewest steps
-        plans += [schedule(place, collective, method=name) for name in others if name in METHODS]
-    yield from map(verified, plans)
-
-
-def run_of(plan: Plan, size: Fraction, request: Request) -> Simulation:
-    """Simulate a plan at the bandwidths of the request or fabric.
-
-    Ports that a topology leaves unused carry nothing.
-    """
-    bandwidth = None
-    if not isinstance(plan.place, Fabric):
-        bandwidth = request.work.bandwidth * plan.topology.degree / request.degree
-    return simulate(plan, size=size, bandwidth=bandwidth, **request.work.model)
 
 
 def step_at(
@@ -228,17 +213,7 @@ def step_at(
 
 def _at(part: Part, request: Request, size: Fraction) -> Fraction:
     """Return the seconds of a collective per step, with scaled size."""
-    if request.box is None and part.plan is not None and part.plan.model != "steps":
-        seconds = run_of(part.plan, size * part.share.size, request).time
-    else:
-        seconds = part.latency + size * (part.seconds - part.latency)
-    return part.share.count * seconds
-
-
-def _latency(found: Simulation, request: Request) -> Fraction:
-    """Return the latency of a run without any data."""
-    latency = request.work.latency
-    if isinstance(found.run, PipelineSimulation):
-        waits = (one.height * latency.of_step(one.starts, one.switches) for one in found.run.phases)
-        return sum(waits, Fraction(0))
-    return request.work.alpha * found.plan.claim["steps"]
+    if part.timing is None or not part.timing.pipelined:
+        return part.share.count * (part.latency + size * (part.seconds - part.latency))
+    work = request.work
+    return part.share.count * part.timing.time(work.latency, size * part.share.size, work.bandwidth)

@@ -14,6 +14,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.pricing.mix import Share
 from topodesign.report.comparison.measures import Counts
+from topodesign.report.comparison.timing import Timing
 from topodesign.schedulers.step import StepTime
 from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.plan import Item, WiringPlan
@@ -35,6 +36,7 @@ class Part(Declared):
     latency: Fraction  # seconds of that without any data
     plan: Plan | None = None  # the verified plan; None where there is a price alone
     planned: Fraction | None = None  # seconds of its verified plan; null where none was made
+    timing: Timing | None = None  # of its plan for any size; None where there is a price alone
 
     KEYS = (
         "*share method time_s=float(seconds) planned_s=float(planned) latency_s=float(latency)",
