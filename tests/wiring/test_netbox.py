@@ -180,6 +180,21 @@ def test_a_trunk_that_netbox_has_not_as_connected_is_named(mode: Mode, tmp_path:
     assert all("T1 is planned" in one.words for one in found.findings)
 
 
+def test_a_lane_at_one_side_of_a_port_is_named_and_reaches_nothing(tmp_path: Path) -> None:
+    plan = behind_trunks(wired(build("circulant(6,1,2)"), 4, 2, mode="simplex", kind="ocs"), pods=False)
+    files = files_of(plan)
+    lane = next(line for line in files["10-cables.csv"].splitlines() if ",F1-1," in line)
+    end = plan.net.leads[plan.connects[0].a.place].end
+    at = f"lab,{end.panel},dcim.rearport,{end.panel_port}A"
+    moved = ",".join([*lane.split(",")[:4], at, *lane.split(",")[8:]]).replace(",planned,", ",connected,")
+    path = written(tmp_path, files | {"10-cables.csv": files["10-cables.csv"].replace(lane, moved)})
+    room = inventory_of(read_tables(path))
+    assert room.notes == (f"NetBox has a lane at one side of a port: {end.panel} {end.panel_port}A",)
+    assert not room.cabling
+    faults = [one.words for one in check_wiring(plan, netbox=path).findings if one.fault == "cable"]
+    assert faults == [*room.notes]
+
+
 def test_the_shipped_room_with_trunks_goes_to_netbox_and_back(tmp_path: Path) -> None:
     room = read_inventory(Path(__file__).parents[2] / "configs" / "inventory_pods.yaml")
     plan = make_plan(build("circulant(32,3,4,5)"), room, mode="simplex")

@@ -76,10 +76,13 @@ class EndNames:
         a, b = (tuple(end._replace(name=self.labels.read(*end[::2])) for end in ends) for ends in (cable.a, cable.b))
         for near, far in ((a, b), (b, a)):
             lanes = [lane for end in near for lane in self.lanes.get(end, ())]
-            ports = [self.rears[end[::2]] for end in far if end.kind == REAR and end[::2] in self.rears]
-            if lanes and len(ports) == len(far):
-                net.fixed |= dict.fromkeys(zip(lanes, ports, strict=False), status)
+            rears = [end[::2] for end in far if end.kind == REAR and end[::2] in self.rears]
+            parts = [" ".join(port) for port in rears if self.rears[port] != port]
+            if lanes and len(rears) == len(far) and not parts:
+                net.fixed |= dict.fromkeys(zip(lanes, rears, strict=False), status)
                 return
+            if lanes and status == CONNECTED:
+                net.faults += [f"{net.source} has a lane at one side of a port: {part}" for part in parts]
             for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
                 front, there = self._front(end), self.rears.get(other[::2])
                 if front is not None and front[:2] in self.leading and there is not None:
@@ -108,11 +111,9 @@ class CablePaths:
     switches
         Panels that are circuit switches.
     cables
-        Those at other panels and hosts.
+        Those at other panels and hosts, and for each path a fixed cable, a patch and a trunk between ports.
     foreign, units
         Panels that others modelled, and their ports with the positions behind each.
-    fixed
-        Where the lanes of an interface are plugged in.
     trunks, patches
         Where ports lead to that hosts plug into, and pairs of ports.
     omitted
@@ -162,7 +163,10 @@ class CablePaths:
                 self._plug(cable)
         heads, self.patches = self._paths()
         self.trunks = self._trunks(heads)
-        self.fixed = self._fixed(heads)
+        self._lay_fixed(heads)
+        for one, other in [*sorted(self.patches), *self.trunks.items()]:
+            kind = FRONT if (one, other) in self.patches else REAR
+            self._add((CableEnd(one[0], FRONT, one[1]),), (CableEnd(other[0], kind, other[1]),))
         used = {unit for path in heads.values() for unit in (path[0], path[-1])}
         used |= {unit for pair in (*self.patches, *self.trunks.items()) for unit in pair}
         for here, side in self.far.items():
@@ -174,13 +178,6 @@ class CablePaths:
         net = PartialNet(source)
         for cable in self.cables:
             names.add(net, cable, CONNECTED if exported else cable.status)
-        for end, units in self.fixed.items():
-            if all(unit in names.rears for unit in units):
-                ports = [names.rears[unit] for unit in units]
-                net.fixed |= dict.fromkeys(zip(names.lanes.get(end, ()), ports, strict=False), CONNECTED)
-        net.trunks |= {near: {"AB": (far, CONNECTED)} for near, far in self.trunks.items() if far in names.rears}
-        for a, b in sorted(self.patches):
-            net.patch(Fibre(*a, "AB"), Fibre(*b, "AB"))
         net.open |= {names.rears.get(unit, unit) for unit in self.omitted}
         return net
 
@@ -329,13 +326,18 @@ class CablePaths:
                 found.setdefault(here.unit, there.unit)
         return found
 
-    def _fixed(self, heads: dict[LaneEnd, list[Unit]]) -> dict[CableEnd, tuple[Unit, ...]]:
-        """Return the ports of the lanes of each interface, where all reach one."""
+    def _lay_fixed(self, heads: dict[LaneEnd, list[Unit]]) -> None:
+        """Add a cable of each interface to the ports of its lanes, where all reach one."""
         lanes: defaultdict[CableEnd, dict[int, Unit]] = defaultdict(dict)
         for (end, lane), path in heads.items():
             lanes[end][lane] = path[0]
         count = Counter(here.end for here in self.far if isinstance(here, LaneEnd))
-        for end in [end for end, ports in lanes.items() if len(ports) < count[end]]:
-            cable = self.far[LaneEnd(end, min(lanes.pop(end)))].cable
-            self._leave(cable, "some lanes of it do not reach a port that can be patched")
-        return {end: tuple(unit for _, unit in sorted(ports.items())) for end, ports in lanes.items()}
+        for end, ports in lanes.items():
+            if len(ports) == count[end]:
+                self._add((end,), tuple(CableEnd(unit[0], REAR, unit[1]) for _, unit in sorted(ports.items())))
+            else:
+                cable = self.far[LaneEnd(end, min(ports))].cable
+                self._leave(cable, "some lanes of it do not reach a port that can be patched")
+
+    def _add(self, a: tuple[CableEnd, ...], b: tuple[CableEnd, ...]) -> None:
+        self.cables.append(NetboxCable("", CONNECTED, a, b))

@@ -88,7 +88,7 @@ def inventory_of(
             room.cabling(),
             racks=dict(racks),
             trunks=tuple(room.trunks.values()),
-            notes=tuple(paths.notes),
+            notes=(*paths.notes, *room.net.faults),
             **about,
         )
     except InventoryError as error:
@@ -119,12 +119,12 @@ class _Room:
         self.interfaces: defaultdict[str, list[model.Interface]] = defaultdict(list)
         for interface in objects.interfaces:
             self.interfaces[interface.device].append(interface)
-        self.plugs = {end: len(ports) for end, ports in paths.fixed.items()}  # ports at which interfaces end
+        self.plugs: dict[model.CableEnd, int] = {}  # ends at the other side of a cable
         for cable in (one for one in paths.cables if one.status == CONNECTED):
             self.plugs |= dict.fromkeys(cable.a, len(cable.b)) | dict.fromkeys(cable.b, len(cable.a))
         self.rears: defaultdict[str, dict[str, list[model.RearPort]]] = defaultdict(dict)  # by panel and its port
         self.fronts: defaultdict[PanelEnd, list[model.FrontPort]] = defaultdict(list)
-        self.leading: dict[PanelEnd, list[str]] = {}  # words on the trunks at ports
+        self.leading: dict[PanelEnd, list[str]] = {near: [] for near in paths.trunks}  # words on trunks at ports
         rears = {name: port for name, port in self._index_panels(objects, paths).items() if port[0] in devices}
         self.lanes: dict[model.CableEnd, list[Lane]] = {}
         self.hosts = tuple(self._hosts())
