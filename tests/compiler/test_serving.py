@@ -203,7 +203,7 @@ def test_what_is_no_call_is_refused(text: str) -> None:
 
 
 def test_reasons_are_of_the_call() -> None:
-    about = About("p", "allgather", 6, 12, inplace=False, outofplace=True)
+    about = About("p", "allgather", 6, chunks=12, inplace=False, outofplace=True)
     assert list(about.reasons(parse_call("allgather:768B:fp32:out-of-place"))) == []
     assert "in place" not in " ".join(about.reasons(Call("allgather", 768, 6, False, 4)))
     assert list(about.reasons(Call("allgather", 768, 6, True, 4))) == ["it is for calls out of place"]

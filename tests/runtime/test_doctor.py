@@ -27,7 +27,7 @@ from topodesign.runtime.doctor import LONGEST_LINE, diagnose, doctor
 from topodesign.runtime.rules import SIGNS
 from topodesign.schedulers.scheduling import schedule
 
-ABOUT = About("ours", "allreduce", 12, 12, inplace=True, outofplace=False, smallest=1024, largest=2**26)
+ABOUT = About("ours", "allreduce", 12, chunks=12, inplace=True, outofplace=False, smallest=1024, largest=2**26)
 THREE = 12 * 2**18  # elements
 
 
@@ -281,8 +281,8 @@ def test_programs_say_what_they_are_for(tmp_path: Path) -> None:
     assert about.largest == 2**26
     (tmp_path / "log").write_text(logs.RCCL + info(call("mscclFuncAllReduce", 12 * 7 * 2**16)))
     assert doctor(tmp_path / "log", tmp_path / "ar.xml").verdict == "ran"
-    plan = {"name": "ours", "collective": "allreduce", "protocol": "LL", "inplace": False, "gpus": [{}] * 12}
-    (tmp_path / "plan.json").write_text(json.dumps({**plan, "max_message_size": 4096}))
+    plan = compile_plan(schedule("circulant(12,2,3)", "allreduce"), "mscclpp", inplace=False, max_size=4096)
+    plan.save(tmp_path / "plan.json")
     about = about_program(tmp_path / "plan.json")
     assert (about.ranks, about.largest, about.outofplace) == (12, 4096, True)
     for wrong in ("{}", '{"gpus": []}', '{"gpus": [], "name": 5, "collective": "x"}', "<algo/>", ""):

@@ -41,7 +41,7 @@ def require_whole(collective: Collective, ranks: int, sizes: Sequence[Fraction],
     InfeasibleError
         If a call is no whole number of elements of ``width`` bytes, of each rank where each has a part of its own.
     """
-    about = About("", collective.name.replace("-", ""), ranks, 1, inplace=True, outofplace=True)
+    about = About("", collective.name.replace("-", ""), ranks, inplace=True, outofplace=True)
     for size in sizes:
         if size.denominator != 1 or size < 1:
             raise ParameterError(f"a call of {size} bytes is not a whole number of bytes above 0")

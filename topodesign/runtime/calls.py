@@ -13,24 +13,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 from topodesign.base.arguments import as_path
-from topodesign.base.declared import Declared
-from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.declared import Declared, Keys
+from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
-from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, read_bytes
 from topodesign.base.units import parse_size
 from topodesign.base.wording import suggest, with_article
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.runtime.msccl.parse import Program, parse_xml, read_text
 from topodesign.runtime.msccl.profiles import RuntimeProfile, get_profile
-from topodesign.runtime.report import sizes_in_words
+from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 
 _LARGEST_PROGRAM = 2**27
 _WIDTH = 4  # bytes of an element, by default
-_ALIGNMENT = 16  # bytes, of a plan of MSCCL++ that does not say any
 
 DTYPES = MappingProxyType(
     {
@@ -111,19 +109,46 @@ def parse_call(text: str) -> Call:
     return Call(collective, int(size), None, inplace, width)
 
 
-@dataclass(frozen=True, slots=True)
-class About(Declared):
+@dataclass(frozen=True, kw_only=True)
+class Sizes(Declared):
+    """Sizes of the calls that a runtime uses a program for."""
+
+    chunks: int | None = None  # a call has a multiple of so many elements; null where bytes alone count
+    smallest: int = 0  # bytes of the whole data of the smallest call
+    largest: int | None = None  # bytes of the largest; null without a limit
+    multiple: int = 1  # a call has a multiple of so many bytes
+
+    KEYS: ClassVar[Keys] = ("smallest largest",)
+
+    def describe_sizes(self) -> str:
+        """Describe the sizes: a byte range, and a multiple.
+
+        Examples
+        --------
+        >>> Sizes(chunks=384).describe_sizes()
+        'of any size in multiples of 384 elements (1536 bytes of float32, 768 of bfloat16)'
+        """
+        if self.largest is None:
+            text = "of any size" if self.smallest <= 1 else f"from {self.smallest} bytes on"
+        else:
+            text = f"from {max(1, self.smallest)} to {self.largest} bytes"
+        elements = self.chunks or 1
+        if elements > 1:
+            text += (
+                f" in multiples of {elements} elements ({4 * elements} bytes of float32, {2 * elements} of bfloat16)"
+            )
+        return text if self.multiple == 1 else f"{text} in multiples of {self.multiple} bytes"
+
+
+@dataclass(frozen=True)
+class About(Sizes):
     """What a program is for, as far as its file says."""
 
     name: str  # what it calls itself
     collective: str  # what it does, in small letters without hyphens
     ranks: int | None  # for how many; null if not specified
-    chunks: int | None  # a call has a multiple of so many elements; null where bytes alone count
     inplace: bool  # whether it serves calls in place
     outofplace: bool  # whether it serves calls out of place
-    smallest: int = 0  # bytes of the whole data of the smallest call
-    largest: int | None = None  # bytes of the largest; null without a limit
-    multiple: int = 1  # a call has a multiple of so many bytes
 
     KEYS = "name collective ranks chunks inplace outofplace smallest largest multiple"
 
@@ -207,9 +232,7 @@ class CallCheck(Result):
 
     def __str__(self) -> str:
         lines = [self.heading(), *(f"  {reason}" for reason in self.reasons)]
-        about = self.program
-        sizes = sizes_in_words(about.smallest, about.largest, about.chunks or 1, about.multiple)
-        lines.append(f"  it serves calls {sizes}")
+        lines.append(f"  it serves calls {self.program.describe_sizes()}")
         if not self.ok and self.size not in {self.below, self.above}:
             near = [f"{size} bytes" for size in (self.below, self.above) if size is not None]
             lines.append(f"  nearest sizes that it serves: {' and '.join(near) or 'none'}")
@@ -265,7 +288,7 @@ def about_program(path: Path, runtime: str | RuntimeProfile | None = None) -> Ab
     with naming(path):
         content = read_bytes(path, _LARGEST_PROGRAM)
         if content.lstrip().startswith(b"{"):
-            return about_plan(parse_json(content))
+            return about_plan(parse_plan(path))
         text = read_text(path)
         own = "msccl" if 'coll="reduce_scatter"' in text else "msccl-executor-256"  # the others write reducescatter
         profile = get_profile(runtime or own)
@@ -275,37 +298,26 @@ def about_program(path: Path, runtime: str | RuntimeProfile | None = None) -> Ab
 def about_xml(program: Program, profile: RuntimeProfile) -> About:
     """Return what a parsed MSCCL program is for on a runtime."""
     return About(
-        program.name,
-        program.collective.name.replace("-", ""),
-        len(program.gpus),
-        program.nchunksperloop,
-        program.inplace,
-        program.outofplace,
-        program.min_bytes,
-        profile.largest_call(program.max_bytes),
+        name=program.name,
+        collective=program.collective.name.replace("-", ""),
+        ranks=len(program.gpus),
+        chunks=program.nchunksperloop,
+        inplace=program.inplace,
+        outofplace=program.outofplace,
+        smallest=program.min_bytes,
+        largest=profile.largest_call(program.max_bytes),
     )
 
 
-def about_plan(document: Any) -> About:
-    """Return what a plan of MSCCL++ is for."""
-    if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
-        raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
-    name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))
-    if not isinstance(name, str) or not isinstance(collective, str):
-        raise FileFormatError("a plan of MSCCL++ has a name and a collective")
-    least, most = (document.get(key) for key in ("min_message_size", "max_message_size"))
-    plain = collective.lower().replace("-", "").replace("_", "")
-    first = document["gpus"][0] if document["gpus"] and isinstance(document["gpus"][0], dict) else {}
-    counts = (first.get("output_chunks" if plain == "allgather" else "input_chunks"), document.get("buffer_alignment"))
-    chunks, alignment = (one if isinstance(one, int) and one > 0 else None for one in counts)
+def about_plan(plan: ExecutionPlan) -> About:
+    """Return what a parsed plan of MSCCL++ is for."""
     return About(
-        name,
-        plain,
-        len(document["gpus"]),
-        None,
-        bool(inplace),
-        not inplace,
-        least if isinstance(least, int) else 0,
-        most if isinstance(most, int) and 0 < most < 2**63 - 1 else None,
-        1 if chunks is None else chunks * (alignment or _ALIGNMENT),
+        name=plan.name,
+        collective=plan.collective.lower().replace("-", "").replace("_", ""),
+        ranks=len(plan.gpus),
+        inplace=plan.inplace,
+        outofplace=not plan.inplace,
+        smallest=plan.min_size,
+        largest=plan.max_size,
+        multiple=plan.chunks * plan.alignment,
     )

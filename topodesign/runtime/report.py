@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from topodesign.base.declared import Declared, Keys
+from topodesign.base.declared import Declared
 from topodesign.base.errors import ParameterError
 
 Verdict = Literal[
@@ -46,33 +46,6 @@ class Finding(Declared):
 
     def __str__(self) -> str:
         return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
-
-
-def sizes_in_words(smallest: int, largest: int | None, elements: int = 1, multiple: int = 1) -> str:
-    """Describe served calls: a byte range, and a multiple.
-
-    Examples
-    --------
-    >>> sizes_in_words(1, None, 384)
-    'of any size in multiples of 384 elements (1536 bytes of float32, 768 of bfloat16)'
-    """
-    if largest is None:
-        text = "of any size" if smallest <= 1 else f"from {smallest} bytes on"
-    else:
-        text = f"from {max(1, smallest)} to {largest} bytes"
-    if elements > 1:
-        text += f" in multiples of {elements} elements ({4 * elements} bytes of float32, {2 * elements} of bfloat16)"
-    return text if multiple == 1 else f"{text} in multiples of {multiple} bytes"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The calls that a program serves, with their multiple."""
-
-    smallest: int  # bytes of the smallest
-    largest: int | None  # bytes of the largest; null without a limit
-
-    KEYS: ClassVar[Keys] = ("smallest largest",)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.base.wording import with_article
+from topodesign.runtime.calls import Sizes, about_xml
 from topodesign.runtime.machine.layout import Layout
 from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.msccl.build import build_machine
@@ -18,7 +19,7 @@ from topodesign.runtime.msccl.legal import limits, links, mismatches, out_of_bou
 from topodesign.runtime.msccl.operations import Table, is_one_of, load
 from topodesign.runtime.msccl.parse import Program
 from topodesign.runtime.msccl.profiles import SCRATCH_COMFORT, RuntimeProfile
-from topodesign.runtime.report import Finding, ProgramReport, Sizes, first, require_root, sizes_in_words
+from topodesign.runtime.report import Finding, ProgramReport, first, require_root
 
 LL_COMFORT = 2**20
 """Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
@@ -56,7 +57,6 @@ class Calls(Sizes):
       will be.
     """
 
-    elements: int  # a call has a multiple of so many elements: the chunks of the program
     scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
     scratch_bytes: int | None
     scratch_at_start: bool  # whether it is taken when the communicator starts, and not by the first call that needs it
@@ -64,14 +64,14 @@ class Calls(Sizes):
 
     KEYS = (
         *Sizes.KEYS,
-        "elements",
+        key("elements=chunks", "a call has a multiple of so many elements: the chunks of the program", kind=int),
         key("scratch_share", kind=Fraction),
         "scratch_bytes scratch_at_start",
         key("copied_share", kind=Fraction),
     )
 
     def __str__(self) -> str:
-        sizes = sizes_in_words(self.smallest, self.largest, self.elements)
+        sizes = self.describe_sizes()
         if self.scratch_share == "0":
             return f"calls: {sizes}; no scratch memory"
         when = "taken when the communicator starts" if self.scratch_at_start else "taken by the first call of that size"
@@ -252,11 +252,11 @@ def _usage(program: Program, table: Table, longest_chain: int) -> Usage:
 
 
 def _calls(program: Program, profile: RuntimeProfile, usage: Usage) -> Calls:
-    most, chunks = usage.scratch_chunks, program.nchunksperloop
+    most, chunks, about = usage.scratch_chunks, program.nchunksperloop, about_xml(program, profile)
     return Calls(
-        smallest=max(1, program.min_bytes),
-        largest=profile.largest_call(program.max_bytes),
-        elements=chunks,
+        smallest=max(1, about.smallest),
+        largest=about.largest,
+        chunks=chunks,
         scratch_share=str(Fraction(most, chunks)),
         scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
         scratch_at_start=profile.scratch_at_start,

@@ -13,6 +13,7 @@ from typing import Any
 from topodesign.base.declared import key
 from topodesign.base.memory import uncollected
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES, Collective
+from topodesign.runtime.calls import Sizes, about_plan
 from topodesign.runtime.machine.layout import Layout, buffer_chunks, distinct_blocks
 from topodesign.runtime.machine.machine import Machine
 from topodesign.runtime.mscclpp.build import build_machine
@@ -20,15 +21,7 @@ from topodesign.runtime.mscclpp.limits import PACKET, allocation_multiple, conte
 from topodesign.runtime.mscclpp.memory import Memory
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
 from topodesign.runtime.mscclpp.steps import Program, lower
-from topodesign.runtime.report import (
-    MAX_FINDINGS,
-    Finding,
-    ProgramReport,
-    Sizes,
-    first,
-    require_root,
-    sizes_in_words,
-)
+from topodesign.runtime.report import MAX_FINDINGS, Finding, ProgramReport, first, require_root
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,6 @@ class PlanUsage:
 class PlanCalls(Sizes):
     """The calls that a plan serves, by output or input bytes."""
 
-    multiple: int  # what every size is a multiple of; the executor throws at others
     scratch_share: str  # scratch memory of a rank over the size of a call, ``p/q``
     allocations: str = ""  # what must hold for the allocations that the inputs lie in, in words; empty if nothing
 
@@ -62,8 +54,7 @@ class PlanCalls(Sizes):
 
     def __str__(self) -> str:
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
-        sizes = sizes_in_words(self.smallest, self.largest, multiple=self.multiple)
-        said = f"calls: {sizes}; {scratch}"
+        said = f"calls: {self.describe_sizes()}; {scratch}"
         return f"{said}; inputs lie in allocations {self.allocations}" if self.allocations else said
 
 
@@ -265,11 +256,16 @@ def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
 
 
 def _calls(plan: ExecutionPlan) -> PlanCalls:
-    gpu = plan.gpus[0]
-    chunks = gpu.outputs if plan.collective == "allgather" else gpu.inputs
     scratch = max(gpu.scratch for gpu in plan.gpus) * (1 + (plan.protocol == "LL")) * (1 + plan.double_scratch)
     where = ""
     if plan.double_scratch and plan.protocol == "LL" and scratch and not plan.reuse:
         multiple = allocation_multiple(plan)
         where = "of one size on all ranks" + (f", a multiple of {multiple} bytes" if multiple > 1 else "")
-    return PlanCalls(plan.min_size, plan.max_size, chunks * plan.alignment, str(Fraction(scratch, chunks)), where)
+    about = about_plan(plan)
+    return PlanCalls(
+        smallest=about.smallest,
+        largest=about.largest,
+        multiple=about.multiple,
+        scratch_share=str(Fraction(scratch, plan.chunks)),
+        allocations=where,
+    )

@@ -143,6 +143,11 @@ class ExecutionPlan:
     # of an all-to-all whose blocks differ in size: how many chunks of each are sent, by sender and receiver
     sent: tuple[int, ...] | None = None
 
+    @property
+    def chunks(self) -> int:
+        """Chunks that calls are cut into: of the output of an allgather, else of the input."""
+        return self.gpus[0].outputs if self.collective == "allgather" else self.gpus[0].inputs
+
 
 @uncollected()
 def parse_plan(source: str | Path) -> ExecutionPlan:
